@@ -50,7 +50,7 @@ export const printUsageErrors = (command: Command, help: string): Command =>
 /** What a person who reports a bug should send. */
 export const bugReport = `This is a bug of version ${version} (Node.js ${process.versions.node}, ${process.platform}-${process.arch}). Please report it with these lines: CONTRIBUTING.md says where.`;
 
-/** Classes of errors that only wrong code throws. */
+/** Errors of these classes count as bugs. */
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 

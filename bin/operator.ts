@@ -11,8 +11,8 @@ import { UsageError } from './failures.ts';
 import { type Connection, targetResources } from './local/connection.ts';
 
 /**
- * Seconds without any success after which calls to AWS are no longer retried. A table adapts to more load in less time,
- * and a busy machine leaves a local run without processor time for less.
+ * Seconds without any success after which calls to AWS are no longer retried. A table needs less time to adapt to more
+ * load. A busy machine leaves a local run without processor time for less than this.
  */
 const defaultRetrySeconds = 120;
 

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Whether anyone but the owner may do anything with a file. */
+/** The permission bits of group and others. */
 const others = 0o077;
 
 /**

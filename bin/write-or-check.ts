@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Writes a file of the project that is made from others. With `--check`, it only compares the file, and a difference makes
- * the exit code 1.
+ * Writes a file of the project that is made from others. With `--check`, it only compares the file: the exit code is 1
+ * if the file differs.
  * @param difference what is wrong then, and what to do
  */
 export function writeOrCheck(path: string, text: string, difference: string): void {

@@ -64,7 +64,7 @@ export class Agents extends Construct {
         // A reply may take 300 s. The rest is for the reads before it and the writes after it.
         timeoutSeconds: 330,
       },
-      // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
+      // What agents' tools read: other agents and knowledge. Only the usage and the rate limits are stored.
       platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
       platform.content('GetObject', 'ListBucket'),
       this.reply,

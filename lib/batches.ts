@@ -205,8 +205,8 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(reconciler);
-    // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs two reads if no batch is
-    // open and every webhook is delivered.
+    // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs three reads if no
+    // batch is open, every webhook is delivered and no purge waits.
     reconciler.runsEvery(Duration.minutes(1), {
       ...{ scope: this, id: 'Reconciliation', maxEventAge: startsWithin },
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',

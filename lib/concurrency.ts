@@ -31,8 +31,8 @@ const usualPreparations = 50;
 const usualWebhooks = 50;
 
 /**
- * Functions that may run for long and whose number of invocations has no limit. Their reservation is a ceiling, so that
- * they cannot use up the account's concurrency. Callers retry a throttled invocation.
+ * Functions whose invocations have no other limit; most of them may run for long. Their reservation is a ceiling, so
+ * that they cannot use up the account's concurrency. Callers retry a throttled invocation.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,

@@ -9,8 +9,7 @@ import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * A function deletes some thousand items a second. If a chat has more items than it can delete, the next delivery
- * deletes the rest.
+ * A purge ends after 30 s, and another message continues it. The rest of the time is for slow calls and their retries.
  */
 const purgeTimeoutSeconds = 300;
 
@@ -29,7 +28,10 @@ const chatDeletions = {
   DeleteItem: ['chats', 'chatLists', 'users'],
 } as const satisfies Writes;
 
-/** Deletions of chats, files, users and unused chats. A queue offers the data that is left of them to the purge. */
+/**
+ * Deletions of chats, files, users and unused chats. A queue passes the deleted chats and users to the function that
+ * deletes their data.
+ */
 export class Erasure extends Construct {
   private readonly queue: Queue;
 

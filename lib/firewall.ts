@@ -35,7 +35,7 @@ const managedGroups: readonly { name: string; counting: readonly string[] }[] = 
 
 /**
  * Blocks requests before they reach the service: from known bad addresses, of known attacks, and above a rate for each
- * address.
+ * address. In the mode `count` it only counts them.
  */
 export class Firewall extends CfnWebACL {
   constructor(

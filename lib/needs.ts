@@ -7,7 +7,7 @@ import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Writes, writeStatements } from './written-items.ts';
 
-/** Whoever can be given permissions and variables: a Lambda function, or a web function. */
+/** A Lambda function or a web function, which can be given permissions and variables. */
 interface Grantee {
   addToRolePolicy(statement: PolicyStatement): void;
   addEnvironment(name: string, value: string): unknown;
@@ -22,7 +22,7 @@ export type Need = (grantee: Grantee) => void;
 export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
 /** Reads of one item, and of several at once. */
 export const gets = ['GetItem', 'BatchGetItem'] as const;
-/** Those, and reads of lists. */
+/** The reads of `gets`, and queries of lists. */
 export const reads = [...gets, 'Query'] as const;
 export type ObjectAction =
   | 'GetObject'

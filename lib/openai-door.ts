@@ -16,7 +16,7 @@ export class OpenAiDoor extends Construct {
     if (entryPointsOfChats(platform.settings).functions)
       route(
         'complete-chat',
-        // What agents' tools read: other agents and knowledge. Nothing is stored but the usage.
+        // What agents' tools read: other agents and knowledge. Only the usage and the rate limits are stored.
         platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
         platform.content('GetObject', 'ListBucket'),
         agents.reply,

@@ -25,7 +25,7 @@ interface Task {
   memoryMegabytes?: number;
   /** Undefined: a crash has no alarm of its own. */
   group?: AlarmGroup;
-  /** Nobody but an alarm notices that calls of the function are throttled. */
+  /** Only an alarm shows that calls of the function are throttled. */
   throttlesUnseen?: true;
 }
 

@@ -79,7 +79,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
       responses: throttled.metric({ statistic: 'Sum' }),
       exceptRateLimit: less('byRateLimit', byRateLimit),
     }),
-    // A burst of one client takes seconds, and its client retries.
+    // A burst of one client lasts for seconds, and the client retries.
     threshold: 100,
     periods: [2, 3],
   });

@@ -45,8 +45,8 @@ const stageName = 'api';
 const versionPath = 'v1';
 
 /**
- * The gateway: all routes of the route table, one authorizer, and the gateway's own errors in the envelope of the
- * service.
+ * The gateway: all routes of the route table, the function that authorizes their requests, and the gateway's own errors
+ * in the envelope of the service.
  */
 export class RestApi extends Construct {
   /** The URL of the gateway or of the custom domain. It ends in /api/v1. */
@@ -126,7 +126,10 @@ export class RestApi extends Construct {
     );
   }
 
-  /** The function of a route. A route that no capability creates reads the table, and nothing else. */
+  /**
+   * The function of a route. A route that no capability creates gets a function here, which reads the table and writes
+   * only rate limits.
+   */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =
       platform.functions.get(name) ?? platform.routes('Chat')(name, platform.data(gets, limited));

@@ -15,9 +15,9 @@ export interface Stage {
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 
 /**
- * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json.
- * `-c settings='{"…": …}'` overrides single settings.
- * @throws WrongSettings for an unknown stage, a name that is too long, or wrong settings
+ * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json. `-c
+ * settings='{"…": …}'` overrides single settings.
+ * @throws WrongSettings for an unknown stage, a name of a wrong form, or wrong settings
  */
 export function readStage(node: Node): Stage {
   const stages = readStages(node.tryGetContext('stages'));

@@ -32,8 +32,8 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
 const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
 
 /**
- * Content that is too large for an item of the table. An object is written once, under a unique key, and only the request
- * that wrote it deletes it.
+ * Content that is too large for an item of the table: texts of messages, indexes of knowledge, and the texts and images
+ * that were prepared from attached files.
  */
 export const createContentBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Content', settings, {
@@ -63,7 +63,7 @@ export const createFileBucket = (scope: Construct, settings: Settings): Bucket =
       'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/** No bucket has versioning: an object is written once. */
+/** No bucket has versioning, because no object gets another content. */
 function createBucket(
   scope: Construct,
   id: 'Content' | 'Files',
@@ -90,7 +90,7 @@ function createBucket(
   return bucket;
 }
 
-/** The most frequent ones: an outage of DynamoDB concerns all operations, and each metric costs money. */
+/** The most frequent operations: an outage of DynamoDB concerns all of them, and each metric costs money. */
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {

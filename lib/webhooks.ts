@@ -64,7 +64,7 @@ export class Webhooks extends Construct {
   ];
 }
 
-/** Only for a named batch of a named workspace (adapters/kms-secret-cipher.ts): KMS decrypts for the same one alone. */
+/** Only for a named batch of a named workspace (adapters/secrets.ts): KMS decrypts for the same one alone. */
 const usesKey = (action: 'kms:Encrypt' | 'kms:Decrypt', key: Key): Need =>
   allOf(
     (grantee) =>

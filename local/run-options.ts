@@ -4,7 +4,7 @@ import type { Site } from './site/serve-site.ts';
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
   readonly assembly: string;
-  /** The folder of tables, objects, secrets and the lock. */
+  /** The folder of all that a run stores, such as tables, objects and secrets, and of the lock. */
   readonly dataDir: string;
   /** Where threads store the compiled code of functions, for later threads. By default a part of `dataDir`. */
   readonly compileCacheFolder?: string;

@@ -12,7 +12,7 @@ const mistakesShown = 20;
 /**
  * Reads a whole file before anything of it is sent.
  * @param lines those of a retry; undefined for all
- * @throws Error if it has mistakes; if there are several, `log` gets each one
+ * @throws Error if it has mistakes; if there are several, `log` gets the first 20
  */
 export async function checkInput(
   input: Input,

@@ -59,8 +59,8 @@ export function noteAddresses(): void {
 }
 
 /**
- * Why a connection has failed, the address that was tried, such as `https://api.example.com`, and what to do. Undefined if
- * no connection has failed.
+ * Why a connection has failed, the address that was tried, such as `https://api.example.com`, and what to do. Undefined
+ * for an error of another cause.
  */
 export function connectionFailureOf(error: Error) {
   const { code = '', name } = error as NodeJS.ErrnoException;

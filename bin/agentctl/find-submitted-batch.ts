@@ -6,9 +6,9 @@ const pageSize = 100;
 const pauseSeconds = 2;
 
 /**
- * Finds the batch of a portion after the response to the portion was lost: a newer batch with the same agent, number of
- * requests, first and last custom_id. The service creates a batch completely or not at all, and lists batches from the
- * newest to the oldest.
+ * Finds the batch of a portion after the response to the portion was lost: a batch that is newer than `intent.newest`
+ * and has the same agent, number of requests, first and last custom_id. The service creates a batch completely or not
+ * at all, and lists batches from the newest to the oldest.
  * @param known ids of batches that belong to other portions of this submission
  */
 export async function findSubmittedBatch(
@@ -45,7 +45,7 @@ export async function awaitSubmittedBatch(
   }
 }
 
-/** The id of the newest batch of the workspace. */
+/** The id of the newest batch of the workspace; null if there is none. */
 export async function newestBatch({ batches }: ChatBatchClient): Promise<string | null> {
   const { data } = await batches.list({ limit: 1 });
   return data[0]?.id ?? null;

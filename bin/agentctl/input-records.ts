@@ -18,7 +18,7 @@ export interface InputRecord {
   /** The line on which it starts, from 1. */
   line: number;
   request: BatchRequestItem;
-  /** Changes if the row changes. */
+  /** The text that is hashed to find a changed row. */
   content: Buffer | string;
   /** The size of the request in the payload of the function. */
   bytes: number;
@@ -26,9 +26,9 @@ export interface InputRecord {
 }
 
 /**
- * The maximum size of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string with
- * escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, headers (at most 10 KB) and the request's
- * context.
+ * The maximum bytes of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string
+ * with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, headers (at most 10 KB) and the
+ * request's context.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 
@@ -60,7 +60,7 @@ const tooLarge = { code: 'custom' as const, path: [], message: 'is larger than a
 /** A request of a file that is not checked yet. */
 type Unchecked = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
 
-/** The hash of rows. */
+/** The hash of no rows yet, for `addToHash`. */
 export const hashOfRecords = (): Hash => createHash('sha256');
 export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
 

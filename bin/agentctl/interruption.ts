@@ -4,7 +4,8 @@ import { printError } from '../terminal.ts';
 import type { ProgressLine } from './progress-line.ts';
 
 /**
- * Does work that Ctrl-C ends. The process then prints the state of the work. The end of the work clears its progress line.
+ * Does work that Ctrl-C ends: the process then prints the state of the work and exits with code 130. The end of the
+ * work clears its progress line.
  * @param describe gives the lines to print
  */
 export async function interruptible<Value>(

@@ -8,7 +8,10 @@ import { selectRecords, skip } from './read-portions.ts';
 import { readResults } from './read-results.ts';
 import type { Round, SubmissionState } from './submission-journal.ts';
 
-/** `forSpreadsheet` adds a byte order mark, and an apostrophe before a cell that a spreadsheet would run as a formula. */
+/**
+ * `forSpreadsheet` adds a byte order mark, and an apostrophe before each cell that a spreadsheet would run as a
+ * formula.
+ */
 type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };
 
 /**

@@ -28,9 +28,9 @@ const maxBytes = 1024 * 1024;
 const forwardMilliseconds = 15_000;
 
 /**
- * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that the
- * service retries as it would with that server.
- * @param secretsOf finds them in the service of the batch, unless the option `--secret` has them
+ * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that
+ * the service retries as it would with that server.
+ * @param secretsOf finds the secrets of a batch, unless the option `--secret` has the secret
  */
 export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
@@ -60,7 +60,7 @@ function readUrl(text: string): URL {
   return new URL(text);
 }
 
-/** Serves until Ctrl-C. */
+/** Serves until Ctrl-C or SIGTERM. */
 async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson: boolean): Promise<Result> {
   let received = 0;
   const server = createServer((request, response) => {
@@ -148,7 +148,7 @@ const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined):
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
 /**
- * Forwards the call: the same bytes, and the same headers in the same order.
+ * Forwards the call: the same bytes, and the same headers in the same order, except those of the connection.
  * @returns the response to the call, and the failure if the server has not responded
  */
 async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {

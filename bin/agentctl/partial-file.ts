@@ -5,7 +5,7 @@ import { reasonOf } from '#local/data/state-file.ts';
 /**
  * Writes a file as `<out>.partial`, and renames it when it is complete. A failure or the end of the process removes the
  * partial file. Only the owner may read the file.
- * @param write gets the file in append mode: after a truncation the next write continues at the new end
+ * @param write gets the file in append mode, and may write it in parts
  */
 export async function writeWhole(out: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const partial = `${out}.partial`;

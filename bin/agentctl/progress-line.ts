@@ -4,8 +4,8 @@ export interface Progress {
   done: number;
   total: number;
   /**
-   * The value of `done` when this run started, by default the first one that is shown. The time left is computed from the
-   * progress since then.
+   * The value of `done` when this run started, by default the first one that is shown. The rate and the time left are
+   * computed from the progress since then.
    */
   from?: number;
   /** The count as text, such as `12,000 requests in 12 batches`. */
@@ -27,7 +27,7 @@ const clearLine = '\r\u001b[2K';
 
 /**
  * A progress line on standard error. It is redrawn, and its count never decreases. If standard error is not a terminal,
- * a new line is printed every ten seconds, without control codes.
+ * a new line is printed at most every ten seconds, without control codes.
  */
 export function progressLine(
   terminal: Terminal = process.stderr,

@@ -53,7 +53,8 @@ async function errorPosition(text: string): Promise<number | undefined> {
 }
 
 /**
- * The `response_format` of a file with a JSON Schema; null without a file. The name of the form is that of the file.
+ * The `response_format` of a file with a JSON Schema; null without a file. The name of the form is that of the file
+ * without its extension.
  * @throws Error that names the file
  */
 export async function readFormat(file: string | undefined) {

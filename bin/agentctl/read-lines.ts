@@ -18,7 +18,7 @@ const lineFeed = 0x0a;
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;
   let rest = Buffer.alloc(0);
-  // 256 KiB is much more than the overhead of a line, and much less than a portion.
+  // A chunk of 256 KiB has many lines, and is much smaller than a portion.
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
     rest = Buffer.concat([rest, chunk]);
     for (let end = rest.indexOf(lineFeed); end !== -1; end = rest.indexOf(lineFeed)) {

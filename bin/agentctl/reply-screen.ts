@@ -29,8 +29,7 @@ export class ReplyScreen {
       case 'response.output_text.completed':
         if (event.incomplete === 'stopped') this.note('Stopped.');
         break;
-      // response.created adds no information. Unknown events of later versions are
-      // ignored.
+      // `response.created` adds no information. Unknown events of later versions are ignored.
     }
   }
 

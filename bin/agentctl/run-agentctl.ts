@@ -61,7 +61,10 @@ function printUsageErrorsOf(command: Command, name: string): void {
   for (const part of command.commands) printUsageErrorsOf(part, `${name} ${part.name()}`);
 }
 
-/** After a failure, standard error has one line, or one for each mistake. The exit code is then 1, or 2 if the command line is wrong. */
+/**
+ * After a failure, standard error has one line, or one for each mistake; a bug has a stack trace. The exit code is then
+ * 1, or 2 if the command line is wrong.
+ */
 export async function runAgentctl(argv: string[]): Promise<void> {
   noteAddresses();
   const program = await createProgram(argv);

@@ -36,7 +36,10 @@ const describeRetry = (error: unknown, milliseconds: number): string =>
     ? 'The connection was lost; resuming the reply'
     : `${describeServiceFailure(error, 'without a remedy')}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
 
-/** Why a command has failed, and what to do: as `describeFailure`, and for errors of the client library what they mean. */
+/**
+ * Why a command has failed, and what to do: for errors of the client library in words of a person, else as
+ * `describeFailure`.
+ */
 export function describeServiceFailure(error: unknown, form?: 'without a remedy'): string {
   if (error instanceof StreamInterruptedError)
     return `${error.message}; the service completes the reply and stores it in the history`;

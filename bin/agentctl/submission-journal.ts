@@ -112,6 +112,7 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
 export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
+ * Opens a journal, and begins it if it is empty.
  * @param file the file that is submitted
  * @param submission computes its properties from those of an earlier submission of the file
  * @param discard empties the journal
@@ -181,8 +182,8 @@ export async function adoptJournal(file: string): Promise<string> {
 
 /**
  * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
- * it wrote it. A journal without a batch, such as that of a file with a mistake, counts as empty, so the next run may
- * have other properties.
+ * it wrote it. A journal from which nothing was sent, such as that of a file with a mistake, counts as empty, so the
+ * next run may have other properties.
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);

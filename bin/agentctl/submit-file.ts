@@ -40,7 +40,7 @@ export interface SubmitOptions {
 
 export interface SubmitProgress {
   state: SubmissionState;
-  /** The requests of the file. */
+  /** The number of requests of the file. */
   requests: number;
 }
 
@@ -61,7 +61,7 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * run which batches the service has accepted. If a run was interrupted while it sent a portion, the next run sends the
  * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
  * searches for the portion's batch.
- * @returns the submission, and how many of its batches an earlier run has submitted
+ * @returns the submission, and how many of its batches earlier runs have submitted
  * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
  * batch
  */
@@ -172,7 +172,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
   }
 }
 
-/** The shortest wait, in milliseconds, if the service names none. */
+/** The shortest wait, in milliseconds, if the service names a shorter one. */
 const shortestWait = 250;
 
 /** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */
@@ -186,7 +186,10 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
   await watch.untilOneHasEnded(wait);
 }
 
-/** Whether a failed request may have become a batch. An error that does not say so, as for the page of a proxy, may hide one. */
+/**
+ * Whether a failed request may have become a batch. If an error does not say, such as that of a proxy's page, it may
+ * have.
+ */
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 

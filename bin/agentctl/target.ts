@@ -15,7 +15,7 @@ export interface TargetOptions {
 
 /**
  * Connects the commands to a local run, or to a stack in AWS.
- * @throws Error if no run uses the data folder, or if the stack has no data table
+ * @throws Error if no run uses the data folder, or if there is no such stack or it has no data table
  */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   beForOperators();
@@ -66,6 +66,7 @@ const listOf = (json: string | undefined): string[] | undefined =>
  * The connection.json of the run that uses a data folder.
  * @param endpoint the address that is tried
  * @param instead what else a person can do
+ * @throws Error if no run uses the folder
  */
 export async function findRun(
   data: string,

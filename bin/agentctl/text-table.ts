@@ -1,4 +1,6 @@
-/** Columns with titles, separated by two spaces. Columns of numbers, and of `–` for unknown ones, are right-aligned. */
+/**
+ * Columns with titles, separated by two spaces. A column of numbers, or of `–` for an unknown number, is right-aligned.
+ */
 export function textTable(
   titles: readonly string[],
   lines: readonly (readonly (string | number)[])[],

@@ -6,7 +6,7 @@ export const hasEnded = ({ status }: Batch): boolean =>
 
 /** Short enough to show progress to a person. */
 const pauseSeconds = 1;
-/** Half of the rate limit of a key (20 reads a second). */
+/** Half of the default rate limit of a key (20 reads a second). */
 const readsPerSecond = 10;
 
 /** Batches whose progress a command follows. */
@@ -62,7 +62,7 @@ export class BatchWatch {
   }
 
   /**
-   * Waits until one more batch has ended.
+   * Waits until one more batch has ended, or for `longest`.
    * @param longest the maximum wait in milliseconds, 0 or more
    */
   async untilOneHasEnded(longest: number): Promise<void> {

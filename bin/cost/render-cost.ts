@@ -24,7 +24,10 @@ const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 /** Two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
 
-/** The figures of the page's sentences, by their names in cost.md.template. Most are dollars for a million messages. */
+/**
+ * The figures of the page's sentences, by their names in cost.md.template. Many are dollars for a million messages or
+ * requests.
+ */
 const figures: Readonly<Record<string, string | number>> = {
   ...assumptions,
   ...tables,

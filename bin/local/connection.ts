@@ -4,8 +4,8 @@ import { readState, writeState } from '#local/data/state-file.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
 /**
- * The resources of a stack that operators use. Each has an output, a field in connection.json, an environment variable,
- * and the service that has the resource.
+ * The resources and values of a stack that operators use. Each has an output, a field in connection.json, an
+ * environment variable, and the service whose endpoint a local run stores with it.
  */
 export const targetResources = [
   { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },
@@ -84,8 +84,8 @@ export const dataFormat = 2;
 export class PreviousFormat extends Error {}
 
 /**
- * @throws UnusableFolder if a newer version has written files that this version cannot read; PreviousFormat if an earlier
- * one has
+ * @throws UnusableFolder if a newer version has written files that this version cannot read; PreviousFormat if an
+ * earlier version has
  */
 export async function rejectOtherFormats(folder: string): Promise<void> {
   const connection = await readConnection(folder);

@@ -4,7 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import { writeState } from '#local/data/state-file.ts';
 
 export interface MemoryPart {
-  /** `main thread`, the name of a function's or emulator's threads, or `rest of the process`. */
+  /** `main thread`, the name of a function's or emulator's threads, `ending threads`, or `rest of the process`. */
   part: string;
   threads: number;
   /** The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. */

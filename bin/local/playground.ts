@@ -12,7 +12,10 @@ const jsdiff = Object.fromEntries(
   ]),
 );
 
-/** The playground, which a local run serves at `/`, its parser of Markdown, its comparison of texts, and the document for its reference. */
+/**
+ * The playground, which a local run serves at `/`. Its further files are a parser of Markdown, a comparison of texts,
+ * and the document for its reference.
+ */
 export const playground: Site = {
   folder: join(import.meta.dirname, 'playground'),
   files: {

@@ -35,7 +35,10 @@ export function stageSettings(
     : given;
 }
 
-/** The values of the secrets of named endpoints, by their logical ids: NAME's is OPENAI_API_KEY_NAME. */
+/**
+ * The values of the secrets of named endpoints, by the secrets' logical ids. The variable OPENAI_API_KEY_NAME has the
+ * key of the endpoint NAME.
+ */
 export const endpointKeys = (environment: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).flatMap(([name, key]) => {

@@ -124,7 +124,7 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second signal ends the process immediately. So does a timeout of 5 s, in case an emulator hangs.
+      // A second signal ends the process immediately. A timeout of 5 s ends it too, in case an emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;

@@ -47,7 +47,7 @@ interface ReaderServices {
 
 /**
  * Reads attachments that a separate Lambda function has prepared. A hostile file can exhaust only that function's time
- * and memory, and no other function loads the libraries that read files.
+ * and memory, and no other function loads the libraries for PDF and Office files.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,

@@ -22,7 +22,10 @@ declare module 'word-extractor' {
 }
 
 declare module 'html-encoding-sniffer' {
-  /** The encoding's name for TextDecoder, from the byte order mark, the header's charset or the page's <meta>. */
+  /**
+   * The encoding's name for TextDecoder: from the byte order mark, or else the header's charset, the page's own
+   * declaration, or `defaultEncoding`.
+   */
   export default function htmlEncodingSniffer(
     bytes: Uint8Array,
     options: { xml?: boolean; transportLayerEncodingLabel?: string | undefined; defaultEncoding?: string },

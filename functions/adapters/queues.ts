@@ -49,7 +49,7 @@ async function sendMessages(
   }
 }
 
-/** Messages contain only ids. A batch has few slots, so most sends are one call. */
+/** Messages contain only ids and numbers. A batch has few slots, so most sends are one call. */
 export const sqsBatchQueue = (client: SQSClient, QueueUrl: string): BatchQueue => ({
   send: (messages, delay) => sendMessages(client, QueueUrl, messages, delay),
   async isFilled() {

@@ -79,7 +79,7 @@ const concurrentReads = 10;
 export interface Shown {
   /** By the files' uuids. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
-  /** True if the prompt lacks a part of some file: the model then needs the search tool. */
+  /** True if the prompt lacks text of a file that it names: the model then needs the search tool. */
   isSearchNeeded: boolean;
 }
 
@@ -195,7 +195,7 @@ const fileTag =
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** The text after a line of what it lacks. */
+/** The text. If it has notices, a line with them comes before it. */
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
   inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 

@@ -1,6 +1,9 @@
 import { setImmediate } from 'node:timers';
 
-/** Milliseconds of one turn of the event loop that all replies have together. Short enough for every other request. */
+/**
+ * Milliseconds of one turn of the event loop that all replies have together. It is so short that other requests of the
+ * process hardly wait.
+ */
 const turnMilliseconds = 10;
 
 /** When the current turn is over, by `performance.now`; undefined if nobody has asked in this turn. */

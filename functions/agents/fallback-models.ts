@@ -9,7 +9,10 @@ const attemptsBeforeFallback = 2;
 /** Milliseconds for which a process does not call a model that has failed, unless its provider asks for longer. */
 const shortestPause = 10_000;
 
-/** When models that have failed may be called again, by their names. It has at most the fallbacks of all agents. */
+/**
+ * When models that have failed may be called again, by their names. It has at most the models of all agents with
+ * fallbacks.
+ */
 const pausedUntil = new Map<string, number>();
 
 /** The model of an agent and its fallback models, for one task. */

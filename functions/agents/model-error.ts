@@ -18,7 +18,7 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
   return failure;
 }
 
-/** Maps an error before any answer. Errors that no model caused stay errors: its API key cannot be read, for example. */
+/** Maps an error before any answer. Errors that no model caused stay errors, such as an API key that cannot be read. */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =
     error instanceof Error &&

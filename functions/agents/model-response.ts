@@ -115,7 +115,7 @@ class Blocks {
     this.all.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(call) });
   }
 
-  /** The content without empty blocks. */
+  /** The content without blocks that are empty, unless the provider has added data to them. */
   content(): Content {
     return this.all.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions);
   }
@@ -132,7 +132,8 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Ca
     total_completion_tokens: completion,
     total_tokens: prompt + completion,
     total_calls: 1,
-    // A server that counts the cached part apart from the prompt must not make the rest negative.
+    // If a server counts the cached part apart from the prompt, the part of the prompt that was not cached must not
+    // become negative.
     cached_prompt_tokens: Math.min(inputTokens.cacheRead ?? 0, prompt),
     written_prompt_tokens: inputTokens.cacheWrite ?? 0,
   };

@@ -47,7 +47,7 @@ export interface AgentSettings extends ModelSettings {
 
 /** The agent of a task, with everything that a call of its model contains. */
 export interface PreparedAgent {
-  /** The model of the next call, without its type. */
+  /** The model of the next call, with its service tier. */
   call(): Omit<ModelCall, 'callType'>;
   maxOutputTokens: number;
   /** The maximum of model calls. */
@@ -135,7 +135,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-/** What calls fallback models is loaded for agents that have some. */
+/** The module for fallback models is loaded only for agents that have some. */
 async function modelsOf(
   settings: AgentSettings,
   definition: AgentDefinition,

@@ -91,8 +91,8 @@ export class ReplyLoop {
   }
 
   /**
-   * Emits the usage of the call. A call that fails before its first output has no usage. After an abort, the usage is
-   * unknown. While a rejected call waits for its retry, no call is in progress.
+   * Calls the model, and emits the usage of the call. A call that fails before its first output has no usage. After an
+   * abort, the usage is unknown. While a rejected call waits for its retry, no call is in progress.
    * @param calls starts the model's tool calls; undefined if the model must return text
    */
   private async callModel(
@@ -124,8 +124,8 @@ export class ReplyLoop {
   }
 
   /**
-   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the model
-   * gets one more call. A text that was cut is never complete.
+   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the
+   * model gets one more call, unless the text is long. If the text was cut, the reply fails.
    */
   private async inForm(
     agent: PreparedAgent,

@@ -79,7 +79,10 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
  * may have received it. All failures of the model are thrown as ModelFailure, error parts of the stream included.
  */
 export interface RetryingModel {
-  /** @param onCall called with true before each call, and with false after each call that the provider has rejected */
+  /**
+   * @param onCall called with true before each call, and with false after each call that has failed before its first
+   * output
+   */
   generate(
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,

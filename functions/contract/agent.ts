@@ -53,7 +53,7 @@ const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
   /** Default: 8,192. The bound is far above what any known model accepts. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-  /** Model calls in one reply, 8 by default. All but the last call may use tools. */
+  /** Maximum of model calls in one reply, retries not counted; 8 by default. All but the last call may use tools. */
   max_steps: z.int().min(1).max(50).optional(),
   /** Characters of earlier messages in the prompt. Default: the stage's setting. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
@@ -66,7 +66,7 @@ const agentMeta = z.looseObject({
   fallback_models: z.array(llmModel).max(3).optional(),
   /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
-  /** Whether a text that starts with `<think>…</think>` or `<thinking>…</thinking>` starts with reasoning. */
+  /** Whether `<think>…</think>` or `<thinking>…</thinking>` at the start of the model's text is reasoning. */
   reasoning_tags: z.boolean().optional(),
 });
 
@@ -80,7 +80,7 @@ export const agentDefinition = z.object({
   unified_tools: z.array(unifiedTool).max(32).default([]),
   suggested_questions: z.array(text(1024)).max(32).default([]),
   use_search: z.boolean().default(false),
-  /** A JSON Schema: every reply is JSON that fits it. An addition to the specification. */
+  /** A JSON Schema that the agent's replies must fit. An addition to the specification. */
   output_schema: z.record(z.string(), z.unknown()).optional(),
   meta: agentMeta.default({}),
 });
@@ -128,7 +128,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** Of a reply that its model has failed: how the provider has responded. */
+  /** How the provider has responded, if the model has failed; otherwise null. */
   provider: string | null;
   /** The time from the start of the reply to its end. */
   milliseconds: number;

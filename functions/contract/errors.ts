@@ -18,7 +18,10 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
-/** The error that use cases throw on purpose. Clients get its message; of a 5xx they get only `reason`. */
+/**
+ * The error that use cases throw on purpose. Clients get its message. Of a 5xx they get only `reason` and the request
+ * id.
+ */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
@@ -76,17 +79,17 @@ export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatc
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
-/** Of a body that has more bytes than its route needs. */
+/** The error for a body that has more bytes than its route accepts. */
 export class BodyTooLarge extends ServiceError {
   constructor(mostBytes: number) {
     super('badRequest', `The request body is too large: at most ${bytesInWords(mostBytes)}`);
   }
 }
 
-/** The gateway's text, which does not know the route, nor whether the body or the headers are too large. */
+/** The text of the gateway, which knows neither the route nor whether the body or the headers are too large. */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
-/** The message of every 5xx: only the request id, and for a failed reply the same reason as in its stream. */
+/** The message of a 5xx: the fixed reason of the error, if it has one, and the request id. */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
 
@@ -94,7 +97,7 @@ export const serverErrorMessage = (requestId: string, reason = 'Internal server 
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 
-/** The envelope of every JSON response (specification, section 2.1). */
+/** The envelope of JSON responses (specification, section 2.1). The OpenAI-compatible routes do not use it. */
 interface Envelope {
   data: unknown;
   message: string | null;

@@ -61,7 +61,10 @@ type WithoutCommon<Event> = Event extends StreamEvent ? Omit<Event, keyof typeof
 /** An event without the fields that the stream adds to every event. */
 export type StreamEventBody = WithoutCommon<StreamEvent>;
 
-/** What JSON may hold and some readers of lines, such as Python's `splitlines`, take for the end of a line. */
+/**
+ * Characters that JSON may contain, and that some readers of lines, such as Python's `splitlines`, take for the end of
+ * a line.
+ */
 const lineSeparators = /[\u0085\u2028\u2029]/g;
 
 /** JSON in one line for every reader of lines. */
@@ -78,6 +81,6 @@ export const eventText = (event: { type: StreamEvent['type'] }): string =>
 /** The last bytes of a complete stream. */
 export const endOfStream = 'data: [DONE]\n\n';
 
-/** The event of a text of `eventText`. */
+/** Reads the event from a text that `eventText` has made. */
 export const eventOf = (text: string): StreamEvent =>
   JSON.parse(text.slice(text.indexOf('\ndata: ') + '\ndata: '.length)) as StreamEvent;

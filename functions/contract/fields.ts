@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-/** Integers of responses. Function bundles do not import them. */
+/** Integers of responses. */
 export const resourceId = z.int().min(1);
 export const count = z.int().min(0);
 export const errorCode = z.int32().min(0);
@@ -43,7 +43,10 @@ const textOfBytes = (max: number) =>
     })
     .meta({ minLength: 1 });
 
-/** Any UUID in the 8-4-4-4-12 form, converted to lower case. A UUID of an unknown version gives 404 instead of 400. */
+/**
+ * Any UUID in the 8-4-4-4-12 form, converted to lower case. It may have any version: an unknown UUID is not found,
+ * instead of malformed.
+ */
 export const uuid = z
   .guid()
   .toLowerCase()
@@ -81,7 +84,7 @@ export const idField = z
   )
   .meta({ override: { type: 'integer' } });
 
-/** `JSON.parse` turns an integer of more than 308 digits into Infinity. */
+/** `JSON.parse` turns an integer above 1.8 × 10^308 into Infinity. */
 const isInteger = (value: unknown): value is number =>
   Number.isInteger(value) || value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY;
 

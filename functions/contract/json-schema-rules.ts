@@ -1,13 +1,19 @@
 /** A schema that is neither true nor false. */
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
-/** Of schemas that wait for each other: 512 levels of data with two each, a reference and its target. More need too much stack. */
+/**
+ * Maximum of schemas whose checks wait for each other. 512 levels of data have two each, a reference and its target.
+ * More need too much stack.
+ */
 const callLevels = 1050;
 
 /** How many characters are compared, counted or written in the time of one step. */
 const charactersPerStep = 16;
 
-/** Ends a check without a result: neither `not` nor `anyOf` can make one of it. */
+/**
+ * Ends a whole check without a result. It is thrown, so `not` and `anyOf` do not take it for a schema that does not
+ * fit.
+ */
 export class StoppedCheck extends Error {}
 
 export function bound(value: number, limit: number, message: string): void {
@@ -16,9 +22,9 @@ export function bound(value: number, limit: number, message: string): void {
 
 export interface Check {
   root: SchemaObject;
-  /** That are left. */
+  /** Steps that are left. */
   steps: number;
-  /** Of the schemas that wait for each other. */
+  /** Number of schemas whose checks wait for each other. */
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
@@ -60,11 +66,11 @@ const types = new Map<unknown, (value: unknown) => boolean>([
   ['object', isObject],
 ]);
 
-/** A list, the only entry of a list, or nothing. */
+/** The value if it is a list. Otherwise a list with the value alone, or an empty list for undefined. */
 export const listOf = (value: unknown): readonly unknown[] =>
   isList(value) ? value : value === undefined ? [] : [value];
 
-/** Without repetitions, because every value is compared with each. */
+/** One type or a list of types. A repeated type is malformed, because each value is compared with each entry. */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
@@ -125,7 +131,9 @@ const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
-/** Of floats as Python's jsonschema: the quotient as a float decides, unless it is too large for one. */
+/**
+ * Decides as Python's jsonschema. If the unit is no integer, the quotient as a float decides, unless it is infinite.
+ */
 const isNoMultiple: IsWrong = (size, unit) =>
   (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 

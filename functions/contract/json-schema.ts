@@ -34,16 +34,22 @@ const schemaBytes = 16 * 1024;
 const schemaLevels = 32;
 const schemaNodes = 2000;
 
-/** Of arrays and objects in each other, in data and in the values of `enum`, `const` and annotations. */
+/**
+ * Maximum of levels of arrays and objects, in data and in the whole text of a schema, with its `enum`, `const` and
+ * annotations.
+ */
 const dataLevels = 512;
 
-/** For small data with many alternatives. Every character of the data adds one. */
+/** Steps that each check may take, for small data with many alternatives. Each character of the data adds one step. */
 const freeSteps = 20_000;
 
-/** For all attempts to make an instance of a schema. */
+/** Steps of all attempts to make an instance of a schema. */
 const searchSteps = 100_000;
 
-/** That apply to one value of an instance, so that generators do not wait for more of each other. */
+/**
+ * Maximum of schemas that apply to one value of an instance. Each has a generator, and the generators wait for each
+ * other.
+ */
 const choiceSchemas = 200;
 
 function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: string) => Stopped) {
@@ -173,7 +179,7 @@ export function isStrict(schema: JsonSchema): boolean {
   );
 }
 
-/** The smallest instance that fits, for the demo model; undefined if none was found. */
+/** An instance that fits, with as few levels as possible, for the demo model; undefined if none was found. */
 export function smallestInstance(schema: JsonSchema): unknown {
   const check = startCheck(schema, searchSteps);
   return unlessStopped(
@@ -182,7 +188,7 @@ export function smallestInstance(schema: JsonSchema): unknown {
   );
 }
 
-/** Of values that may be null, false, 0 or empty. */
+/** The first found value that is not undefined. It may be null, false, 0 or empty. */
 const firstDefined = <Entry>(entries: Iterable<Entry>, find: (entry: Entry) => unknown): unknown =>
   firstOf(entries, (entry) => {
     const found = find(entry);

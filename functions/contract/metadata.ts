@@ -24,7 +24,8 @@ const pairsOf = <Value extends z.ZodType>(value: Value) =>
   z
     .preprocess(
       (given, context) => {
-        // A record of zod leaves this key out, and so would an item of DynamoDB.
+        // A record of zod leaves this key out, and so does an item of DynamoDB. The pair would be lost without an
+        // error.
         if (Object.hasOwn(Object(given), '__proto__')) context.addIssue('must not have the key __proto__');
         return given;
       },
@@ -45,5 +46,5 @@ export const metadata = pairsOf(value)
   })
   .transform(unlessEmpty);
 
-/** Changes of stored pairs: null removes one. The bounds are those of the changed whole. */
+/** Changes of stored pairs: null removes one. The limits apply to all pairs after the change. */
 export const metadataChanges = pairsOf(value.nullable());

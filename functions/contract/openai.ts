@@ -4,7 +4,7 @@ import { externalUserId, optional, reasoningEffort } from './fields.ts';
 import { reasoningStep } from './message.ts';
 import { responseFormat } from './response-format.ts';
 
-/** What a part of a message says is decided by its type, so every field may be missing here. */
+/** The type of a part decides which other field it needs, so each other field may be missing here. */
 const part = z.object({
   type: z.string(),
   text: optional(z.string()),
@@ -25,8 +25,8 @@ const tokens = optional(z.int().min(1));
 const penalty = optional(z.number().min(-2).max(2));
 
 /**
- * Messages of a completion and their parts together. Each wrong one is an error: 2.9 million, which fit in a body of
- * 6 MB, need 2 GB of memory.
+ * Maximum of messages of a completion and their parts together. Each wrong one is an error of its own, and errors need
+ * memory.
  */
 export const mostParts = 10_000;
 
@@ -172,7 +172,10 @@ export const openAiModel = z.object({
 
 export type OpenAiModel = z.infer<typeof openAiModel>;
 
-/** OpenAI's clients retry a failed request twice. This header says that it would run, and be paid, again. */
+/**
+ * With the value `false`, OpenAI's clients do not retry a failed request. By default they retry it twice, and each
+ * retry runs and is paid again.
+ */
 export const shouldRetryHeader = 'x-should-retry';
 
 /** An error with the fields of OpenAI's error object. */
@@ -224,7 +227,7 @@ export const invalidApiKey = () =>
     { code: 'invalid_api_key', status: 401 },
   );
 
-/** The workspace is there, and an operator can allow it. */
+/** The error for a workspace that may not use the OpenAI-compatible routes. An operator can allow them. */
 export const openAiDisabled = () =>
   new OpenAiError(
     'accessDenied',

@@ -6,7 +6,10 @@ import type { Pagination } from './pagination-object.ts';
 /** With a limit of 1, `current_page` is the offset plus 1. It must be a safe integer too. */
 const maxOffset = Number.MAX_SAFE_INTEGER - 1;
 
-/** Query parameters of every list (specification, section 8). A value out of range is rejected, never clamped. */
+/**
+ * Query parameters of the lists that have pages (specification, section 8). A value out of range is rejected, never
+ * clamped.
+ */
 export const pageQuery = z.object({
   limit: integerParameter(1, limits.pageSizeMax)
     .default(limits.pageSizeDefault)

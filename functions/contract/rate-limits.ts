@@ -12,7 +12,7 @@ export const usageClasses = [
   'downloadedMegabytes',
 ] as const;
 
-/** Each API key has a separate limit for each class. */
+/** Each API key has a separate bucket for each class. */
 export const rateClasses = [...requestClasses, ...usageClasses] as const;
 export type RateClass = (typeof rateClasses)[number];
 
@@ -21,7 +21,7 @@ export type Tokens = { readonly [Class in RateClass]?: number };
 
 /** In the classes of bytes, a token is a megabyte. It has as many bytes as a megabyte in all other limits. */
 export const bytesPerToken = 1024 * 1024;
-/** Nobody knows at the start how many bytes a request will use. So the bucket must have at least one byte left. */
+/** The bytes of a request are unknown at its start. So the bucket must have at least one byte left. */
 const oneByte = 1 / bytesPerToken;
 
 /** The tokens that a request takes when it arrives, besides the token of its class. */

@@ -74,7 +74,7 @@ export const uploadHints = {
   /** @param found the type detected from the content; `declared` is in the data as `content_type` */
   content: (found: string, declared: string) =>
     `The content looks like ${found}, and the content type is ${declared}`,
-  /** Of content that is of the type of its extension, and was declared to be of another one. */
+  /** For content whose type fits the extension, but not the declared content type. */
   contentOfExtension: (found: string, extension: string) =>
     `The content looks like ${found}, and the file name ends with ${extension}: send the content type ${found}`,
 } as const;

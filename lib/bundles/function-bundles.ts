@@ -134,7 +134,8 @@ function filesOf(source: string): string[] {
 }
 
 /**
- * Fails the build if an imported file is missing: the function would only fail at the first call that needs it.
+ * Fails the build if an imported file is missing: the function would only fail at the first call that needs it. Also
+ * fails the build if a module that a call should import later is imported at the start.
  * @throws Error that names the file
  */
 function rejectMissing({ outputs }: Metafile): void {

@@ -67,7 +67,7 @@ export class Batches {
     return response;
   }
 
-  /** Cancels a batch: requests that have not started fail with 499, the others end normally. */
+  /** Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally. */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(
       {

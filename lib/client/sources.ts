@@ -58,7 +58,10 @@ interface WebPage {
 
 const pageIn = ({ url, title }: WebPage): Found => ({ ...(title !== '' && { title }), url });
 
-/** Of a document of the workspace, or of what a knowledge base of Bedrock names, which may be nothing. */
+/**
+ * The source of a passage: a document of the workspace, or a source of a Bedrock knowledge base, which may have no
+ * address.
+ */
 type PassageSource = { page?: number } & ({ document_id: string; name: string } | { uri?: string });
 
 function documentIn(source: PassageSource): Found[] {

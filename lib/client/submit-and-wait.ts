@@ -27,7 +27,10 @@ export interface SubmitOptions {
    * has the same effect as for `onProgress`.
    */
   onResult?: (result: BatchResult) => void | Promise<void>;
-  /** Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, every 15 seconds. */
+  /**
+   * Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, at last every 15
+   * seconds.
+   */
   pollInterval?: number;
   /**
    * Names this submission: a second call with the same requests within 24 hours, for example after a crash, continues

@@ -42,7 +42,10 @@ export interface Call<Value> {
   /** Sent as JSON, unless it is a form. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** False: a second execution may change something, so the request is not retried after lost connections and 5xx. */
+  /**
+   * False: a second execution may change something, so the request is not retried after lost connections and 5xx,
+   * except a 503 with `Retry-After`.
+   */
   isRepeatable?: boolean;
   /** Retries for up to an hour, and waits for rate limits without a limit. */
   isPatient?: boolean;
@@ -87,7 +90,10 @@ export interface Transport {
   delay(retry: number, retryAfter?: number): number;
 }
 
-/** The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. */
+/**
+ * The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. A request
+ * that waits for rate limits accepts a longer one.
+ */
 const longestDelay = 60_000;
 /** A streamed reply ends within 300 s, and is stored within 15 s, so its chat is free after that. */
 const longestReply = 330_000;

@@ -12,7 +12,7 @@ const otherAgentId = '0197f2ac-91d0-4a7e-8c3b-5a9d2e4f6b18';
 const fileUuid = '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90';
 const batchId = '3b9d7c60-41e2-4f0a-b6d8-92c5e1f70a34';
 const chatId = 1100;
-/** The chat's id times 2^21, and the positions in the chat. */
+/** The chat's id times 2^21, plus the position in the chat. */
 const messageId = 2_306_867_201;
 const replyId = 2_306_867_202;
 const user = 'customer-4711';

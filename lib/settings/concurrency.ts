@@ -9,7 +9,7 @@ export const concurrencySettings = {
     .describe(`
       AWS's quota of functions that run at once in the account and Region, of all stacks: 1,000 unless AWS
       has set another; new accounts may have 10. Below 1,000 the stage reserves less, in proportion, and
-      nothing where that would be too little
+      nothing where that would be too little.
       An alarm goes off when seven eighths of what reservations leave of it are in use
       ([limits.md](limits.md#concurrent-executions)).`),
 

@@ -26,8 +26,9 @@ interface ResponseHead {
 }
 
 /**
- * The error responses that a distribution caches. The cache key is only the path, because the cache policy adds neither headers nor query. The policy's maximum TTL is
- * 0: with `max-age`, an error is cached, but not for longer than the status's minimum TTL.
+ * The error responses that a distribution caches. The cache key is the path alone, because the cache policy adds
+ * neither headers nor query. The policy's maximum TTL is 0: with `max-age`, an error is cached, but not for longer than
+ * the status's minimum TTL.
  * @param minimumSeconds `ErrorCachingMinTTL` by status
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {

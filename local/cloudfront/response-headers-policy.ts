@@ -41,8 +41,8 @@ interface PolicyConfig {
 const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', 'RemoveHeadersConfig']);
 
 /**
- * Reads a policy with CORS, custom headers and removed headers. Rules: understanding-response-headers-policies.html in CloudFront's
- * developer guide.
+ * Reads a policy with CORS, custom headers and removed headers. The rules are those of
+ * understanding-response-headers-policies.html in CloudFront's developer guide.
  * @throws Error for a property that would behave differently here than in AWS
  */
 export function readResponseHeadersPolicy(

@@ -33,7 +33,9 @@ const MEASURED = new Set([...WRITES, ...READS]);
 
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
-/** Forwards calls, except calls and parts of batches that the faults reject. Records every call. */
+/**
+ * Forwards calls, except calls and parts of batches that the faults reject. Records every call if `record` is given.
+ */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
   forward: Forward,

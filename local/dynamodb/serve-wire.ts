@@ -19,7 +19,8 @@ export interface WireOptions extends InspectionOptions {
 
 /**
  * A proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that an emulator on one
- * machine does not return, and records calls. Without faults and recording it forwards requests unchanged.
+ * machine does not return, and records calls. Without faults and recording it forwards the bodies of requests
+ * unchanged.
  */
 export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;

@@ -108,8 +108,8 @@ export class WebFunctionServer {
   }
 
   /**
-   * The environment with the fewest requests, of those that listen if there is one. Undefined if all that the function
-   * may have are full.
+   * The environment with the fewest requests: of those that listen, or else of those that start. If all are full, it
+   * starts another. Undefined if the function may have no other.
    */
   #freest(): Slot | undefined {
     const { maxEnvironments, requestsPerEnvironment } = this.#definition.limits;

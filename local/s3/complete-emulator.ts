@@ -47,9 +47,9 @@ export interface Context {
 }
 
 /**
- * Adds what s3rver lacks: it aborts and lists multipart uploads, and stores tags that are sent with an object. It also
- * makes writes complete. s3rver responds when it has read a body, before the body is on the disk. It completes a
- * multipart upload while its parts are still being written.
+ * Adds what s3rver lacks: aborting and listing multipart uploads, and storing the tags that are sent with an object. It
+ * also replaces s3rver's writes. s3rver would respond when it has read a body, before the body is on the disk, and
+ * would complete a multipart upload while its parts are still being written.
  */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;

@@ -18,7 +18,10 @@ const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: s
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
-/** Rejects calls that no policy allows. Requests wait for the rules, which are complete when the run has started. */
+/**
+ * Rejects calls that no policy allows, calls with a wrong signature and those of pages in browsers. Requests wait for
+ * the rules, which are complete when the run has started.
+ */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
 
@@ -57,7 +60,10 @@ function forgeryOf(
   return { reason: 'wrong-signature', message: MISMATCH };
 }
 
-/** The emulator has one access key. It checks no signatures; those of presigned URLs are checked above. */
+/**
+ * Replaces the caller's access key by the emulator's only one. The emulator checks no signatures: `forgeryOf` has
+ * checked them.
+ */
 function replaceAccessKey(context: Context): void {
   const { authorization } = context.headers;
   if (authorization)

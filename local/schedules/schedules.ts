@@ -78,7 +78,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
     void target.function.invoke(payload).then((result) => {
-      // The next call comes when the threads would have ended anyway.
+      // With such a period, the threads would end before the next call anyway.
       if (periodMilliseconds > IDLE_MILLISECONDS) target.function.endIdleThreads();
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
@@ -151,7 +151,7 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
 
 /**
  * @returns undefined if the schedule is disabled
- * @throws Error if the time or the input of a call would differ from AWS
+ * @throws Error if the time or the input of a call would differ from AWS, or if a target is no function here
  */
 function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
   const properties = context.read<ScheduleProperties>(resource);

@@ -6,7 +6,7 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-// Enough to find other groups after a long one: about ten thousand messages that contain little more than ids.
+// Enough to find other groups after a long one: tens of thousands of messages that contain little more than ids.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 // The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.

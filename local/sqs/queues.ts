@@ -3,7 +3,8 @@ import { type ResourceKind, reject, type TemplateResource } from '../template/re
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
-// The other properties have no effect on one machine: encryption, tags and permissions to redrive.
+// The emulator gets these properties and the name. The others have no effect in it: encryption, tags and permissions to
+// redrive.
 const FORWARDED = [
   'ContentBasedDeduplication',
   'DeduplicationScope',

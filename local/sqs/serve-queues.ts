@@ -70,14 +70,14 @@ interface Message {
 
 /**
  * Changes a request so that the emulator preserves message groups. Call the returned function with the response.
- * @throws Error for attributes of a message, which the response would not have
+ * @throws Error for a message with attributes of the caller, which a received message would not have
  */
 function preserveGroups(action: string, body: unknown): (response: unknown) => void {
   if (action === 'SendMessage' || action === 'SendMessageBatch') {
     const { Entries = [body as Message] } = body as { Entries?: Message[] };
     Entries.forEach(preserveGroup);
     return (response) => {
-      // The digest is of the group alone.
+      // This digest is of the attribute with the group, which the caller has not sent.
       const { Successful = [response as Message] } = response as { Successful?: Message[] };
       for (const sent of Successful) delete sent.MD5OfMessageAttributes;
     };

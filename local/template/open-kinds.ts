@@ -36,7 +36,7 @@ export function createOpenKinds() {
         for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
       }
     },
-    /** Starts the open kinds one after another, in the order of `resourceKinds`. */
+    /** Starts the open kinds one after another, in the order of `resourceKinds`, and then completes them. */
     async start(): Promise<void> {
       for (const kind of inOrder()) await kind.start?.();
       for (const kind of inOrder()) kind.complete?.();

@@ -33,8 +33,8 @@ export interface ResourceKind {
   hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
-   * these types or the data folder has retained ones. Kinds open concurrently, so their resources may not refer to each
-   * other yet.
+   * these types or the data folder has retained ones. Kinds open concurrently, so their resources may refer to those of
+   * kinds with `opensFirst` alone.
    */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }

@@ -60,7 +60,7 @@ const WITHOUT_EFFECT = [
   'AWS::CDK::Metadata',
   'AWS::CloudWatch::*',
   'AWS::CodeDeploy::*', // a run has no deployments
-  // Identities of people, who use the operator's credentials here.
+  // Identities of people, machines and AWS services. Here, people use the operator's credentials.
   'AWS::IAM::AccessKey',
   'AWS::IAM::Group',
   'AWS::IAM::InstanceProfile',

@@ -69,8 +69,8 @@ export interface Address {
 }
 
 /**
- * An address for a server that starts later. On Linux it has one of 16 million hosts, so that no other program can take
- * the port meanwhile, nor guess the address. Other systems have 127.0.0.1 alone.
+ * An address for a server that starts later. On Linux its host is one of 16 million, so that another program is
+ * unlikely to take the port meanwhile or to guess the address. On other systems the host is 127.0.0.1.
  */
 export function findFreeAddress(): Promise<Address> {
   const host =
@@ -87,7 +87,8 @@ export function findFreeAddress(): Promise<Address> {
 }
 
 /**
- * One element per port: 1 if this process or one of its emulators listens there. Functions' threads share the array.
+ * One element per port: 1 if this process, an emulator or a web function listens there. Functions' threads share the
+ * array.
  */
 export const runnerPorts = new Uint8Array(new SharedArrayBuffer(65_536));
 

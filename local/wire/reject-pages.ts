@@ -24,7 +24,7 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
   return origin !== undefined && !origins.includes(origin);
 }
 
-/** An emulator of AWS has no pages: no SDK sends an `Origin`. */
+/** An emulator of AWS has no pages, and no SDK on Node.js sends an `Origin`. */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
 /**

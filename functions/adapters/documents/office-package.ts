@@ -124,7 +124,7 @@ export class OfficePackage {
   }
 
   /**
-   * Reads a part, as often as it is used. No real document reads one often.
+   * Reads a part. Each read uses the allowance, also a further read of the same part.
    * @returns whether the part exists
    */
   read(part: string, elements: XmlElements): boolean {

@@ -11,14 +11,17 @@ export class OfficeReader {
   readonly text = new DocumentText();
   private readonly elements: XmlElements;
   private readonly reading: string[] = [];
-  /** Alternatives of which one is read already, and whether what is left out of them is counted already. */
+  /**
+   * The open elements `mc:AlternateContent`, with the counts before each. `isRead`: an alternative with text was read.
+   * `isUncounted`: an alternative before the open one has counted its pictures and objects.
+   */
   private readonly alternatives: {
     visible: number;
     leftOut: number;
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** Levels of elements whose pictures and objects are counted already. */
+  /** Number of open elements whose pictures and objects are not counted. */
   private uncounted = 0;
 
   constructor(
@@ -51,7 +54,10 @@ export class OfficeReader {
     return text;
   }
 
-  /** A part that refers to itself is read once. */
+  /**
+   * Reads a part. Leaves out a part that refers to itself, and parts below the last level. @returns false if the part
+   * does not exist
+   */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
     this.reading.push(part);
@@ -69,7 +75,7 @@ export class OfficeReader {
     this.text.closeBox();
   }
 
-  /** The address of a relationship, if a model can do something with it. */
+  /** The address of a relationship, if it is a web address. */
   webAddress(id: string | undefined, anchor?: string): string | undefined {
     const relation = this.package.relations(this.part).get(id ?? '');
     if (relation === undefined || relation.part !== undefined) return undefined;

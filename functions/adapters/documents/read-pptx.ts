@@ -63,7 +63,7 @@ class Presentation {
     return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
   }
 
-  /** The texts that a layout and a master add to all of their slides, with the first of these slides. */
+  /** The texts that a layout and a master add to all of their slides. Only the first of these slides gets them. */
   private backgrounds(slide: string): string[] {
     const { package: opened } = this.reader;
     const layouts = opened.related(slide, 'slideLayout');

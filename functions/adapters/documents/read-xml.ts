@@ -22,7 +22,10 @@ export const during = (set: (isOpen: boolean) => void): XmlElement => ({
   close: () => set(false),
 });
 
-/** Namespaces without their host and year: strict documents have another host and no year. */
+/**
+ * The prefix of each namespace. Namespaces of the standard are without host and year, because strict documents have
+ * another host and no year.
+ */
 const prefixes = new Map([
   ['package/content-types', 'ct'],
   ['package/relationships', 'rel'],

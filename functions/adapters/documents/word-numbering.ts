@@ -115,7 +115,7 @@ export class WordNumbering {
     }
   }
 
-  /** A definition may refer to that of a style. */
+  /** The definition that applies: a definition may refer to the one of a style. */
   private resolve(definition: string): string {
     const style = this.styleOfDefinition.get(definition);
     const { list } = this.numberingOf(style);
@@ -186,9 +186,9 @@ export const byValue =
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** A list that is not defined. */
+/** The levels of a list that is not defined. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
-/** Such as `Article %1.%2 –`. */
+/** Maximum of characters of a level's text, such as `Article %1.%2 –`. */
 const longestLabel = 100;
 
 const startOf = (levels: Levels, at: number): number => levels.get(at)?.start ?? 1;

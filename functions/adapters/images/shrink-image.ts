@@ -45,8 +45,8 @@ const decoders: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * Four components: of the decoders, only one in JavaScript converts them to RGB. It takes up to 1 s and
- * 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
+ * Whether a JPEG has four color components. Of the decoders, only one in JavaScript converts them to RGB. That one
+ * takes up to 1 s and 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
  */
 const isCmyk = (bytes: Uint8Array): boolean =>
   findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;

@@ -196,7 +196,7 @@ type StoredPassage = [id: number, documentId: string, offset: number, page: numb
 
 const version = 1;
 
-/** About 20 times the largest possible index. The objects are our own; the limit still protects the reader's memory. */
+/** 16 times the largest index. The objects are our own; the limit still protects the reader's memory. */
 const maxBytes = 512 * 1024 * 1024;
 
 /** The searchable documents of a workspace. */

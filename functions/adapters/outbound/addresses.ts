@@ -113,7 +113,7 @@ function remembered(
   };
 }
 
-/** Has a resolver of its own, because a resolver cancels all its queries at once. */
+/** Each call has a resolver of its own, because a resolver cancels all its queries at once. */
 async function resolveByServers(
   host: string,
   signal: AbortSignal,
@@ -202,7 +202,10 @@ async function addressesOf(
   return resolve(host, signal).catch(() => []);
 }
 
-/** @throws OutboundFailure if a name has no address: it may be the one that the request would reach */
+/**
+ * The addresses of denied hosts.
+ * @throws OutboundFailure if a denied host has no address now: the request might reach that host
+ */
 async function deniedAddresses(
   { denied }: OutboundRules,
   port: number,

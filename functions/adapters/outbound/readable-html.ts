@@ -129,9 +129,10 @@ const addressCharacters = 2000;
 const allAddressesCharacters = 5_000_000;
 
 /**
- * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main>, only that.
- * It reads the tokens once and builds no tree, so time and memory grow linearly with the length, even with deep
- * nesting. The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
+ * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main> of some
+ * length, only the text of that. It reads the tokens once and builds no tree, so time and memory grow linearly with the
+ * length, even with deep nesting. The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is
+ * not an error.
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);

@@ -23,7 +23,7 @@ export type TextWorkResponse =
 
 export interface TextWorker {
   /**
-   * Works in the thread. One work is done at a time, and workspaces take turns.
+   * Lets the thread do a work. It does one at a time, and workspaces take turns.
    * @throws OutboundFailure; Error if the work takes too long or too much memory
    */
   run<Type extends WorkType>(

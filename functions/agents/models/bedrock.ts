@@ -45,17 +45,18 @@ const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
 const isBlank = (text: string): boolean => text.trim() === '';
 
 /**
- * Bedrock models that cache prompts up to a mark, according to its documentation; others reject a mark. A mark writes to the cache,
- * which Claude charges at five quarters of its price; a prompt of another call that begins the same costs a tenth.
+ * Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. For
+ * Claude, tokens that are written to the cache cost 1.25 times the price of input. A later call whose prompt starts
+ * with the same tokens pays a tenth of the price for them.
  */
 const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
 /**
- * Marks the end of what the next call is likely to begin with: the system message, and, if the prompt has more than one message of
- * a user, the last one, and the last results of tools. So a prompt that nobody goes on with, such as that of a request of a
- * batch, writes nothing but its system message. Bedrock takes four marks.
+ * Marks the ends of what the next call is likely to start with: the system message; and, in a prompt with several user
+ * messages or with results of tools, the last user message and the last results. So a prompt that no call continues,
+ * such as that of most requests of batches, writes only its system message to the cache. Bedrock accepts four marks.
  */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
@@ -68,7 +69,10 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** The package sends the tools with a form also if the choice is `none`. The results are text already. */
+/**
+ * With a form, the package would send the tools even if the choice is `none`, so they are removed. The results are text
+ * already.
+ */
 const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
   responseFormat?.type === 'json' && toolChoice?.type === 'none';
 

@@ -17,10 +17,10 @@ import { type ModelProvider, withoutTools } from './model-provider.ts';
 const imageModels =
   /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
 
-/** Bytes of an error response that are read: its names and its reason are at the start. */
+/** Characters of an error response that are read: its names and its reason are at the start. */
 const errorBytes = 64 * 1024;
 
-/** Bytes of text that a call without a stream may return: only titles are made so. */
+/** Characters of text that a call without a stream may return: only titles are made so. */
 const plainBytes = 64 * 1024;
 
 interface OpenAiSettings {

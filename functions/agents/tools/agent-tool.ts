@@ -64,7 +64,7 @@ export const requestForm: AgentTool<Config, Input> = {
 };
 
 /**
- * A tool of the service itself, whose entry is one tool: `kindOf` makes its kind. Each tool is one file and one line in
+ * A tool of the service itself, whose entry is one tool: `kindOf` makes its kind. Each tool has one line in
  * runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {

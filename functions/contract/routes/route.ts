@@ -8,8 +8,8 @@ export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 
 
 /**
  * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
- * route has its own file, so that a function creates only the schemas of its own requests. Responses are in
- * `routes.ts`.
+ * capability has its own file of routes, so that a function creates only the schemas of its capability. Responses are
+ * in `routes.ts`.
  */
 export interface Route {
   /** Its key in `routes`, and the name of its function's file. */
@@ -30,7 +30,7 @@ export interface Route {
   rateClass: RequestClass;
   /**
    * `buffered`: one payload of at most 6 MB. `streamed`: written in chunks, at most 200 MB in AWS. A route is streamed
-   * if its response can exceed 6 MB.
+   * if its response can exceed 6 MB, or is sent while it is made.
    */
   transfer: 'buffered' | 'streamed';
   /** The function's timeout in seconds. The gateway ends a buffered route after 29 s. */

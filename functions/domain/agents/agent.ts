@@ -30,8 +30,8 @@ export interface AgentVersion {
 }
 
 /**
- * Tokens of one model call, for an agent whose `meta` has no limit. Always sent: otherwise the provider's own default
- * cuts replies at an unknown length.
+ * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. Always sent: otherwise the
+ * provider's own default cuts replies at an unknown length.
  */
 export const defaultMaxOutputTokens = 8192;
 

@@ -17,8 +17,8 @@ import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 type DispatchServices = SlotServices & Services<'batchWorkflow'>;
 
 /**
- * The input of an execution. Names and types never change, because executions that an earlier release has started still
- * run.
+ * The input of the workflow's task `dispatch-batch`. Names and types never change, because executions that an earlier
+ * release has started still run.
  */
 interface DispatchInput extends BatchIds {
   taskToken: string;
@@ -57,7 +57,7 @@ type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the
- * stored items alone.
+ * stored batch and its items alone.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
 export async function advanceBatch(

@@ -160,7 +160,7 @@ export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   retryAfter?: number | undefined;
 }
 
-/** A request fails after it has lost this many workers, or has met errors of the service in this many attempts. */
+/** A request fails if it has lost this many workers, or if an error of the service ends this attempt or a later one. */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
@@ -208,22 +208,23 @@ async function finish(
 }
 
 /**
- * Milliseconds until the next attempt: after a failure of the model, and if the chat is in use. Each attempt doubles
- * them.
+ * Milliseconds that each attempt doubles, the first one included: the wait after a failure of the model, and after
+ * `blocked`.
  */
 const firstWaits = { ofModel: 10_000, blocked: 2500 };
 const longestWait = 300_000;
 /** The longest delay of a message of the queue, and so of a request. */
 const longestDelay = 900_000;
 /**
- * Before its first two retries, a new request keeps its place in the worker for 5 s and for 10 s. So the batch calls a
- * busy model less.
+ * If the model fails, a new request keeps its place in the worker before its first two retries, for 5 s and for 10 s.
+ * So the batch calls a busy model less.
  */
 export const waitsAtOnce = [5000, 10_000];
 
 /**
- * Milliseconds until the next attempt, plus or minus a quarter. So requests that failed together are not retried
- * together.
+ * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
+ * for, and at most the longest delay. The factor is the same for the requests of a group, so groups that failed
+ * together are not retried together.
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;

@@ -13,7 +13,7 @@ export interface Batch {
   id: string;
   workspaceId: string;
   agentId: string;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
   /** The API key that created the batch; its usage is counted for this key. */
   apiKeyId: string;
@@ -34,7 +34,10 @@ export interface Batch {
   stop: { reason: StopReason; at: string } | null;
   /** The events that its webhook wants; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
-  /** Whether its requests have a `response_format`, which has an item of its own: each count would write it again. */
+  /**
+   * Whether its requests have a `response_format`. It is a separate item: in the item of the batch, each update would
+   * pay for its bytes.
+   */
   hasFormat?: true;
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
   executionNumber: number;
@@ -150,8 +153,8 @@ export interface BatchItem {
   /** Number of attempts. Each lost worker and each wait adds one. */
   attempt: number;
   /**
-   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy,
-   * unavailable or silent.
+   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy or
+   * unavailable.
    */
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */
@@ -194,7 +197,8 @@ export function isStarted(
 }
 
 /**
- * The result of a request as clients see it. A request that was not started before the batch was stopped has failed.
+ * The result of a request as clients see it. A request that was not started, or that waited for a retry, when the batch
+ * was stopped has failed.
  * @param batch read before the item. A stop and a start change the same stored batch, so one of them comes first
  */
 export function outcomeOf(

@@ -14,7 +14,7 @@ import type { Services } from './batch-store.ts';
 
 /** The requests that the former owners of a slot have left. */
 interface Leftovers {
-  /** Started requests that have not ended: their worker was lost, or handed back before it took them over. */
+  /** Started requests that have not ended: their worker was lost, or passed the slot on before it took them over. */
   lost: BatchItem[];
   waiting: BatchItem[];
   /** Requests whose predecessor in the history has ended. */

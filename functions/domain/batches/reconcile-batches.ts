@@ -97,7 +97,10 @@ async function reconcileOpenBatch(
   else if (batch.slotsMade > 0) await topUpSlots(services, batch);
 }
 
-/** Milliseconds that the oldest request without a worker has waited; 0 if workers have taken all requests. */
+/**
+ * Milliseconds that the oldest request without a worker has waited; 0 if workers have taken all requests, or the batch
+ * is stopped.
+ */
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 

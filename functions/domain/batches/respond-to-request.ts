@@ -40,7 +40,7 @@ export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 /**
  * The result, or the reason why there is none.
  * - `busy`: the model was busy or unavailable, and has sent nothing.
- * - `broken`: the model has failed in the middle of its reply. Another attempt may succeed.
+ * - `broken`: the reply has failed otherwise, such as in its middle or by a timeout. Another attempt may succeed.
  * - `blocked`: another turn owns the chat.
  * - `lost`: the request belongs to another attempt.
  *

@@ -52,7 +52,7 @@ const waitAfterBreak = 5000;
 
 /** The work that a worker leaves to the next one, except new requests. */
 interface Rest {
-  /** Whether there are started requests that need no wait. */
+  /** Whether there are requests that the next worker can continue without a wait. */
   hasStarted: boolean;
   /** Epoch milliseconds of the first retry; undefined if none waits. */
   firstDue: number | undefined;
@@ -114,7 +114,7 @@ export class SlotOwner {
     this.end();
   }
 
-  /** Reads what the worker may start: the workspace, and the workspace's share of slots. */
+  /** Reads the workspace, and the number of slots that each of its batches may have. */
   async start(): Promise<void> {
     await Promise.all([this.readWorkspace(), this.#readShare()]);
   }

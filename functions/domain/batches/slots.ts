@@ -14,8 +14,8 @@ export const messageMilliseconds = 55_000;
 export const epochsPerSlot = 1_000_000;
 
 /**
- * Fewest requests for which a slot is worth a worker: two groups of requests or, if that is more, as many as a worker
- * processes at once.
+ * Fewest new requests for which a slot is worth a worker: two groups. If a worker processes more at once, that number
+ * applies instead.
  */
 const fewestPerSlot = 2 * requestsPerGroup;
 

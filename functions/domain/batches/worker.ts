@@ -24,7 +24,7 @@ type WorkerServices = ClaimServices &
   OwnerServices &
   Services<'identifiers'>;
 
-/** Works on the slot of a message. Does nothing if the message is a duplicate. */
+/** Works on the slot of a message. Does nothing if the message is a duplicate, or if the batch has ended. */
 export async function workOnSlot(
   services: WorkerServices,
   { workspaceId, batchId, slot, epoch }: SlotMessage,
@@ -39,9 +39,9 @@ export async function workOnSlot(
 }
 
 /**
- * The work of a slot's owner. It takes new requests and processes up to `requestsPerWorker` of them at once. When all
- * that it has started have ended, it passes the slot to the next worker. So two workers never have requests of the same
- * slot.
+ * The work of a slot's owner. It takes new requests and processes up to `requestsPerWorker` of them at once. When none
+ * of its requests runs any more, it passes the slot to the next worker, or removes the slot if no work is left. So two
+ * living workers do not run requests of the same slot.
  */
 class Worker {
   readonly #services: WorkerServices;

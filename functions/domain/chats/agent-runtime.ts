@@ -45,7 +45,10 @@ export interface ReplyRequest {
   isOfBatch?: boolean;
 }
 
-/** An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted. */
+/**
+ * An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted or cut
+ * short.
+ */
 export type ReplyPart =
   | { type: 'text'; text: string }
   /** The model has sent something else: reasoning, or a piece of a tool call. */
@@ -98,7 +101,7 @@ export type ReplyEndReason =
   | 'max-model-calls'
   | 'max-tool-uses'
   | 'content-filter'
-  /** The text is not in the form of the reply, also after a second attempt. */
+  /** The text is not in the form of the reply, also after a repair if the model could make one. */
   | 'invalid-reply';
 
 export interface ReplyEnd {

@@ -65,7 +65,7 @@ export interface Chat {
   lease: Lease | null;
   /** The batch whose request created the chat. */
   batchId?: string;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
 }
 
@@ -98,7 +98,7 @@ export interface NewChat {
   agentId: string;
   name: string;
   externalUserId: string | null;
-  /** Absent without pairs. */
+  /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
 }
 
@@ -132,7 +132,7 @@ export interface ChatDeletion {
    * @returns the chats that this call has deleted, as they were; the other chats did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Like `delete`, but leaves the chats that somebody has used or renamed since they were read. */
+  /** Like `delete`, but leaves the chats that were used or renamed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
   /** Removes those of a person's chat counts that are 0, because their keys contain the person's id. */
   removeCounts(person: Person): Promise<void>;

@@ -131,7 +131,7 @@ const titleGrace = 2000;
 
 /** The title of a new chat. It is made from the first message, concurrently with the reply. */
 interface ChatTitle {
-  /** Calls the model; further calls do nothing. */
+  /** Calls the model if the chat gets a title; further calls do nothing. */
   start(): void;
   /** Aborts the call; `start` then does nothing. */
   cancel(): void;

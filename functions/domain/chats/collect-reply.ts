@@ -44,7 +44,10 @@ export interface Reply {
 /** Message of the reasoning steps that run when a client stops their reply. */
 export const stopped = 'The reply was stopped';
 
-/** Error message of a reply that another function closed. */
+/**
+ * Error message of a reply that another function closed. Also the message of reasoning steps that run when their reply
+ * fails or is cut short.
+ */
 export const interrupted = 'The reply was interrupted';
 
 /** Builds a reply from its parts, and emits an event for each part that clients see. */
@@ -124,7 +127,7 @@ function gatherReply(
  * Aborts a reply, with a message for clients.
  * - `idle-timeout`: the model sent nothing for too long.
  * - `deadline`: the model took too long in all.
- * - `lease-lost`: another function owns the chat now.
+ * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.
  * - `max-length`: the reply has the maximum length.
  * - `shutdown`: Lambda ends the process.
  * - `stopped-by-client`: the reply ends with its text so far, and without an error.
@@ -142,7 +145,7 @@ export class ReplyAborted extends Error {
 export interface CollectedReply {
   reply: Reply;
   error: unknown;
-  /** Undefined if the reply was aborted or failed. */
+  /** Undefined if there is an `error`. */
   reason: ReplyEndReason | undefined;
   /** Resolves when the model has ended too. After an abort it may still run for a while. */
   modelEnded: Promise<void>;
@@ -153,7 +156,7 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
 /**
  * Calls the model and emits an event for each part of the reply. Aborts the reply after the idle timeout or at the
  * deadline.
- * @param stop aborts the reply; is aborted when the reply fails
+ * @param stop aborts the reply; is aborted when the reply fails or is cut short
  * @param deadline milliseconds that the model may take in all
  * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it
  */
@@ -271,12 +274,12 @@ export interface RunningReply {
    * @returns resolves when the call of the model has ended
    */
   abort(): Promise<void>;
-  /** Aborts the reply. It is also aborted when the reply fails. */
+  /** Aborts the reply. It is also aborted when the reply fails or is cut short. */
   stop: AbortController;
 }
 
 /**
- * Calls the model. The user message may not be stored yet, so nothing of the reply may reach a client.
+ * Calls the model. The user message may not be stored yet, so the events are buffered until the caller forwards them.
  * @param deadline milliseconds that the model may take in all
  */
 export function startReply(

@@ -44,7 +44,7 @@ export function formOfRequest(
   return { name, schema, isStrict: isStrict(schema), ...(description && { description }) };
 }
 
-/** The smallest JSON of a schema, for the demo model. */
+/** JSON that fits a schema, for the demo model; `{}` if none was found. */
 export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
 
 /** Characters of a delta of a reply that is sent at once. */

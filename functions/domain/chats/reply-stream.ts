@@ -33,8 +33,8 @@ const attemptsAtEnd = 3;
 
 /**
  * Records the events of a reply. The first event and the last ones are stored at once, the others within a second.
- * Writes follow one another, so a reader never sees an event without the events before it. The final text is not
- * stored: it would cost a write unit for each 2,000 characters, and the deltas have the same text.
+ * Writes follow one another, so a reader never sees an event without the events before it. The final text is not stored
+ * if the deltas have the same text: it would cost further write units.
  */
 export function recordEvents(
   { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
@@ -105,7 +105,7 @@ const withoutFinalText = (text: string): string => eventText({ ...eventOf(text),
 
 type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 
-/** Milliseconds between two reads. A reader is at most this far behind the stored events. */
+/** Milliseconds between two reads of the stored events. */
 const readInterval = 500;
 
 /**

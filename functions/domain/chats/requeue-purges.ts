@@ -4,7 +4,7 @@ import type { Services } from './services.ts';
 /** A purge is overdue if it has not ended this many milliseconds after its deletion. */
 const overdueAfter = 60 * 60_000;
 
-/** Number of purges that a run enqueues; the next run enqueues the rest. This many messages take about a second. */
+/** Maximum of purges that a run enqueues; the next run enqueues the rest. This many messages take about a second. */
 const purgesPerRun = 1000;
 
 /**

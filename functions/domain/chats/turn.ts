@@ -71,7 +71,10 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
-/** The field that a reply stores. The number of earlier rejected turns is read only for a rejected turn. */
+/**
+ * The field of a stored reply that counts rejected turns. The number of the earlier ones is read only for a rejected
+ * turn.
+ */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
   { chat, position }: { chat: Chat; position: number },
@@ -163,7 +166,8 @@ const attempts = 5;
 /**
  * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
  * the chat. If the chat has a lease with the same id, prolongs it.
- * @returns `in-progress` if another turn owns the chat
+ * @returns the open turn; `in-progress` if another turn owns the chat; or the turn that an earlier request with the
+ * same id has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(

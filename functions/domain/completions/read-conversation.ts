@@ -247,8 +247,8 @@ const historyMessage = ({ role, parts }: Turn): PromptMessage =>
     : { role, content: textOf(parts), reasoningSteps: [] };
 
 /**
- * The previous messages that the model gets, as in a chat: the newest ones with at most this many characters, and at least half of
- * these.
+ * The previous messages that the model gets, as in a chat: the newest ones with at most this many characters. Up to
+ * half of these characters are left out at the start.
  * @param history oldest first
  */
 export function withinWindow(history: readonly PromptMessage[], characters: number): PromptMessage[] {

@@ -23,8 +23,8 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 }
 
 /**
- * Checks where the request is served that the workspace may use the routes: the gateway caches the authorizer's
- * response.
+ * Checks in the route's function that the workspace may use the routes. The authorizer's response is no proof, because
+ * the gateway caches it.
  * @throws OpenAiError
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>

@@ -69,7 +69,10 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   return deleted;
 }
 
-/** @returns the last chat of the page, after which the pass continues; null if the pass is over */
+/**
+ * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, after which the pass
+ * continues, or null if the pass is over, or the workspace's number of days has changed
+ */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
   const now = services.clock.now();

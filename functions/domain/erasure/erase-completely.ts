@@ -64,7 +64,8 @@ export async function eraseCompletely(
     await services.erasures.add(erasure, counts);
   };
   await services.erasures.request(erasure, actor, erasedBefore);
-  // Only an erasure by an operator does so: the whitelist says whom the operator allows, whatever clients request.
+  // Only an erasure by an operator removes the user from the whitelist: it says whom the operator allows, whatever
+  // clients request.
   if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
     await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
   // Chats that were deleted before, perhaps by a run of this command that was killed.
@@ -129,8 +130,8 @@ async function pendingPurges(
 }
 
 /**
- * A reply in progress stops at the end of its lease, because it cannot renew the lease of a deleted chat. Then deletes
- * what it has stored until then.
+ * Waits until the replies in progress have stopped, and then deletes what they have stored. A reply stops at the end of
+ * its lease at the latest, because it cannot renew the lease of a deleted chat.
  */
 async function deleteAfterLeases(
   { sleepUntil }: Services,

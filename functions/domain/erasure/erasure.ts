@@ -96,7 +96,7 @@ export const hasAllRequests = async (
 
 const atOnce = 20;
 
-/** Does the work for each element, for some of them concurrently. */
+/** Does the work for each element, for 20 elements at once. */
 export async function inGroups<Work>(
   works: readonly Work[],
   work: (each: Work) => Promise<unknown>,

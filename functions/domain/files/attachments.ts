@@ -56,11 +56,11 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** No reader makes more notices: it makes one for each kind of content that it leaves out. */
+/** No reader makes more notices. */
 const noticesShown = 10;
 /**
- * Long enough for a list of pages. The notices of 100 files together stay below half of the text that a prompt has of
- * files.
+ * Long enough for a list of pages. A prompt names 100 files: one such notice for each is a third of the text that it
+ * has of files.
  */
 const noticeCharacters = 200;
 

@@ -42,10 +42,10 @@ interface Form {
 
 /**
  * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown. So the error
- * contains the file's size, and a client that is still sending can receive the error. After a failed upload, nothing
- * stays stored.
+ * contains the file's size, and a client that is still sending can receive the error. After a failed upload, the stored
+ * bytes are removed.
  * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
- *   file, with empty texts and 0 for unknown values.
+ * file, with empty texts and 0 for unknown values.
  */
 export async function storeUpload(
   services: UploadServices,
@@ -66,7 +66,10 @@ export async function storeUpload(
   }
 }
 
-/** Stores the content of the first file. Parts that are given more than once are read too. */
+/**
+ * Stores the content of the first file, and keeps the text of `data`. A part that is given more than once is read to
+ * its end, and makes the form wrong.
+ */
 async function readPart(
   services: UploadServices,
   workspaceId: string,
@@ -159,7 +162,7 @@ function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | '
     },
     /** Why the content does not fit the content type, as far as it has been checked. */
     wrong: () => wrong,
-    /** The same of a file that may be shorter than `bytesToDetect`. */
+    /** Like `wrong`, but at the end of a file, which may be shorter than `bytesToDetect`. */
     wrongAtEnd: () => (length > 0 && length < bytesToDetect ? check() : wrong),
   };
 }

@@ -56,7 +56,7 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** `forbidden` and `unlisted` are permanent: a retry would fail too. */
+/** `forbidden` and `unlisted` are decisions of this service: a retry fails too. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {

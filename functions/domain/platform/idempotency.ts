@@ -49,7 +49,7 @@ export function previousWork<Kind extends Work['is']>(
   return stored.work as Extract<Work, { is: Kind }>;
 }
 
-/** Chats and messages store their key in the transaction that creates them: see ChatStore and MessageStore. */
+/** Chats and messages store their key in the transaction that creates them: see NewChatStore and MessageStore. */
 export interface IdempotencyStore {
   /** Undefined if the key was not used, or its record has expired. */
   find(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;

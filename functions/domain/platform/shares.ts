@@ -24,8 +24,9 @@ export interface SlotReports {
 export type Leave = () => void;
 
 /**
- * Fewest slots in a pool that a process reports. Fewer slots cannot fill a pool. The processes of a reader and of a
- * webhook serve one request each, so they report one slot.
+ * A process reports its slots if it has at least this many in one pool. With fewer in each process a pool is not full,
+ * because Lambda fills an environment before it starts the next. The processes of a reader and of a webhook serve one
+ * request each, so they report one slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -109,7 +110,7 @@ export class Shares {
     };
   }
 
-  /** An exchange that is under way may have reported what was before. */
+  /** An exchange that is under way may have missed the latest change of the slots, so another one follows it. */
   private async exchangeAnew(): Promise<void> {
     await this.exchanging;
     await this.exchange();

@@ -20,10 +20,16 @@ export type AuditAction =
   | 'webhook resent'
   | 'webhook secret replaced';
 
-/** What an operator did. One transaction writes the entry and the change, so neither exists without the other. */
+/**
+ * What an operator did, or that a client requested an erasure. One transaction writes the entry and the change, so
+ * neither exists without the other.
+ */
 export interface AuditEntry {
   at: string;
-  /** In AWS, the operator's ARN as STS reports it. On a local run, the name of the machine's user. */
+  /**
+   * In AWS, the operator's ARN as STS reports it. On a local run, the name of the machine's user. For an erasure that a
+   * client requested, `API key` and the key's id.
+   */
   actor: string;
   action: AuditAction;
   /** Null for prices, which apply to all workspaces. */

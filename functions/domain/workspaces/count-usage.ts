@@ -107,7 +107,7 @@ const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
         unpriced: new Set([...one.unpriced, ...other.unpriced]),
       };
 
-/** Milliseconds for which uses are collected. A process that must end still has about a second (`serve-routes.ts`). */
+/** Milliseconds for which uses are collected. A process that must end still has about a second (`web-server.ts`). */
 const collectedFor = 500;
 
 /**

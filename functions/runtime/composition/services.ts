@@ -1,6 +1,6 @@
 /**
  * The composition root: it connects ports to their adapters and creates the AWS clients. Each export is independent, so
- * that a function's bundle contains only what its handler imports. Each value is created at its first use.
+ * that a function's bundle contains only what its handler imports. Most values are created at their first use.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
@@ -121,7 +121,7 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
-/** The objects that an erasure of files deletes. */
+/** The stores whose objects an erasure of files deletes. */
 export const erasedObjects = {
   files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
   preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
@@ -203,7 +203,7 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** What erases chats and what persons have done. */
+/** The services that erase chats, and the data of persons. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,
   batches: batches(),
@@ -228,7 +228,8 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     providers: modelProviders(),
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
-    // Clients get no events while a tool runs. So the timeout of a tool, 80 s, is below the stream's timeout of 90 s.
+    // Clients get no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout: 80 s
+    // of 90 s by default.
     clock,
     random,
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),

@@ -48,14 +48,14 @@ export const internalEndpoints = (): HostAndPort[] =>
     });
 
 /**
- * Timeouts of every AWS client, in milliseconds. Without them, a hanging socket blocks a request until the function
- * times out. AWS responds within tens of milliseconds; 3 s are also enough for the 16 MB of a BatchGetItem.
+ * The usual timeouts of AWS clients, in milliseconds. Without them, a hanging socket blocks a request until the
+ * function times out. AWS responds within tens of milliseconds; 3 s are also enough for the 16 MB of a BatchGetItem.
  */
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
 /**
- * Operators' commands call this before they create their first client. No client waits for their responses, and pages
- * of 1 MB of a scan can take long on a slow network, or on a busy machine with a local run.
+ * Operators' commands call this before they create their first client. Pages of 1 MB of a scan can take long on a slow
+ * network, or on a busy machine with a local run, and an operator can wait.
  */
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });

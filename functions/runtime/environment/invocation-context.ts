@@ -43,7 +43,10 @@ export interface InvocationContext {
   readonly environmentFields: Readonly<Record<string, unknown>>;
   /** The invocation's fields of each log line, which metrics and trace contain as well. */
   readonly properties: Record<string, string | undefined>;
-  /** Milliseconds until the function's timeout. While time is left, calls to AWS are retried. */
+  /**
+   * Milliseconds until the function's timeout. While time is left, calls to AWS are retried. Undefined if a client
+   * waits for the function: then they have few attempts.
+   */
   readonly remainingMilliseconds: (() => number) | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Names of the environment variables that the stack sets for functions. `lib` and `runtime` share only this module. */
+/**
+ * Names of the environment variables that the stack sets for functions, and of headers. `lib` and `runtime` share only
+ * this module and the names of metrics.
+ */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
   contentBucket: 'CONTENT_BUCKET_NAME',
@@ -52,7 +55,7 @@ export const variables = {
   logLevel: 'POWERTOOLS_LOG_LEVEL',
   /** The CloudWatch namespace of the stack's metrics: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
-  /** Limits of workspaces that have no own limits, in the form of `formatLimits`. */
+  /** The limits that apply to a workspace where it has none of its own, in the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
   /** The number of slots of each pool, as JSON. */
   poolSizes: 'POOL_SIZES',

@@ -11,8 +11,8 @@ import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
- * Only a 429 has this header, with the value 0. promptfoo treats every response with 0 as a rejection, and would repeat
- * a reply that is already paid.
+ * Only a 429 has the value 0. Other responses leave the header out instead: promptfoo treats every response with 0 as a
+ * rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
@@ -93,9 +93,9 @@ const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** @throws the error if the status is not sent yet; Error if the reader was too slow */
+  /** @throws `outcome` if it is an error and the status is not sent yet; Error if the reader was too slow */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** Ends the response when its reader is gone. */
+  /** The reader is gone: writes no further chunk that would keep the connection open. */
   drop(): void;
 }
 

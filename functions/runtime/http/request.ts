@@ -58,7 +58,7 @@ export async function chatOf({
   return { workspaceId, chatId: parameters.chat_id, externalUserId: inQuery ?? inHeader };
 }
 
-/** Checks the whitelist: `checkNamedUsers` of the process. */
+/** Checks the whitelist: `checkNamedUsers` with the store of this process. */
 export const checkUsers = (workspaceId: string, named: readonly unknown[]): Promise<void> =>
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 
@@ -169,7 +169,7 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  * Checks a request against its route's schemas.
  * @param checkUsers for routes with an external user. Called for an invalid request, because whitelist errors take
  * precedence over errors of fields.
- * @throws badRequest that names every invalid field (specification, section 7.1); clientNotAllowed
+ * @throws badRequest that names the invalid fields (specification, section 7.1); clientNotAllowed
  */
 export async function readRequest<R extends Route>(
   route: R,

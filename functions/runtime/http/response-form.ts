@@ -36,7 +36,10 @@ export function headersOf(requestId: string): Record<string, string> {
   };
 }
 
-/** The response to a failed request. The text of a 5xx is only logged, and the client gets the request id. */
+/**
+ * The response to a failed request. The text of a 5xx is only logged. The client gets the request id, and the fixed
+ * reason if the error has one.
+ */
 export function failureResponse(
   error: unknown,
   requestId: string,

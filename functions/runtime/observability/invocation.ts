@@ -108,7 +108,7 @@ interface InvocationStart {
 
 let hasStarted = false;
 
-/** Runs an invocation. All its log lines and metrics contain these properties. */
+/** Runs an invocation. All its log lines and metrics contain `properties`. */
 export function runInvocation<Result>(
   { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
   work: () => Result,

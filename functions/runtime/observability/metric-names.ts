@@ -29,7 +29,8 @@ export type MetricDimension =
   | 'model'
   /**
    * Why a model failed: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`, `stalled` (idle timeout) or `slow`
-   * (deadline).
+   * (deadline). For a retry also `invalid-reply` (the text is not in the form of the reply) or `fallback` (another
+   * model is called).
    */
   | 'failure'
   /** Why an event of a model was skipped: `empty`, `unparsable`, `without-choices` or `after-end`. */
@@ -51,7 +52,10 @@ const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimen
 export const metrics = {
   /** Requests that reached the function of their route, successful or not. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service. */
+  /**
+   * Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service or of a
+   * model.
+   */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
@@ -74,7 +78,7 @@ export const metrics = {
    * From the start of `send-message` or `complete-chat` until the reply is sent, and stored if it belongs to a chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
-  /** Turns whose reply failed: the client got `response.error` or 500. */
+  /** Turns and completions whose reply failed: the client got an error event or an error status. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
@@ -85,7 +89,10 @@ export const metrics = {
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
   /** The prompt tokens that the provider has read from its cache. */
   cachedTokens: { name: 'CachedTokens', unit: 'Count', dimensions: one('model') },
-  /** Retries of model calls that were throttled or unavailable before their first output. */
+  /**
+   * Further model calls after a call that failed before its first output, or whose text was not in the form of the
+   * reply.
+   */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
   /**
    * Replies that ended with a model failure after all retries. Replies in batches count too, although a later attempt
@@ -106,7 +113,10 @@ export const metrics = {
    */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
-  /** Batch requests whose retry was scheduled, because the model was busy, its reply failed, or the chat was in use. */
+  /**
+   * Batch requests whose retry was scheduled, because the model was busy, its reply failed, the chat was in use, or the
+   * service met an error.
+   */
   batchRequestsDelayed: {
     name: 'BatchRequestsDelayed',
     formerName: 'BatchRequestsPutOff',
@@ -123,7 +133,7 @@ export const metrics = {
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Deleted chats whose data is not purged an hour after the deletion. The reconciler emits it every minute. */
+  /** Deleted chats and erased persons whose data is not purged an hour later. The reconciler emits it every minute. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Chats that were deleted because they were unused for longer than their workspace retains them. */
@@ -138,7 +148,10 @@ export const metrics = {
   },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
-  /** Usage writes that failed after all retries. `agentctl usage` does not include the usage of these writes. */
+  /**
+   * Usage writes that failed after all retries. `agentctl usage` lacks their usage, unless the same process later
+   * writes usage of the same key, agent and day.
+   */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;
 

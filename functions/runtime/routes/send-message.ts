@@ -143,7 +143,8 @@ function sendWhole(
     content,
     ...reply
   }: Pick<AssistantMessage, 'position' | 'content' | 'tokenUsage' | 'error' | 'incomplete' | 'responseId'>,
-  // For a replayed reply, the model may have failed hours ago: its failure tells nothing about this release either.
+  // A replayed reply may have failed hours ago. So its failure counts as one of a model, which says nothing about this
+  // release.
   { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {

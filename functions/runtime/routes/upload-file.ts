@@ -23,8 +23,8 @@ const services = {
 };
 
 /**
- * Chunks as large as those of a connection. The parser leaves out what follows the end of a form, but not within a
- * chunk.
+ * Chunks as large as those of a connection. The parser ignores what follows the end of a form, except in the chunk that
+ * contains the end.
  */
 const chunkBytes = 64 * 1024;
 

@@ -3,7 +3,7 @@ import process from 'node:process';
 
 const thisMachine = new BlockList();
 thisMachine.addSubnet('127.0.0.0', 8);
-// Both addresses reach a listener on loopback.
+// A connection to 0.0.0.0 reaches a listener on 127.0.0.1. ::1 is the loopback address of IPv6.
 thisMachine.addAddress('0.0.0.0');
 thisMachine.addAddress('::1', 'ipv6');
 

@@ -12,7 +12,7 @@ type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
  * immediately. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
  */
 export class ResponseStream extends Writable {
-  /** The response's status and headers, sent before the first chunk, in the same message. */
+  /** The response's status and headers, sent before the first chunk: in the same message, if the chunk is text. */
   prelude: string | undefined;
   readonly #send: Send;
   #unacknowledgedBytes = 0;

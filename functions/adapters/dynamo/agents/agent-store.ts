@@ -22,14 +22,14 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/** 45 of the largest versions. As objects they take about twice the memory. */
+/** About 45 of the largest versions. As objects they take about twice the memory. */
 const cachedBytes = 16 * 1024 * 1024;
 
 /** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {
-  // Versions never change. Each process reads a version once, and then only the index entry that names it.
+  // Versions never change. While a version is cached, a process reads only the index entry that names it.
   const versions = objectCache<AgentVersion>(cachedBytes);
   return {
     async get(workspaceId, agentId) {
@@ -56,7 +56,8 @@ export function dynamoAgentReader(table: Table): AgentReader {
       }
     },
     async *listPublished(workspaceId) {
-      // A page has up to 1,000 index entries. The versions are read in smaller groups, because each may have 350 KB.
+      // A page of 1 MB has thousands of index entries. The versions are read in smaller groups, because each may have
+      // 350 KB.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
         for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(

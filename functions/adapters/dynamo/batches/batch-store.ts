@@ -62,7 +62,7 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
 /**
- * With the delays, all attempts take about 4 s. All creations and ends of batches of a workspace change the number of
+ * With the delays, all attempts take about 2.5 s. All creations and ends of batches of a workspace change the number of
  * the open ones.
  */
 const maxAttempts = 20;

@@ -154,7 +154,7 @@ export const replaceItem =
   async (batch, before, item) => {
     const { isDone, item: stored } = await table.putIf({
       Item: storedBatchItem(batch, item),
-      // Each owner of a request makes another attempt.
+      // A new owner of a request raises the number of the attempt, so this fails after a change of the owner.
       ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });

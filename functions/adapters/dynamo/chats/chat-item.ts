@@ -5,7 +5,7 @@ import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
 export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
 
-/** As JSON, in which a key such as `constructor` is one of many: marshalling fails for objects with it. */
+/** The pairs are one JSON text, because marshalling fails for an object that has a key such as `constructor`. */
 export const metadataItem = (metadata: Metadata | undefined): Item => ({
   metadata: metadata && JSON.stringify(metadata),
 });

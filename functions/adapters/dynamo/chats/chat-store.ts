@@ -37,7 +37,8 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
 const maxAttempts = 100;
 
 /**
- * Milliseconds after which a creation takes another id. So a chat appears at most this much later, below newer ones.
+ * Milliseconds after which a creation takes another id. So a chat appears in its lists at most this long after a chat
+ * with a higher id.
  */
 const idLifetime = 2000;
 

@@ -65,7 +65,7 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
     }),
 });
 
-/** Names feedback in a chat of nobody, so that an erasure of its user finds it. */
+/** Names feedback in a chat without an external user, so that an erasure of the user who gave it finds it. */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
   ...keys.userRating(workspaceId, feedback.externalUserId, id, position),
   chat_id: id,

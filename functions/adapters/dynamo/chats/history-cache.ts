@@ -51,7 +51,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
     else cached.remove(name);
   };
-  /** If a message was not stored, or nobody knows whether it was, the table may have more than the cache. */
+  /** If a message was not stored, or it is unknown whether it was, the table may have more than the cache. */
   const storeThrough = async <Outcome>(
     chat: Chat,
     message: Message,

@@ -67,7 +67,10 @@ type Trace =
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
-  /** The next run of the erasure finds a chat, its entry and its counts, and the purge of a chat what belongs to it. */
+  /**
+   * The trace is not erased here: the next run of the erasure finds the chat with its entry and counts, and the purge
+   * of the chat finds what belongs to it.
+   */
   | { kind: 'chat' };
 
 /** The trace of the person in an item; undefined if there is none. */

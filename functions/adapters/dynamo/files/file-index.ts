@@ -43,11 +43,13 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // The SDK may have repeated the update. If the chat has attached the file before it was closed, that stays.
+    // The SDK may have repeated the update. If the chat attached the file before the file was closed, the file stays
+    // attached.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [
-        // Another attempt of the same chat may attach the file concurrently, and may have read it before it was closed.
+        // Another attempt of the same chat may attach the file concurrently, and may have read the file before it was
+        // closed.
         { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
         // A purge of the chat that has closed the file, and was interrupted, finds the file by this item.
         ...(before.scope === undefined ? [{ Delete: { Key: fileOfChat } }] : []),

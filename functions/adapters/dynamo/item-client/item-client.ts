@@ -10,9 +10,9 @@ type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
 
 /**
  * DynamoDB's protocol for operations on items. The output of `marshall` is already the JSON of the wire, so this class
- * skips the SDK's conversion of every attribute by its schema, in both directions.
- * Limits: no binary attributes, no operations whose responses contain timestamps. The caller must set a transaction's
- * `ClientRequestToken`, because without the schema the SDK does not generate it.
+ * skips the SDK's conversion of every attribute by its schema, in both directions. Limits: it does not encode binary
+ * attributes (`reply-event-store.ts` encodes its own), and it does not read timestamps in responses. The caller must
+ * set a transaction's `ClientRequestToken`, because without the schema the SDK does not generate it.
  */
 class ItemProtocol extends AwsJson1_0Protocol {
   /** Requests without a body, cached by operation: path and headers are the same in each call. */

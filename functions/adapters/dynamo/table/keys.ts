@@ -2,8 +2,8 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
- * the reports of slots, and the operators' indexes. Functions read only those indexes that scheduled functions need
- * (open batches, webhooks, purges, retention).
+ * the reports of slots, and the operators' indexes. Functions read only the indexes of agents, open batches, webhooks,
+ * purges and retention; commands read all.
  */
 export interface Key {
   pk: string;
@@ -64,7 +64,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** Has its own partition, because every request of a busy key writes it. Changed limits start with full buckets. */
+  /**
+   * Has its own partition, because every request of a busy key writes it. The limits are a part of the key, so changed
+   * limits start with full buckets.
+   */
   rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
     sk: limits,
@@ -172,7 +175,10 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: 'TOKEN',
   }),
-  /** The settings of the webhook: up to 3 KB, which the item of the batch must not have in each write. */
+  /**
+   * The settings of the webhook: up to 3 KB. They are a separate item, so that the writes of the batch do not pay for
+   * them.
+   */
   batchWebhook: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'HOOK',
@@ -223,7 +229,7 @@ export const keys = {
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,
   }),
-  /** A person's rating in a chat of nobody. Ratings in the person's own chats are found by the chats. */
+  /** A person's rating in a chat without an external user. Ratings in the person's own chats are found by the chats. */
   userRating: (workspaceId: string, externalUserId: string, chatId: number, position: number): Key => ({
     pk: `${workspace(workspaceId)}#USER#${externalUserId}`,
     sk: `RATING#${chatId}#${position}`,

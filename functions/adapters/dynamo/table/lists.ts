@@ -56,20 +56,21 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 }
 
 /**
- * A list has an entry for each creation: its key is the creation's lowest number, and it names all of them that are in
- * the list. A creation gets its numbers in one step, so entries never interleave, and sorted by their keys they sort
- * the numbers.
+ * Maximum of numbers that one creation takes. A list has one entry for each creation. The entry's key is the creation's
+ * lowest number, and the entry names those of its numbers that are in the list. A creation gets its numbers in one
+ * step, so entries never interleave, and sorted by their keys they sort the numbers.
  */
 const numbersOfCreation = 30;
 
 /**
- * Numbers of one group. An offset reads the entries of its group alone: at most 131,072 of 84 bytes, 2,700 read units.
+ * Numbers of one group, as a power of two. An offset reads the entries of its group alone: at most 131,072 of 84 bytes,
+ * 2,700 read units.
  */
 const groupBits = 17;
 
 /**
- * Counts of one group. Of the pairs of 64 concurrent creators, one in a hundred changes the same count. All 64 counts
- * are 4.5 KB, two read units.
+ * Counts of one group, as a power of two. Of the pairs of 64 concurrent creators, one in a hundred changes the same
+ * count. All 64 counts are 4.5 KB, two read units.
  */
 const shardBits = 6;
 

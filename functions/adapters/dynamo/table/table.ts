@@ -158,7 +158,7 @@ export function changingIf(attributes: Item, before: Item) {
 
 /**
  * Converts objects of a kind to attributes, and back.
- * @param names the attribute of each field. With the usual value beside it, a field has no attribute
+ * @param names the attribute of each field, and the field's usual value. A field that has this value gets no attribute
  */
 export function attributesNamed<Fields extends object>(
   names: {

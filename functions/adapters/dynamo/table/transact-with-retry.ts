@@ -29,7 +29,7 @@ interface Attempts<Result> {
   onConditionFailed?: (failed: readonly boolean[]) => { result: Result } | undefined;
 }
 
-/** Executes a transaction. After a conflict with another write, it backs off and plans the transaction anew. */
+/** Executes a transaction. After a conflict (`isConflict`), it backs off and plans the transaction anew. */
 export async function transactWithRetry<Result>(
   table: Table,
   { attempts, plan, onConditionFailed }: Attempts<Result>,

@@ -123,7 +123,7 @@ export type Audit = (
   changes: AuditEntry['changes'],
 ) => Write[];
 
-/** Number of audit writes in every transaction of a change. A transaction has at most 100 writes. */
+/** Maximum of audit writes in the transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
 /** @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces */

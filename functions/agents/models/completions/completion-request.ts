@@ -25,7 +25,7 @@ import {
  */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
-/** In one response: as many as OpenAI's models make. A reply may use 30 tools. */
+/** Maximum of tool calls in one response: as many as OpenAI's models make. */
 const mostToolCalls = 128;
 
 /** Makes parts of the events of one response. Nothing is read after the end that the server has sent. */
@@ -179,7 +179,8 @@ type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 type Content<Role> = Message<Role>['content'][number];
 
 /**
- * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Other servers know only `max_tokens`.
+ * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Many other servers know only
+ * `max_tokens`.
  */
 const reasoningModels = /^(gpt-5|o\d)/;
 

@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
-/** Characters of one event, or of a response that is one JSON object: eight times the longest text of a reply. */
+/** Characters of one event, or of a response that is one JSON object: 16 times the longest text of a reply. */
 const longestEvent = 16 * 1024 * 1024;
 
 /**

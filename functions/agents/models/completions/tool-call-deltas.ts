@@ -18,7 +18,7 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** What a server adds to a part of its output. It may need it back, unchanged, in the next calls of a reply. */
+/** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
 type ServerOptions = {
   /** The field that had the reasoning: servers reject the fields of others. */
   reasoningField?: string;
