@@ -1,22 +1,19 @@
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
-/**
- * All ids of workspaces have one length (`identifiers` in runtime/environment/invocation-context.ts). So the pattern
- * matches no other kind of items.
- */
+/** `runtime/environment/identifiers.ts` makes all ids of workspaces, of one length. So the kind is read exactly. */
 const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
- * the others, such as workspaces, agents and their knowledge. Of the items in the same partitions as those, and of API
- * keys, functions write only the named `attributes`.
+ * the others: workspaces, agents and their knowledge. Of the items in the same partitions as those, and of API keys,
+ * functions write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },
   /** For the hashes of users in the audit log. */
   auditKeys: { keys: workspace, attributes: ['key'] },
-  /** For the day on which a key was last used. */
+  /** For the day of its last use. */
   apiKeys: { keys: 'KEY#*', attributes: ['last_used_on'] },
   batches: { keys: `${workspace}#B#*` },
   /** Entries and counts. */
@@ -41,6 +38,7 @@ const kinds = {
   usage: { keys: `${workspace}#USAGE` },
   /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
   users: { keys: `${workspace}#USER*` },
+  whitelists: { keys: `${workspace}#WHITELIST` },
 } as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;
 
 export type ItemKind = keyof typeof kinds;
