@@ -62,7 +62,10 @@ export interface RunOptions {
   readonly onProgress?: (line: string) => void;
   /** Called for a call that the template's policies do not allow. The message names caller, action and reason. */
   readonly onDenied?: (message: string) => void;
-  /** Called for each line that a function writes to stdout or stderr. */
+  /**
+   * Called for each line that a function writes to stdout or stderr, and for each line of the runner about a failure of
+   * the function, its schedule or its event source.
+   */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
 }
 

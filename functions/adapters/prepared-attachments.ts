@@ -94,7 +94,7 @@ const startOf = (
   ...readNotices(notices),
 });
 
-/** The text up to its closing quotation mark, or up to the last complete escape sequence. */
+/** The text up to its closing quotation mark. If that has not arrived: all but an incomplete escape sequence at the end. */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
   const special = /["\\]/g;
   for (let match = special.exec(json); match !== null; match = special.exec(json)) {

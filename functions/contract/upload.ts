@@ -65,7 +65,7 @@ export const uploadFailures = {
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;
 
-/** What the `data.hint` of a failed upload says, an addition: what was found, or what to send. */
+/** The texts of `data.hint` of a failed upload, which the specification does not have: what was found, or what to send. */
 export const uploadHints = {
   extensions: `These extensions are allowed: ${Object.keys(typeOfExtension).join(', ')}`,
   /** @param extension a key of `typeOfExtension` */

@@ -151,6 +151,21 @@ describe('the stage', () => {
     other.take('replies', 'busy');
   });
 
+  it('forgets what it knew of the others 30 s after it has stopped to ask', async () => {
+    const world = stage({ replies: 100 });
+    const [one, other] = [world.start('one'), world.start('other')];
+    const ends = takeMany(one, 'replies', 'busy', 50);
+    await world.clock.advance(0);
+    const few = takeMany(other, 'replies', 'neighbour', 16);
+    await world.clock.advance(5000);
+    for (const end of few) end();
+    await world.clock.advance(10_000);
+    expect(() => other.take('replies', 'busy')).toThrow(rejection);
+    for (const end of ends) end();
+    await world.clock.advance(30_000);
+    other.take('replies', 'busy');
+  });
+
   it('keeps what it knows while the table fails, and as long as that is valid', async () => {
     const world = stage({ replies: 100 });
     takeMany(world.start('one'), 'replies', 'busy', 50);
@@ -209,6 +224,23 @@ describe('those who wait', () => {
     const entry = watchEnd(other.wait('preparations', 'busy', never));
     await world.clock.advance(10_000);
     expect(entry.isReached).toBe(false);
+    for (const end of ends) end();
+    await world.clock.advance(10_000);
+    expect(entry.isReached).toBe(true);
+  });
+
+  it('go on also in a process with few slots', async () => {
+    const world = stage({ preparations: 40 });
+    const [one, other] = [world.start('one'), world.start('other')];
+    const ends = await Promise.all(Array.from({ length: 20 }, () => one.wait('preparations', 'busy', never)));
+    await world.clock.advance(0);
+    const own = await Promise.all(
+      Array.from({ length: 16 }, () => other.wait('preparations', 'neighbour', never)),
+    );
+    await world.clock.advance(5000);
+    for (const end of own) end();
+    await world.clock.advance(5000);
+    const entry = watchEnd(other.wait('preparations', 'busy', never));
     for (const end of ends) end();
     await world.clock.advance(10_000);
     expect(entry.isReached).toBe(true);

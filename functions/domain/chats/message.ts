@@ -6,8 +6,8 @@ import type { Chat } from './chat.ts';
 
 /**
  * The id of a message is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace and
- * ascend inside a chat, and the position is known without a read. Chat ids have no gaps (1, 2, 3 …), so 2^53 is enough
- * for 4.29 billion chats of 2,097,150 messages in one workspace.
+ * ascend inside a chat, and the position is known without a read. Chat ids count up from 1, and only the ids of failed
+ * creations are left out. So 2^53 is enough for nearly 4.29 billion chats of 2,097,150 messages in one workspace.
  */
 const positionsPerChat = 2 ** 21;
 export const lastPosition = limits.messagesOfChat + 1;

@@ -36,10 +36,13 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** Milliseconds between two reports of a process. A count is at most twice as old. */
+/** Milliseconds between two reports of a process. As long as its calls succeed, it knows counts at most twice as old. */
 const interval = 5000;
 
-/** Milliseconds for which a report counts. After this time, the slots of a process that was killed are free. */
+/**
+ * Milliseconds for which a report counts, and for which a process counts the reports that it has read. The slots of a
+ * killed process are free after at most twice this time.
+ */
 const validity = 30_000;
 
 /** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
@@ -117,6 +120,7 @@ export class Shares {
   }
 
   private pool(name: Pool): SharedPool {
+    this.forgetOldReports();
     const known = this.pools.get(name);
     if (known !== undefined) return known;
     const pool = new SharedPool(this.sizeOf(name));
@@ -125,8 +129,15 @@ export class Shares {
     return pool;
   }
 
+  /** A process with few slots reads no reports, so what it has read before must not reject requests for ever. */
+  private forgetOldReports(): void {
+    if (this.services.clock.now().getTime() - this.exchangedAt < validity) return;
+    this.reported = [];
+    for (const pool of this.pools.values()) pool.others = new Map();
+  }
+
   private isBusy(): boolean {
-    return [...this.pools].some(([name, pool]) => pool.demand >= reportsFrom[name]);
+    return [...this.pools].some(([name, pool]) => pool.demand >= reportsFrom[name] || pool.awaitsOthers);
   }
 
   private schedule(): void {
@@ -185,6 +196,11 @@ class SharedPool {
   /** Number of slots in this process, taken and waited for. */
   get demand(): number {
     return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
+  }
+
+  /** Whether requests wait, maybe for slots of other processes. */
+  get awaitsOthers(): boolean {
+    return this.waiting.size > 0 && this.others.size > 0;
   }
 
   /**

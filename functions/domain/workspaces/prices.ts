@@ -57,7 +57,7 @@ export function costOf(prices: ModelPrices | undefined, day: string, usage: Mode
 /**
  * A cost as dollars, such as `1.234567890123`.
  * @param cost in 10⁻¹² dollars
- * @param decimals at most 12; the rest is rounded, a half upwards
+ * @param decimals 1 to 12; the rest is rounded, a half upwards
  */
 export function formatCost(cost: bigint, decimals = 12): string {
   const unit = 10n ** BigInt(12 - decimals);

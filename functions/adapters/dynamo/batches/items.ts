@@ -53,7 +53,10 @@ const slotItems = attributesNamed<Slot>({
 export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
-/** Written at every attempt and end. Short names and no texts keep it at one write unit. */
+/**
+ * Written at every attempt and end. Short names, and no texts but an error's message, keep it at one write unit, unless
+ * the request has many model calls.
+ */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
   slot: ['k'],
