@@ -108,7 +108,10 @@ class Silences {
       const key = `${after.pk?.S} ${number}`;
       const since = this.#since.get(key) ?? Number(until?.N);
       if (slot !== undefined && (slot.e?.N === epoch?.N || slot.w === undefined)) {
-        if (slot.t?.N !== until?.N && since < timeline.now) this.#since.set(key, since);
+        const isRenewed = slot.t?.N !== until?.N;
+        // Its owner is alive, or a message offers it again.
+        if (isRenewed && slot.w !== undefined) this.#since.delete(key);
+        else if (isRenewed && since < timeline.now) this.#since.set(key, since);
         continue;
       }
       this.#since.delete(key);

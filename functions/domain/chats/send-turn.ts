@@ -12,7 +12,14 @@ import { forwardReply, type ReplySink, storeReply } from './forward-reply.ts';
 import { readHistory } from './history.ts';
 import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
 import type { Services } from './services.ts';
-import { closeAbandonedTurn, openTurn, type PreviousTurn, type SentTurn, turnAt } from './turn.ts';
+import {
+  closeAbandonedTurn,
+  expiresSoon,
+  openTurn,
+  type PreviousTurn,
+  type SentTurn,
+  turnAt,
+} from './turn.ts';
 
 type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
@@ -69,6 +76,7 @@ async function findReplay(
     until: now + services.replySettings.lease,
   };
   if (!isOpen || !(await services.chats.takeOverLease(chat, lease))) return 'retry';
+  if (expiresSoon(services, lease, services.replySettings.lease)) return 'retry';
   return {
     turn: {
       apiKeyId,

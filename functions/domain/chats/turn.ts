@@ -166,7 +166,7 @@ const attempts = 5;
 /**
  * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
  * the chat. If the chat has a lease with the same id, prolongs it.
- * @returns the open turn; `in-progress` if another turn owns the chat; or the turn that an earlier request with the
+ * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier request with the
  * same id has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
@@ -188,14 +188,24 @@ export async function openTurn(
   if (!hasLease(chat)) return chat;
   const position = chat.messageCount + 1;
   const isFull = position + 1 > lastPosition;
-  if (read.status === 'rejected' || isFull) {
+  const isExpiring = expiresSoon(services, chat.lease, given.milliseconds);
+  if (read.status === 'rejected' || isFull || isExpiring) {
     // If the release fails, the lease expires.
     await closeAbandonedTurn(services, chat).catch(() => undefined);
     if (read.status === 'rejected') throw read.reason;
+    if (isExpiring) return 'in-progress';
     throw new ServiceError('badRequest', `The chat is full: it holds ${lastPosition - 1} messages`);
   }
   return { chat, agent, position, message, attachments, history: read.value };
 }
+
+/**
+ * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat soon, or
+ * already does.
+ * @param milliseconds length of the lease
+ */
+export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, milliseconds: number): boolean =>
+  until - clock.now().getTime() < milliseconds / 2;
 
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
