@@ -130,6 +130,6 @@ export interface AgentTest {
   reply: Pick<MessageResource, 'content' | 'meta'>;
   /** How the provider has responded, if the model has failed; otherwise null. */
   provider: string | null;
-  /** The time from the start of the reply to its end. */
+  /** The time from the start of the reply until its usage is counted. */
   milliseconds: number;
 }

@@ -19,8 +19,8 @@ export const errorTable = {
 export type ErrorKind = keyof typeof errorTable;
 
 /**
- * The error that use cases throw on purpose. Clients get its message. Of a 5xx they get only `reason` and the request
- * id.
+ * The error that use cases throw on purpose. Clients get its message. Of a 5xx they get `reason` and the request id
+ * instead.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';

@@ -195,7 +195,10 @@ const firstDefined = <Entry>(entries: Iterable<Entry>, find: (entry: Entry) => u
     return found === undefined ? undefined : [found];
   })?.[0];
 
-/** Every choice of alternatives, as a list of all schemas that then apply to the same data. */
+/**
+ * Every choice of alternatives, as a list of all schemas that then apply to the same data. If a schema has both `oneOf`
+ * and `anyOf`, only those of `oneOf`.
+ */
 function* choicesOf(
   check: Check,
   [schema, ...others]: readonly unknown[],

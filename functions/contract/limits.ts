@@ -16,7 +16,9 @@ export const limits = {
   feedbackCharacters: 500,
   metadataPairs: 16,
   metadataKeyCharacters: 64,
-  /** As JSON. A turn writes the item of its chat four times, and with these bytes usually still for one unit (1 KB) each. */
+  /**
+   * As JSON. A turn writes the item of its chat twice or more, with these bytes usually still for one unit (1 KB) each.
+   */
   metadataBytes: 500,
   pageSizeDefault: 50,
   pageSizeMax: 1000,

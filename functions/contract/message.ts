@@ -76,7 +76,7 @@ export type ReplyError = z.infer<typeof replyError>;
 
 /**
  * `meta` of a message: empty for a user message. An assistant message has steps and usage, and `error` or `incomplete`
- * if the reply was cut short.
+ * if the reply failed or was cut short.
  */
 const messageMeta = z
   .object({

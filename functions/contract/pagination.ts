@@ -25,11 +25,11 @@ export const pageQuery = z.object({
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** The offset of the first row after the cursor. A page with another offset ignores the cursor. */
+  /** The offset of the first row after the cursor. A page that does not start or end there ignores the cursor. */
   offset: number;
 }
 
-/** The text of a cursor. `a123.50` is the page after the row 123, whose offset is 50. */
+/** The text of a cursor. `a123.50` is the page that starts after the row 123 and has the offset 50. */
 const cursor = z
   .string()
   .regex(/^[ab]\d{1,10}\.\d{1,16}$/, { error: 'must be that of a link', abort: true })

@@ -50,7 +50,7 @@ export async function createAgent(
  * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A repeated call
  * continues after one that was interrupted.
  * @param check gets the agent before it is deleted; it throws if the agent must stay
- * @throws notFound `Agent not found`
+ * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export async function deleteAgent(
   { agents }: AgentEditing,
@@ -77,7 +77,7 @@ export async function findAgent(services: Services<'agents'>, agentId: string): 
 
 /**
  * Replaces the draft's content. A published version does not change until the agent is published again.
- * @throws notFound `Agent not found`
+ * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export const updateAgent = (
   services: AgentEditing & Services<'clock'>,
@@ -98,7 +98,7 @@ async function changeAgent(
 
 /**
  * Publishes the draft's content as the agent's next version.
- * @throws notFound `Agent not found`
+ * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export async function publishAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
@@ -111,7 +111,8 @@ export async function publishAgent(
 /**
  * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
  * @param check gets the version before it is published; it throws if the version must not be published
- * @throws notFound for an unknown agent or version; badRequest if the version is the published one
+ * @throws notFound for an unknown agent or version; badRequest if the version is the published one, or if another
+ *   caller saves the agent meanwhile
  */
 export async function rollBackAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
@@ -157,7 +158,7 @@ async function publish(
 
 /**
  * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
- * @throws notFound `Agent not found`
+ * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export function unpublishAgent(services: AgentEditing & Services<'clock'>, agentId: string): Promise<Agent> {
   const unpublished = { publishState: 'unpublished', publishedVersionId: null, publishedAt: null } as const;

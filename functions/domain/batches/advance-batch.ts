@@ -56,7 +56,8 @@ type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
- * Marks the batch as expired if its time has passed, and completes the batch if no work is left. It decides by the
+ * Marks the batch as expired if its time has passed, fails the requests of a stopped batch that have lost their worker,
+ * and completes the batch if no work is left. Then the other batches of the workspace get more slots. It decides by the
  * stored batch and its items alone.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
@@ -122,8 +123,8 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Fails the started requests of a stopped batch that have lost their worker, because a stopped batch retries none. They
- * get the same result as requests that were never started.
+ * Removes the slots of lost workers of a stopped batch, and fails their started requests, because a stopped batch
+ * retries none. They get the same result as requests that were never started.
  * @param isForced also fails the requests whose workers are alive
  * @returns false if a slot has changed since the batch was read; then nothing has failed
  */

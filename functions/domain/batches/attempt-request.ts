@@ -23,8 +23,8 @@ import {
 export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
 /**
- * A claimed request may wait in its worker's buffer for this many milliseconds and still own the chat that its claim
- * created.
+ * A claimed request may wait in its worker's buffer for this many milliseconds and still use the chat lease of its
+ * claim.
  */
 const longestBuffered = 60_000;
 

@@ -131,12 +131,15 @@ export interface BatchServices extends ChatServices, WebhookServices {
 interface BatchSettings {
   /** From creation to expiry. Requests that were not started before the expiry fail. */
   timeout: number;
-  /** The longest time that the model may take for one request. */
+  /** The longest time that the model may take for one attempt of a request. */
   item: number;
 }
 
 interface QueueSettings {
-  /** The number of slots, and so of workers, that the batches of one workspace may have together. */
+  /**
+   * The number of slots, and so of workers, that the batches of one workspace may have together. If there are more open
+   * batches, each has one slot.
+   */
   workspaceSlots: number;
   /** Requests that one worker processes at once. */
   requestsPerWorker: number;

@@ -17,7 +17,7 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 /**
  * All writes that change a batch or one of its items after the creation. Each is one conditional write, or one
  * transaction where its comment says so. So after a crash, either nothing or all of it is stored. A write that the SDK
- * repeats after a lost response counts as done.
+ * repeats after a lost response counts as done. Only `claim` may make several transactions.
  *
  * Batch: `in_progress`, after a cancel `cancelling` → `completed`, `cancelled` or `failed`. An expired batch keeps
  * `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was still
@@ -25,15 +25,16 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
  *
  * Slot: message under way → owned by a worker → message under way, or removed.
  *
- * Item: absent → `processing` ⇄ `waiting` → `success` or `failed`.
+ * Item: absent → `processing` ⇄ `waiting` → `success` or `failed`. In a stopped batch also absent → `failed`.
  *
  * A transition that returns a batch returns the batch after the write, or undefined if its condition did not hold.
  */
 export interface BatchTransitions {
   /**
    * Makes slots, or renews silent ones and takes them from their owners. The caller then sends their messages.
-   * Writers: dispatch-batch, the reconciler, and advance-batch after it has closed another batch. Condition: the batch
-   * has not changed since it was read. After a crash: the slots are silent after `until`.
+   * Writers: dispatch-batch, the reconciler, and advance-batch after it has closed another batch. Condition: since the
+   * batch was read, no slot was made, and the silent slots have not changed. After a crash: the slots are silent after
+   * `until`.
    */
   topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**
@@ -50,7 +51,8 @@ export interface BatchTransitions {
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
    * Starts new requests from `next` on, and other requests by their index.
-   * Writer: the owner. Condition: the batch is not stopped, and the slot has as many takes as the caller knows.
+   * Writer: the owner. Condition: the caller still owns the slot, the slot has as many takes as the caller knows, and
+   * the batch is not stopped.
    */
   take(
     batch: BatchKey,
@@ -70,8 +72,8 @@ export interface BatchTransitions {
     offer: { until: number; isClean: boolean },
   ): Promise<Batch | undefined>;
   /**
-   * Removes a slot. Writers: the owner, and for a lost worker advance-batch and fail-batch. Condition: the slot has
-   * this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is not lost.
+   * Removes a slot. Writers: the owner; advance-batch for a lost worker; fail-batch for any worker. Condition: the slot
+   * has this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is not lost.
    */
   retire(batch: BatchKey, slot: OwnedSlot & { until?: number }): Promise<Batch | undefined>;
   /**
@@ -95,7 +97,8 @@ export interface BatchTransitions {
   ): Promise<boolean>;
   /**
    * Increments the execution number, before the caller starts the next execution of the workflow.
-   * Writers: the reconciler and resend-webhook. Condition: the number has not changed since the batch was read.
+   * Writers: the reconciler, resend-webhook, and a worker that has removed the last slot. Condition: the number has not
+   * changed since the batch was read.
    * After a crash: the reconciler starts the execution.
    */
   incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
@@ -120,7 +123,7 @@ export interface BatchTransitions {
   /**
    * Replaces an item.
    * Writers: the owner of the slot. For an abandoned item of a stopped batch: advance-batch and fail-batch.
-   * Condition: the item has not changed since it was read.
+   * Condition: the item still has the attempt and the status that were read.
    * @param before the item as it was read; undefined if there was none
    * @returns false if the condition did not hold
    */

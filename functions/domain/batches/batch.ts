@@ -74,7 +74,7 @@ export interface Slot {
   named: Readonly<Record<number, number>>;
 }
 
-/** A slot with the epoch of its worker. The worker may change only this slot, and the items with its epoch. */
+/** A slot with the epoch of its worker. The worker may change only this slot, and the items that belong to it. */
 export interface OwnedSlot {
   number: number;
   epoch: number;
@@ -150,7 +150,9 @@ export interface BatchItem {
   slot: number;
   /** The epoch of the slot owner that made the newest attempt. */
   epoch: number;
-  /** Number of attempts. Each lost worker and each wait adds one. */
+  /**
+   * Number of attempts. Each lost worker and each wait adds one, but not a short wait in the worker (`waitsAtOnce`).
+   */
   attempt: number;
   /**
    * Number of failed replies. Not counted: replies that failed before the first output because the model was busy or

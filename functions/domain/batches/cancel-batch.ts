@@ -8,7 +8,7 @@ import { completeTaskCallback } from './slots.ts';
 
 /**
  * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed from now on. If
- * the batch has expired, they have failed since then.
+ * the batch was stopped before, they have failed since then.
  * @throws notFound, or badRequest in any other state
  */
 export async function cancelBatch(

@@ -23,8 +23,9 @@ export interface Invalid {
 }
 
 /**
- * Checks the user, the agent and the files of requests. The checks are made at the creation of the batch and again at
- * the claim, because all three may have changed since. Each user, agent and file is read once.
+ * Checks the user, the agent and the files of requests. The checks are made at the creation of the batch, and again
+ * when a worker claims a request or takes it over, because all three may have changed since. Each user, agent and file
+ * is read once.
  */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,

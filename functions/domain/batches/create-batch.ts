@@ -63,7 +63,7 @@ export async function createBatch(
     rejectForbiddenWebhook(services, body),
     rejectOneTooMany(services, workspaceId, mostOpen),
   ]);
-  // Each request makes at least one model call. The worker that processes the request charges its further calls.
+  // Each request pays for one model call. The worker that processes the request charges its further calls.
   await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
   const drawn = services.identifiers.uuid();
   const id = previous?.batchId ?? (await reserveId(services, key, drawn));
@@ -149,8 +149,8 @@ async function reserveId(
 }
 
 /**
- * Waits for the batch of an earlier request with the same idempotency key, as long as its creation may take. If this
- * request created the batch instead, all of it would be written twice.
+ * Waits for the batch of an earlier request with the same idempotency key, as long as its creation usually takes. If
+ * this request created the batch instead, all of it would be written twice.
  */
 async function awaitBatch(
   services: CreateServices,

@@ -68,8 +68,9 @@ export interface EndedAttempt {
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
 /**
- * Makes one write for each agent; the requests of a batch nearly always have the same agent. Makes one more write if
- * there were more model calls than the batch has paid. The batch has paid one for each request.
+ * Counts attempts in the metrics and the usage. Makes one write for each agent; the requests of a batch nearly always
+ * have the same agent. Makes one more write if there were more model calls than the batch has paid. The batch has paid
+ * one for each request.
  */
 export async function countRequests(
   services: CountServices,

@@ -45,7 +45,7 @@ export async function countBatch(services: Services<'batches'>, batch: Batch): P
   const completed = items.filter(({ status }) => status === 'success').length;
   if (batch.stop === null)
     return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
-  // Requests without an item that were not started have failed.
+  // Requests that were not started, or that wait for a retry, have failed too.
   const successors = successorsIn(await services.batches.manifest(batch));
   const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
   const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(

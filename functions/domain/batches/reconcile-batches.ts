@@ -8,7 +8,7 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
-/** A check takes about 20 ms: one read, and rarely more. So 16 concurrent checks are 800 checks a second. */
+/** A check takes about 20 ms: two reads, and rarely more. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;
 
 /**
@@ -32,8 +32,8 @@ interface Found {
 
 /**
  * Repairs the effects of crashes and outages. Checks every open batch, and every webhook whose next attempt is overdue.
- * Workspaces take turns in a random order, so a run that meets its deadline leaves other checks undone than the run
- * before. A repeated run, or a run concurrent with workers, does no harm.
+ * Workspaces take turns, those with open batches in a random order. So a run that meets its deadline leaves other
+ * batches unchecked than the run before. A repeated run, or a run concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
  *   that the oldest request has waited for a worker
  */
@@ -74,8 +74,8 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 }
 
 /**
- * Checks a batch that is open according to its index entry, and repairs it. Most batches need only the one read of the
- * check.
+ * Checks a batch that is open according to its index entry, and repairs it. Most batches need only two reads: the
+ * batch, and the number of open batches for its share of slots.
  */
 async function reconcileOpenBatch(
   services: ReconcileServices,

@@ -62,7 +62,7 @@ export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number 
 
 /**
  * Responds to one claimed request of a batch. Message and reply are stored after the model has ended; until then, the
- * text of the message is stored with the batch. So a failed attempt leaves nothing in the chat.
+ * text of the message is stored with the batch. So an attempt whose model fails leaves no message in the chat.
  */
 export async function respondToRequest(
   services: RespondServices,
@@ -89,7 +89,7 @@ export async function respondToRequest(
 
 /**
  * Opens the turn of the request, and stores its position in the item. Returns the end of the attempt if an earlier
- * attempt has stored the turn, or if the chat is in use, full or deleted.
+ * attempt has stored the turn, if the chat is in use, full or deleted, or if the item belongs to another worker.
  */
 async function open(
   services: RespondServices,

@@ -58,17 +58,17 @@ interface Rest {
   firstDue: number | undefined;
 }
 
-/** A worker's ownership of its slot: all its reads and writes of the batch, except those of requests. */
+/** A worker's ownership of its slot, with most reads and writes that concern no request. */
 export class SlotOwner {
   readonly slot: OwnedSlot;
-  /** Undefined until the workspace was read, and if it is disabled. */
+  /** Undefined until the workspace was read as enabled. */
   workspace: Workspace | undefined;
   readonly #services: OwnerServices;
   readonly #ending = new AbortController();
   /** Aborted when the worker must start no further requests, except those that it has claimed. */
   readonly ending = this.#ending.signal;
   readonly #lost = new AbortController();
-  /** Aborted when another worker owns the slot. */
+  /** Aborted when this worker does not own the slot any more. */
   readonly lost = this.#lost.signal;
   readonly #takesUntil: number;
   #batch: Batch;
@@ -202,7 +202,7 @@ export class SlotOwner {
     if (mustHandBack || (mayHandBack && (await batchQueue.isFilled()))) this.end();
   }
 
-  /** Passes the slot to the next worker if there is work, and otherwise removes the slot. */
+  /** Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;
     const { batches, batchQueue } = this.#services;

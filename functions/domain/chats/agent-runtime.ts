@@ -51,7 +51,9 @@ export interface ReplyRequest {
  */
 export type ReplyPart =
   | { type: 'text'; text: string }
-  /** The model has sent something else: reasoning, or a piece of a tool call. */
+  /**
+   * The model has sent something else: reasoning, a piece of a tool call, or text that is checked before it is sent.
+   */
   | { type: 'progress' }
   | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
@@ -126,6 +128,7 @@ export interface AgentRuntime {
    * Makes a title of at most 60 characters for a chat with this first message.
    * @param request.onCall called at the start and at the end of each model call
    * @returns undefined if the model makes none, or if the reply's budget has no call left
+   * @throws ModelFailure if the model fails
    */
   title(request: {
     agent: AgentVersion;
@@ -155,7 +158,7 @@ export interface RunningTool {
 
 /** A model call that only one agent can use, for its final text. */
 export interface ReservedCall {
-  /** @returns false if it was taken before */
+  /** @returns false if it was taken or released before */
   take(): boolean;
   /** Returns the call to the budget if it was not used. */
   release(): void;

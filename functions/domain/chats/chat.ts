@@ -132,13 +132,13 @@ export interface ChatDeletion {
    * @returns the chats that this call has deleted, as they were; the other chats did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Like `delete`, but leaves the chats that were used or renamed since they were read. */
+  /** Like `delete`, but leaves the chats that were used or changed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
   /** Removes those of a person's chat counts that are 0, because their keys contain the person's id. */
   removeCounts(person: Person): Promise<void>;
 }
 
-/** Reads lists of chats. Only the function that lists chats loads this store. */
+/** Reads lists of chats. Only functions that list chats, or delete many, load this store. */
 export interface ChatPages {
   /**
    * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing
@@ -161,20 +161,20 @@ export interface ChatStore {
   ): Promise<
     { taken: true; chat: Chat } | { taken: false; chat: Chat | undefined; startedAt: number | undefined }
   >;
-  /** Replaces the lease of an abandoned turn. Returns false if the chat or its lease has changed since it was read. */
+  /** Replaces the lease of an abandoned turn. Returns false if the lease or the count has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /** Whether the two messages of the open turn are stored. They have the positions after `messageCount`. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
-  /** Returns false if the chat has another lease now. The lease of a stopped reply keeps its time. */
+  /** Returns false if the chat does not have this lease any more. The lease of a stopped reply keeps its time. */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
    * Asks the owner of the lease to stop its reply, and ends the lease at `until`. A second call changes nothing.
-   * @returns false if the chat has another lease now
+   * @returns false if the chat does not have this lease any more
    */
   stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
-   * Prolongs the lease of a stopped reply, so that its owner can store the reply. Does nothing if the chat has another
-   * lease.
+   * Prolongs the lease of a stopped reply, so that its owner can store the reply. Does nothing if the chat does not
+   * have this lease any more.
    */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**

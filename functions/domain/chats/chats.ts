@@ -20,8 +20,8 @@ import type { SentTurn } from './turn.ts';
  * changes.
  * @param keys.client idempotency key: a repeated request gets the chat as it was created
  * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
- * @throws clientNotAllowed; then badRequest for a key of another request; then notFound: `Chat not found` for a
- *   repeated request whose chat was deleted, or `Agent not found`
+ * @throws accessDenied, clientNotAllowed; then badRequest for a key of another request; then notFound: `Chat not found`
+ *   for a repeated request whose chat was deleted, or `Agent not found`
  */
 export async function createChat(
   services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
@@ -69,7 +69,7 @@ export interface ChatOfUser {
 
 /**
  * Finds a chat that is open to the user.
- * @throws clientNotAllowed, then notFound `Chat not found`
+ * @throws accessDenied without a workspace, clientNotAllowed, then notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([
@@ -89,7 +89,7 @@ interface ChatChanges {
 
 /**
  * Changes the name of a chat, or its metadata, or both.
- * @throws clientNotAllowed, then notFound `Chat not found`, then badRequest for metadata that would be too large
+ * @throws the errors of findChat, then badRequest for metadata that would be too large
  */
 export async function renameChat(
   services: Services<'chats' | 'clock' | 'workspaces'>,
@@ -211,9 +211,9 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 }
 
 /**
- * Deletes a chat, and enqueues the purge of its data. Does not wait for a reply in progress: within a second, it ends
- * like a stopped reply.
- * @throws clientNotAllowed, then notFound `Chat not found`
+ * Deletes a chat, and enqueues the purge of its data. Does not wait for a reply in progress: within a second, the reply
+ * ends like a stopped one. A reply of a batch continues.
+ * @throws the errors of findChat
  */
 export async function deleteChat(
   services: Services<'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>,
@@ -234,7 +234,7 @@ export async function deleteChat(
 
 /**
  * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
- * @throws clientNotAllowed, then notFound `Chat not found` or `Message not found`, then badRequest for a user's message
+ * @throws the errors of findChat, then notFound `Message not found`, then badRequest for a user's message
  */
 export async function recordFeedback(
   services: Services<'chats' | 'clock' | 'feedback' | 'workspaces'>,
@@ -258,7 +258,7 @@ export async function recordFeedback(
 /**
  * One page of a chat's history. Positions have no gaps. So a page is a range of positions, and the last position is the
  * total.
- * @throws clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
+ * @throws accessDenied, clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export async function listMessages(
   services: Services<'chats' | 'messages' | 'workspaces'>,

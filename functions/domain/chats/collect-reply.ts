@@ -37,7 +37,7 @@ export interface Reply {
   reasoningSteps: ReasoningStep[];
   /** The model calls; `usage` is their sum. */
   calls: CountedCall[];
-  /** The model of the agent's last call: its own, or one of its fallback models. */
+  /** The model of the agent's last call that counts: its own, or one of its fallback models. */
   model?: string;
 }
 
@@ -154,9 +154,9 @@ export interface CollectedReply {
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
- * Calls the model and emits an event for each part of the reply. Aborts the reply after the idle timeout or at the
- * deadline.
- * @param stop aborts the reply; is aborted when the reply fails or is cut short
+ * Calls the model and emits an event for each part of the reply that clients see. Aborts the reply after the idle
+ * timeout or at the deadline.
+ * @param stop aborts the reply; is also aborted when the model fails, or the reply reaches its maximum length
  * @param deadline milliseconds that the model may take in all
  * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it
  */
@@ -241,7 +241,10 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/** Whether the model, and not this service, has made a reply fail, or has cut its text short. */
+/**
+ * Whether the model, and not this service, has made a reply fail. If the model did not stop at a limit, such as that of
+ * its steps, this is a failure of the model too.
+ */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
@@ -274,7 +277,7 @@ export interface RunningReply {
    * @returns resolves when the call of the model has ended
    */
   abort(): Promise<void>;
-  /** Aborts the reply. It is also aborted when the reply fails or is cut short. */
+  /** Aborts the reply. It is also aborted when the model fails, or the reply reaches its maximum length. */
   stop: AbortController;
 }
 

@@ -49,8 +49,8 @@ type ReplyStoreServices = Services<
 
 /**
  * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently.
- * @returns `reply`: the reply as it is now in the history, with an error if it could not be stored, or if another
- *   function has closed the turn; `counted`: a promise that never rejects
+ * @returns `reply`: the given reply, with an error if it could not be stored, or if another function has closed the
+ *   turn; `counted`: a promise that never rejects
  */
 export async function storeReply(
   services: ReplyStoreServices,

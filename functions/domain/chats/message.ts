@@ -52,7 +52,7 @@ export interface AssistantMessage {
   agentVersionId: string | null;
   reasoningSteps: ReasoningStep[];
   tokenUsage: TokenUsage;
-  /** Why the reply failed; null if it is complete. */
+  /** Why the reply failed; null if it did not fail. */
   error: ReplyError | null;
   incomplete: Incomplete | null;
   /** Undefined for a reply of a batch. The events of a resumable reply are stored under this id for an hour. */
@@ -109,9 +109,9 @@ export interface MessageStore {
   /** The text of a stored message; undefined if its chat was deleted. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
-   * The newest messages up to a position, oldest first: at most `characters` of text, a million characters of reasoning
-   * steps, and 1,000 messages. Older messages are not read. Turns that prompts must not contain are left out, and their
-   * characters do not count.
+   * The newest messages up to a position, oldest first: at most `characters` of text, and 1,000 messages. Beyond a
+   * million characters of reasoning steps, messages have no steps. Older messages are not read, except the rest of a
+   * page. Turns that prompts must not contain are left out, and their characters do not count.
    * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
    *   end before the position, which is rare, they are read again. For 0 the result is empty.
    */

@@ -10,7 +10,7 @@ export interface Purge {
 
 /** A person whose data is to be erased. */
 export interface Erasure extends Person {
-  /** ISO 8601. What the person does after this time stays. */
+  /** ISO 8601. Chats, batches and feedback that the person creates after this time stay. */
   deletedAt: string;
 }
 

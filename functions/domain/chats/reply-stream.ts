@@ -32,7 +32,7 @@ const writeInterval = 1000;
 const attemptsAtEnd = 3;
 
 /**
- * Records the events of a reply. The first event and the last ones are stored at once, the others within a second.
+ * Records the events of a reply. The first event and the last ones are stored at once, the others every second.
  * Writes follow one another, so a reader never sees an event without the events before it. The final text is not stored
  * if the deltas have the same text: it would cost further write units.
  */
@@ -250,8 +250,7 @@ function* eventsOf(
 
 /**
  * The rest of the stream of a resumable reply.
- * @throws clientNotAllowed, `Chat not found`, notFound for a reply that is unknown, not resumable, or older than an
- *   hour
+ * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or older than an hour
  */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,

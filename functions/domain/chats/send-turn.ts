@@ -41,9 +41,10 @@ export interface StoredReply {
  * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
  * is resumable; or the turn, under a new chat lease, if the function that owned it has died. The user message is
  * already stored, so nothing is stored twice.
- * @returns `retry` if another function has changed the turn since it was read
+ * @returns `retry` if another function has changed the turn since it was read, or if the turn of a dead function was
+ *   stopped and is closed now
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
- *   function owns the chat lease and its reply is not resumable
+ *   function owns the chat lease and its reply is not resumable; the errors of requirePublishedAgent before a new lease
  */
 async function findReplay(
   services: ReplayServices,
@@ -111,8 +112,8 @@ interface RunningTurn {
 }
 
 /**
- * Maximum of attempts to start a turn. An attempt fails if it has to close an abandoned turn first, or if another send
- * takes the position or the idempotency key. The next attempt usually succeeds.
+ * Maximum of attempts to start a turn. An attempt fails if it has to close a stopped turn first, or if another function
+ * takes the turn, the position or the idempotency key. The next attempt usually succeeds.
  */
 const attempts = 5;
 
@@ -120,11 +121,12 @@ const attempts = 5;
  * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. It takes three
  * round trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the
  * history; and the user message, concurrently with the model. The client gets nothing of the reply before the message
- * is stored. A rejected send stores nothing.
+ * is stored. A send that checkSend rejects stores nothing.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline milliseconds that the model may take from now on
- * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`
+ * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
+ *   if a file has just been erased
  */
 export async function startTurn(
   services: StartServices,
@@ -189,7 +191,8 @@ async function open(
 
 /**
  * The reply of the turn that an earlier request with the same id has started.
- * @throws `A reply is already in progress for this chat` if that turn stored nothing: its request may still be running
+ * @throws `A reply is already in progress for this chat` if that turn has no reply yet: its request may still be
+ *   running
  */
 async function storedReply(
   services: StartServices,

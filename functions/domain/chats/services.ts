@@ -43,7 +43,9 @@ export interface ReplyName {
   responseId: string;
 }
 
-/** Consecutive events of a reply, each as the bytes that its client gets. */
+/**
+ * Consecutive events of a reply, each as the bytes that its client gets, but without a final text that deltas repeat.
+ */
 export interface StoredEvents {
   /** Sequence number of the first text; without texts, the number of the next one. */
   first: number;
@@ -87,7 +89,7 @@ interface ReplySettings {
    * most this long. A chat lease is renewed after each third of the time, the lease of a slot after each sixth.
    */
   lease: number;
-  /** Maximum of characters of earlier messages that the model gets. */
+  /** Maximum of characters of earlier messages that the model gets, if the agent has no limit of its own. */
   historyCharacters: number;
   /** Maximum of files that a message may attach. */
   attachedFiles: number;

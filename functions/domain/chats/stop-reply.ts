@@ -18,9 +18,9 @@ const waitInterval = 200;
 
 /**
  * Asks the function that owns the chat to stop the reply, and waits up to two seconds for the end of the reply.
- * @returns the id of the stopped reply, and whether the chat is free
- * @throws clientNotAllowed, `Chat not found`, `No reply is in progress for this chat`, badRequest if the reply in
- *   progress is not the given one, or belongs to a batch
+ * @returns the id of the stopped reply, and whether it has ended
+ * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
+ *   progress belongs to a batch, or is not the given one
  */
 export async function stopReply(
   services: StopServices & Services<'workspaces'>,

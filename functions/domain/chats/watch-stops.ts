@@ -8,7 +8,7 @@ import type { Chat, ChatStore } from './chat.ts';
 export interface StopWatch {
   /**
    * Watches a chat under its lease.
-   * @param onStop called once
+   * @param onStop called at most once
    * @returns a function that ends the watch, and waits for a read in progress: Lambda freezes what runs after the
    *   function's end
    */

@@ -85,7 +85,7 @@ interface Conversation {
   instructions: string[];
   /** Earlier messages, oldest first. */
   history: PromptMessage[];
-  /** The last message. */
+  /** The text of the user's messages at the end. */
   message: string;
   parts: PromptPart[];
 }
@@ -97,8 +97,9 @@ interface Conversation {
 const imagesShown = 10;
 
 /**
- * Reads the messages of a request. Empty messages are left out. Consecutive messages of the same side are joined into
- * one. A call of the forced tool is the text of its arguments, and the result of the client is a user message.
+ * Reads the messages of a request. Empty messages are left out, except an empty last one of the user, which is an
+ * error. Consecutive messages of the same side are joined into one. A call of the forced tool is the text of its
+ * arguments, and the result of the client is a user message.
  * @throws OpenAiError that names the field
  */
 export async function readConversation(

@@ -99,7 +99,8 @@ interface RunningCompletion {
  * Starts a reply that belongs to no chat. Nothing of it is stored. It takes one round trip, concurrently with the rate
  * limit.
  * @param deadline milliseconds that the model may take from now on
- * @throws clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model), rateLimited
+ * @throws accessDenied, clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model,
+ *   the form), rateLimited
  */
 export async function startCompletion(
   services: Services<'agents' | 'imageInspector' | 'replySettings' | 'workspaces'> &

@@ -24,8 +24,8 @@ const passInterval = 23 * 3_600_000;
 const runMilliseconds = 4 * 60_000;
 
 /**
- * Maximum of chats that a run deletes. Deletions by clients use the same queue of purges. If a purge takes 0.1 s, which
- * is an estimate, two functions purge the chats of a run within ten minutes.
+ * After this number of deleted chats, a run starts no further page. Deletions by clients use the same queue of purges.
+ * If a purge takes 0.1 s, which is an estimate, two functions purge the chats of a run within ten minutes.
  */
 const chatsPerRun = 10_000;
 

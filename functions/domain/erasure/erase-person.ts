@@ -15,7 +15,7 @@ export interface Erased {
 /** Called with the counts since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
-/** Number of chats of one agent and one user that one transaction can delete. */
+/** Chats of a page. The store deletes at most 12 of them in one transaction. */
 const chatsPerPage = 44;
 
 /**

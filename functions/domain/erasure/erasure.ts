@@ -15,7 +15,8 @@ export interface ErasureServices extends BatchServices {
 
 export interface Erasures {
   /**
-   * Adds an erasure to the outbox and writes the audit entry, in one transaction. It may be repeated.
+   * Adds an erasure to the outbox and writes the audit entry, in one transaction. A person without chats, feedback and
+   * requests of batches gets no entry. It may be repeated.
    * @param actor the actor of the audit entry
    * @param erased counts of earlier runs; by default none
    */
@@ -28,7 +29,8 @@ export interface Erasures {
 
 export interface PersonTraces {
   /**
-   * Reads the keys of all items, and erases all items of the person, also those that are in no list.
+   * Reads the keys of all items, and erases the items of the person, also those that are in no list. Chats and what
+   * belongs to them only count as found: the next run erases them.
    * @param chatIds the person's deleted chats: items of these chats that still exist count as found
    * @param onFound called with the number of items that were found since the last call
    */
@@ -48,7 +50,7 @@ export interface Walk {
   days: number;
   /** The last chat that the pass has read; null between two passes. */
   after: number | null;
-  /** The time when the walk read that chat (ISO 8601); null before the first pass with this number of days. */
+  /** The time when the walk read its last page (ISO 8601); null before the first pass with this number of days. */
   walkedAt: string | null;
 }
 
@@ -68,8 +70,8 @@ export interface Retention {
 export type Services<Name extends keyof ErasureServices> = Pick<ErasureServices, Name>;
 
 /**
- * Maximum time of a run of a purge or an erasure, in milliseconds. Deletions of other workspaces wait in the same
- * queue.
+ * Milliseconds after which a run of a purge or an erasure starts no further page. Deletions of other workspaces wait in
+ * the same queue.
  */
 const runMilliseconds = 30_000;
 

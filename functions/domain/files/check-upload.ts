@@ -65,8 +65,8 @@ export const typeFor = (name: string, contentType: string | undefined): string =
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * Checks a file's first bytes against its content type. Content counts as text if it is no known document, image or
- * archive, and has no zero byte. UTF-16 may have zero bytes.
+ * Checks a file's first bytes against its content type. Content counts as text if it is no accepted document or image
+ * and no ZIP archive, and has no zero byte. UTF-16 may have zero bytes.
  * @param detected types that these bytes may have, the most likely one first
  * @returns the problem; undefined if there is none
  */
@@ -109,8 +109,8 @@ const unknownBinary = 'application/octet-stream';
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
 /**
- * UTF-16 has a byte order mark, or it has zero bytes. These are at least a tenth of the bytes, and all at even or all
- * at odd positions.
+ * UTF-16 has a byte order mark, or it has an even number of bytes, with zero bytes among them. These are at least a
+ * tenth of the bytes, and all at even or all at odd positions.
  */
 function isUtf16(start: Uint8Array): boolean {
   const [first, second] = start;

@@ -35,9 +35,9 @@ export async function eraseFile(
 const pause = 200;
 
 /**
- * Deletes a file that no message has. If a send attaches the file at the same moment, either the send keeps the file
- * and nothing is deleted, or the send is rejected.
- * @throws notFound `File not found`; badRequest if a message has the file
+ * Deletes a file that no chat has attached. If a send attaches the file at the same moment, either the send keeps the
+ * file and nothing is deleted, or the send is rejected.
+ * @throws notFound `File not found`; badRequest if a chat has attached the file, also if its message was not stored
  */
 export async function deleteFile(
   services: Services<'clock' | 'fileIndex'> & Parameters<typeof eraseFile>[0],

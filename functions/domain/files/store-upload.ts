@@ -41,9 +41,9 @@ interface Form {
 }
 
 /**
- * Stores the file of a form while it arrives. A bad form is read to its end before the error is thrown. So the error
- * contains the file's size, and a client that is still sending can receive the error. After a failed upload, the stored
- * bytes are removed.
+ * Stores the file of a form while it arrives. If the file or the data is wrong, the form is read to its end before the
+ * error is thrown. So the error contains the file's size, and a client that is still sending can receive the error.
+ * After a failed upload, the stored bytes are removed.
  * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
  * file, with empty texts and 0 for unknown values.
  */
@@ -189,8 +189,8 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
 }
 
 /**
- * The index item is written after the bytes. If this fails before the index item is written, the bucket's lifecycle
- * rules remove the bytes.
+ * The index item is written after the bytes. If the function is killed before the index item is written, the bucket's
+ * lifecycle rules remove the bytes.
  */
 async function finish(
   services: UploadServices,

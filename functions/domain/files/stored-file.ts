@@ -53,7 +53,7 @@ export interface FileIndex extends PreparationLeases {
    * @returns false if the file is closed or deleted; then the chat does not attach it
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
-  /** Removes the registration of the chat, because the chat does not attach the file. */
+  /** Removes the registration of a deleted chat. */
   detach(file: FileName, chatId: number): Promise<void>;
   isAttached(file: FileName): Promise<boolean>;
   /**

@@ -9,8 +9,8 @@ import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } 
 const passageCharacters = 1000;
 
 /**
- * The next passage repeats the last tenth: one or two sentences. So the text around a cut is complete in one of the
- * passages.
+ * The next passage repeats at most the last tenth: one or two sentences. So the text around a cut is usually complete
+ * in one of the passages.
  */
 const overlapCharacters = 100;
 
@@ -102,7 +102,8 @@ type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readon
 
 /**
  * Adds documents to a workspace's knowledge, all or none.
- * @throws notFound for an unknown workspace; badRequest naming the unreadable document or the exceeded limit
+ * @throws notFound for an unknown workspace; badRequest naming the wrong or repeated name, the unreadable document or
+ *   the exceeded limit
  */
 export async function addDocuments(
   services: Services<'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,

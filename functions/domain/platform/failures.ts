@@ -1,7 +1,7 @@
 /**
  * - throttled: the provider asks for fewer calls.
  * - unavailable: the provider cannot be reached or is down.
- * - tooLong: the request is longer than the model's context window.
+ * - tooLong: the request is longer than the model's context window, or larger than the provider accepts.
  * - refused: the provider rejects this request, for its content or for the key; a retry would not help.
  * - failed: anything else, such as a response that ends too early.
  */

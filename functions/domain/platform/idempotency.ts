@@ -8,7 +8,10 @@ export interface IdempotencyKey {
   workspaceId: string;
   /** Hash of the header's value, or a text with the gateway's id. */
   hash: string;
-  /** Hash of route, path and body. A different request with the same key has a different fingerprint. */
+  /**
+   * Hash of route, path and body. A different request with the same key has a different fingerprint. For a key of the
+   * gateway, its id of the request.
+   */
   fingerprint: string;
   /** When the request arrived, in epoch milliseconds. */
   at: number;

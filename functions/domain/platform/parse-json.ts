@@ -55,7 +55,7 @@ function nextStructural(text: string, start: number): number {
   return index;
 }
 
-/** The index of the quote that ends a string. */
+/** The index of the quote that ends a string. At least the length of the text if there is none. */
 function endOfString(text: string, start: number): number {
   let index = start + 1;
   while (index < text.length) {

@@ -13,7 +13,7 @@ export async function allEnded<Promises extends readonly unknown[]>(
 /**
  * Milliseconds after a deletion. After this time, nothing writes to the deleted data any more. A function that had read
  * the data before may write for 900 s, Lambda's longest timeout. The rest is for differences between clocks, and for
- * callers that the gateway has authorized before.
+ * callers that the gateway has authorized before, if it caches the authorizer's response for at most 300 s.
  */
 export const lastWriteAfter = 20 * 60_000;
 

@@ -24,9 +24,9 @@ export interface SlotReports {
 export type Leave = () => void;
 
 /**
- * A process reports its slots if it has at least this many in one pool. With fewer in each process a pool is not full,
- * because Lambda fills an environment before it starts the next. The processes of a reader and of a webhook serve one
- * request each, so they report one slot.
+ * A process reports its slots if at least this many are taken or waited for in one pool, or if a request may wait for
+ * slots of other processes. With fewer in each process a pool is not full, because Lambda fills an environment before
+ * it starts the next. The processes of a reader and of a webhook serve one request each, so they report one slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -50,9 +50,10 @@ const namedWorkspaces = 12;
 
 /**
  * Divides the slots of each pool among the workspaces. A workspace may have as many slots as are free (the dynamic
- * thresholds of Choudhury and Hahne, 1998). A single workspace has at most half of the slots, and each of `n` busy
- * workspaces has at most one of `n + 1` parts. So there is always room for another workspace. The counts are those of
- * the whole stage, because Lambda fills an environment before it starts the next.
+ * thresholds of Choudhury and Hahne, 1998). So a single workspace gets about half of the slots. If `n` workspaces are
+ * busy, the share of each is one of `n + 1` parts; a workspace that has more gets no further slots. So there is room
+ * for another workspace. The counts are those of the whole stage, as far as its processes report them, because Lambda
+ * fills an environment before it starts the next.
  */
 export class Shares {
   private readonly services: { clock: Clock; log: Log; reports: SlotReports };

@@ -96,8 +96,8 @@ const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
 /**
- * Makes the next attempt to deliver a batch's event, if it is due. The delivery's item stores the attempts and the next
- * time.
+ * Makes the next attempt to deliver a batch's event, if it is due and gets a slot. The delivery's item stores the
+ * attempts and the next time.
  */
 export async function deliverWebhook(
   services: DeliverServices,

@@ -11,7 +11,7 @@ export interface ApiKey {
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
-  /** The last UTC day on which the authorizer accepted the key, such as `2027-01-31`; null before its first use. */
+  /** The last UTC day on which the authorizer found the key valid, such as `2027-01-31`; null before its first use. */
   lastUsedOn: string | null;
 }
 

@@ -79,15 +79,15 @@ export interface Caller {
   /** Null for a workspace without limits. */
   limits: Limits | null;
   /**
-   * When the key expires; null if it never expires. The caller must check it, because the gateway may cache the
-   * authorizer's response for longer.
+   * When the key expires; null if it never expires. The route's function must check it, because the gateway may cache
+   * the authorizer's response for longer.
    */
   expiresAt: string | null;
 }
 
 /**
  * The caller that an API key belongs to (specification, section 5).
- * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled.
+ * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled or deleted
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,

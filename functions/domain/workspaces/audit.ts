@@ -22,7 +22,7 @@ export type AuditAction =
 
 /**
  * What an operator did, or that a client requested an erasure. One transaction writes the entry and the change, so
- * neither exists without the other.
+ * neither exists without the other. Only the erasure of a person without data has no entry.
  */
 export interface AuditEntry {
   at: string;
@@ -44,7 +44,10 @@ export interface AuditEntry {
 const storedForm = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 
-/** Each field that differs, with its old and its new value. The table does not keep the order of an object's members. */
+/**
+ * Each field of `after` that differs, with its old and its new value. The order of an object's members does not count,
+ * because the table does not keep it.
+ */
 export function changesOf(before: object, after: object): Record<string, { from: unknown; to: unknown }> {
   const old = before as Record<string, unknown>;
   return Object.fromEntries(
@@ -54,7 +57,7 @@ export function changesOf(before: object, after: object): Record<string, { from:
   );
 }
 
-/** What operators did. Each store writes the entry in the same transaction as the change. */
+/** The entries of the audit. Each store writes the entry in the same transaction as the change. */
 export interface AuditLog {
   /**
    * The entries of the given days, oldest first, in pages.

@@ -14,7 +14,7 @@ import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
-/** Limits the memory. A key that was evicted costs one extra write at its next request. */
+/** Limits the memory. A key that was evicted costs up to one extra write at its next request, and loses its charges. */
 const maxKeys = 10_000;
 
 /**

@@ -15,18 +15,20 @@ export interface RateLimitDecision {
 /** The rate limits of one process. */
 export interface RateLimits {
   /**
-   * Takes tokens of several classes for a request, all or none. It usually costs one write. It costs two if another
-   * function instance has taken tokens since this one last read the buckets, and none if this instance knows that a bucket
-   * is empty. Fails open if the table fails: a limit protects the service and must not cause an outage.
-   * @returns the decision; a promise of it unless a bucket is known to be empty
+   * Takes tokens of several classes for a request, all or none. It usually costs one write. It costs two, rarely three,
+   * if another function instance has taken tokens since this one last read the buckets, and none if this instance knows
+   * that a bucket has too few tokens. Fails open if the table fails: a limit protects the service and must not cause an
+   * outage.
+   * @returns the decision; a promise of it unless a bucket is known to have too few tokens
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
    * Charges the request's usage beyond the tokens that it took. This writes nothing: the next take of the key in this
-   * process writes the charge. Until then other processes do not know it, and it is lost if the process ends.
+   * process, or `writeCharges`, writes the charge. Until then other processes do not know it, and it is lost if the
+   * process ends.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
-  /** Writes the charges of a process that takes no tokens itself. Never rejects. */
+  /** Writes the charges at once, for a process that may not take tokens again. Never rejects. */
   writeCharges(owner: BucketOwner): Promise<void>;
 }
 
@@ -41,9 +43,9 @@ export interface BucketOwner {
 export interface BucketChange {
   rateClass: RateClass;
   amount: number;
-  /** Whether the bucket is full. */
+  /** Whether the bucket is full before the change, as far as the process knows. */
   isFull: boolean;
-  /** The bucket must be full again at this time or earlier. Null if it may be full later. */
+  /** Before the change, the bucket must be full again at this time or earlier. Null if it may be full later. */
   latest: number | null;
 }
 

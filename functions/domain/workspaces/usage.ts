@@ -15,7 +15,7 @@ interface UsageOwner extends KeyOwner {
 }
 
 export const noCounts = {
-  /** Turns in chats that have ended, successful or failed. */
+  /** Turns in chats and completions that have ended, successful or failed. */
   turns: 0,
   failedTurns: 0,
   /** Requests of batches that a worker has ended, successful or failed. */

@@ -10,7 +10,7 @@ export interface Person {
 export interface Workspace {
   id: string;
   name: string;
-  /** If false, every request of the workspace gets 403/10001. */
+  /** If false, requests of the workspace get 403/10001, once the gateway's cached authorizer responses have expired. */
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
