@@ -141,7 +141,8 @@ export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), c
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /**
- * For functions that only close turns of batches. Their replies are empty, so the store of large texts is not loaded.
+ * For functions that write no messages except to close turns of batches. Their replies are empty, so the store of large
+ * texts is not loaded.
  */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
@@ -228,10 +229,10 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     providers: modelProviders(),
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
-    // Clients get no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout: 80 s
-    // of 90 s by default.
     clock,
     random,
+    // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:
+    // 80 s of 90 s by default.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onRejected: showProviderErrors,

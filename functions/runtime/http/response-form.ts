@@ -15,7 +15,7 @@ export interface WholeResponse {
 
 /** How the routes of one interface read the caller, and how they report success and failure. */
 export interface ResponseForm {
-  /** @throws ServiceError without a caller */
+  /** @throws ServiceError without a caller, or if the key has expired */
   callerOf(request: Request): Caller;
   success(data: unknown, message: string | null): unknown;
   failure(error: unknown, requestId: string, headers?: Record<string, string>): WholeResponse;
