@@ -46,7 +46,9 @@ export const drainMilliseconds = 3000;
 /** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
 const rejectedMilliseconds = 500;
 
-/** Time for the requests in progress after an error outside of any request. Their replies are aborted and stored. */
+/**
+ * Time for the requests in progress after an error outside of any request: replies are aborted, and stored in chats.
+ */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */

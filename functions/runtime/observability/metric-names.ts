@@ -127,8 +127,8 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request of all open batches has waited, among those that a worker could process and none has
-   * started. The reconciler emits it every minute; 0 if no request waits.
+   * How long the oldest request of all open batches has waited, among those that no worker has taken yet. The
+   * reconciler emits it every minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
