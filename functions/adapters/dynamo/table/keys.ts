@@ -157,7 +157,7 @@ export const keys = {
   }),
   /**
    * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it at
-   * most once; the workspace's partition takes 1,000 writes a second.
+   * most twice, for its reply and its title; the workspace's partition takes 1,000 writes a second.
    */
   usage: (
     workspaceId: string,
