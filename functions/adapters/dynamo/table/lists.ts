@@ -20,7 +20,9 @@ export type ScanKeys = (
   visit: (page: Item[]) => Promise<void>,
 ) => Promise<void>;
 
-/** Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a second at most. */
+/**
+ * Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a second at most.
+ */
 const segments = 8;
 
 /**
