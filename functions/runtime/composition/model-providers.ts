@@ -44,8 +44,8 @@ const openaiAt = (provider: string, endpoint: () => { url: string; secret: strin
   );
 
 /**
- * Creates each model once. The provider's package also builds the schemas of the model's responses, which would add 0.4
- * ms to every call. The cache has one entry for each model name in agents.
+ * Creates each model once: all replies of a process wait if the provider of a model asks to wait (`retrying-model.ts`).
+ * The cache has one entry for each model name in agents.
  */
 function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();

@@ -74,11 +74,14 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
-/** Six attempts, because a reply that cannot be stored is lost, and another second is only a delay. */
+/**
+ * Six attempts where a client waits, because a reply that cannot be stored is lost, and another second is only a delay.
+ */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /**
- * Only two attempts, because requests must not wait long for the limiter. It fails open if its bucket is unavailable.
+ * Only two attempts where a client waits, because requests must not wait long for the limiter. It fails open if its
+ * bucket is unavailable.
  */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
 /** One object for the process, because it contains the usage of the process's requests. */

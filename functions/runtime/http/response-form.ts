@@ -38,7 +38,7 @@ export function headersOf(requestId: string): Record<string, string> {
 
 /**
  * The response to a failed request. The text of a 5xx is only logged. The client gets the request id, and the fixed
- * reason if the error has one.
+ * reason and the data if the error has them.
  */
 export function failureResponse(
   error: unknown,

@@ -78,7 +78,8 @@ export const metrics = {
    */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
   /**
-   * From the start of `send-message` or `complete-chat` until the reply is sent, and stored if it belongs to a chat.
+   * From the start of `send-message` or `complete-chat` until the reply has ended, and is stored if it belongs to a
+   * chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns and completions whose reply failed: the client got an error event or an error status. */
