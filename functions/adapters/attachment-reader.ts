@@ -46,8 +46,8 @@ interface ReaderServices {
 }
 
 /**
- * Reads attachments that a separate Lambda function has prepared. A hostile file can exhaust only that function's time
- * and memory, and no other function loads the libraries for PDF and Office files.
+ * Reads attachments, and lets a separate Lambda function prepare them first. A hostile file can exhaust only that
+ * function's time and memory, and no other function loads the libraries for PDF and Office files.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,
@@ -66,7 +66,7 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  // The addresses are signed for each attempt, because a reply may wait for longer than they are valid.
+  // The addresses are signed for each call, because a reply may wait for longer than they are valid.
   const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
     whileThrottled(signal, async () =>
       lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {

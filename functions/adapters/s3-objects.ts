@@ -50,7 +50,7 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * Longer than the 60 s that the function has to prepare a file, and longer than its caller waits for a place to run
+ * Longer than the 60 s that the function has to prepare a file, and longer than its caller waits for one call of it
  * (two attempts of 70 s).
  */
 const seconds = 5 * 60;
@@ -68,7 +68,7 @@ const partBytes = 5 * 1024 * 1024;
 /** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
 const temporary = 'kept=no';
 
-/** Writes an object as a multipart upload, through one buffer. A file smaller than a part is a single put. */
+/** Writes an object as a multipart upload, through one buffer. A file of at most one part is a single put. */
 function s3FileWriter(
   client: S3Client,
   address: { Bucket: string; Key: string },

@@ -49,7 +49,7 @@ const errorBytes = 64 * 1024;
 const failureOf = (what: 'read' | 'write', status: number): Error =>
   new Error(`S3 responded with ${status} to a presigned ${what}`);
 
-/** Retries like an AWS client: after 429, 5xx and failed connections. */
+/** Retries like an AWS client: after 429, 5xx and every OutboundFailure. */
 async function send(
   retries: StandardRetryStrategy,
   request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,

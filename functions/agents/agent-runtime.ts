@@ -11,7 +11,7 @@ import { requestModel } from './request-model.ts';
 import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 
-/** Generates replies with the agent's model and tools. */
+/** Generates replies with the agent's model and tools, and titles of chats. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
     reply: ({ agent, ...request }, emit) =>

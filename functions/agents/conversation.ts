@@ -95,7 +95,7 @@ export class PreviousMessages {
  * chat.
  * @param open calls the model with the current `previous.messages`
  * @param mayRetry called before each retry
- * @throws ModelFailure of the last call
+ * @throws the error of the last call
  */
 export async function streamWithinContext(
   previous: PreviousMessages,
@@ -116,10 +116,10 @@ type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * The messages in the form of a model's prompt. The files of a message come before its text. A reply without text is
- * left out, and the user messages around it become one, because some models reject two consecutive user messages. Of
- * earlier steps, the prompt contains only those that wait for the user, such as a form: the next user message responds
- * to them. The results of other steps are already part of the reply's text.
+ * The messages in the form of a model's prompt. The files of a message come before its text. Of earlier steps, the
+ * prompt contains only those that wait for the user, such as a form: the next user message responds to them. The
+ * results of other steps are already part of the reply's text. A reply with neither text nor such a step is left out,
+ * and the user messages around it become one, because some models reject two consecutive user messages.
  */
 export function conversationOf(
   history: readonly PromptMessage[],

@@ -6,7 +6,10 @@ import { type AgentModels, type ModelSettings, namedModel } from './request-mode
 /** A model that others follow has this many attempts. The last one has the usual number. */
 const attemptsBeforeFallback = 2;
 
-/** Milliseconds for which a process does not call a model that has failed, unless its provider asks for longer. */
+/**
+ * Milliseconds for which new tasks of a process avoid a model that has failed, if its provider does not ask for longer.
+ * If no model is ready, one of them is called nevertheless.
+ */
 const shortestPause = 10_000;
 
 /**
@@ -28,7 +31,7 @@ export function candidatesOf(
   const isReady = (name: string): boolean => (pausedUntil.get(name) ?? 0) <= now();
   const first = names.find(isReady) ?? llm_model;
   const waiting = names.slice(names.indexOf(first) + 1);
-  /** Makes the next model the current one. @returns false if there is none, or no call is left */
+  /** Pauses the current model, and makes the next one current. @returns false if there is none, or no call is left */
   const fallBack = ({ retryAfter = 0 }: ModelFailure): boolean => {
     const { name } = models.current;
     pausedUntil.set(name, now() + Math.max(retryAfter, shortestPause));

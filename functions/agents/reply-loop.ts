@@ -81,8 +81,8 @@ export class ReplyLoop {
   }
 
   /**
-   * The last model call, and the call after a form, must return text instead of tool calls. Any other call is taken
-   * from the budget.
+   * The last model call, and the calls after a form or after the limit of tool uses, must return text instead of tool
+   * calls. Any other call is taken from the budget.
    */
   private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
     return (
@@ -125,7 +125,7 @@ export class ReplyLoop {
 
   /**
    * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the
-   * model gets one more call, unless the text is long. If the text was cut, the reply fails.
+   * model gets one more call, unless the text is long or no call is left. If the text was cut, the reply fails.
    */
   private async inForm(
     agent: PreparedAgent,

@@ -44,7 +44,7 @@ export interface AgentModels {
   /**
    * Calls the current model. If it is busy or unavailable before its first output, calls the next one.
    * @param mayFallBack whether another model may be called
-   * @throws ModelFailure of the last call
+   * @throws the error of the last call
    */
   call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result>;
 }

@@ -81,7 +81,7 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
 export interface RetryingModel {
   /**
    * @param onCall called with true before each call, and with false after each call that has failed before its first
-   * output
+   *   output, unless the signal has aborted
    */
   generate(
     options: LanguageModelV4CallOptions,

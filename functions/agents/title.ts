@@ -16,7 +16,7 @@ const messageCharacters = 4000;
 const maxOutputTokens = 1024;
 
 /**
- * A title made by a model; undefined if its text has no usable line.
+ * A title made by a model; undefined if its text has no usable line, or the model has ended it with an error.
  * @param onCall as of `RetryingModel`
  */
 export async function titleOf(
@@ -42,7 +42,8 @@ export async function titleOf(
 
 /**
  * The first line with words, without the marks that models put around a title, cut after the last whole word within 60
- * characters. A longer first word is cut with an ellipsis. Undefined if the text has reasoning alone, JSON or tags.
+ * characters. A longer first word is cut with an ellipsis. Undefined if the text has no such line or starts as JSON, or
+ * if the line has braces or tags.
  */
 export function trimTitle(text: string): string | undefined {
   const reply = withoutReasoning(text).slice(0, readCharacters).toWellFormed().trimStart();

@@ -38,7 +38,8 @@ const keyIn = (event: APIGatewayRequestAuthorizerEvent): string | undefined =>
 
 /**
  * The gateway has no response in OpenAI's form, so a route of that form gets the request and rejects it itself. For
- * others, the gateway maps `Unauthorized` to 400/10001, a Deny policy to 403/10001, and any other error to 500/10005.
+ * others, the gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001. For all routes, it maps any
+ * other error of this function to 500/10005.
  */
 async function reject(
   event: APIGatewayRequestAuthorizerEvent,

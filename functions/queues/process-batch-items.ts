@@ -43,7 +43,10 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Works on the slots of batches. A message is never delivered again: the reconciler sends another one for a lost slot. */
+/**
+ * Works on the slots of batches. A message whose work fails is not delivered again: the reconciler sends another one
+ * for the lost slot.
+ */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
   await Promise.all(
     Records.map(async ({ body }) => {

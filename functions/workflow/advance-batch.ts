@@ -12,7 +12,10 @@ const services = {
   replyEvents: replyEvents(),
 };
 
-/** Checks a batch, and returns its batch phase, which determines the next step of the workflow. */
+/**
+ * Marks a batch as expired if its time has passed, and completes it if no work is left. Returns its batch phase, which
+ * determines the next step of the workflow.
+ */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
     const { stage, batch } = await advanceBatch(services, input);

@@ -27,7 +27,10 @@ const services = {
   webhookSource,
 };
 
-/** Makes the next delivery attempt for a batch's event if it is due. Returns when the workflow must call again. */
+/**
+ * Makes the next delivery attempt for a batch's event if it is due. Returns when the workflow must call again, or that
+ * the delivery has ended.
+ */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
   const progress = await deliverWebhook(services, owner);
   if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});

@@ -59,7 +59,7 @@ const eastAsian = ['zh', 'ja', 'ko'];
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
  * letters, and ignores letters that a language does not have. So the result is the first encoding whose letters fit its
- * language.
+ * language; an encoding of East Asia needs only evidence. If there is none, the result is Windows-1252.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
@@ -113,9 +113,9 @@ const byteOrderMarks = [
 ];
 
 /**
- * Decodes a text by its byte order mark; else as declared, if the bytes fit; else as UTF-8, if they nearly fit; else as
- * UTF-16, if it looks so; else by frequent letters. If the result is uncertain, a notice says so.
- * @param declared the name of an encoding; ignored if it is unknown
+ * Decodes a text by its byte order mark; else as declared or as UTF-8, if most bytes fit; else as UTF-16, if it looks
+ * so; else by frequent letters. If the result is uncertain, a notice says so.
+ * @param declared the name of an encoding; ignored if it is unknown or does not fit
  */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
   const mark = byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
@@ -163,7 +163,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
   }
 }
 
-/** Spaces, letters and digits of ASCII, punctuation and letters of East Asia. */
+/** White space and visible characters of ASCII, punctuation of East Asia, and kana. */
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
@@ -175,7 +175,10 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   return (sample.match(common)?.length ?? 0) >= sample.length * 0.03 && !impossible.test(sample);
 }
 
-/** @param charset declared with the file */
+/**
+ * @param charset declared with the file
+ * @throws ExtractionFailure `unreadable` for a text with null characters
+ */
 export function readPlainText(bytes: Uint8Array, charset?: string): Extracted {
   const { text, notices } = decodeText(bytes, charset);
   if (text.includes('\0')) throw new ExtractionFailure('unreadable', 'is not text');

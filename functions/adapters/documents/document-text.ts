@@ -91,7 +91,7 @@ export class DocumentText {
     this.append(this.block().fragments, bracket);
   }
 
-  /** Removes brackets that are empty. */
+  /** Closes a bracket, or removes it if it is empty. */
   closeBracket(fragment: string, before: string): void {
     const { fragments } = this.block();
     if (fragments.at(-1) === before) fragments.pop();

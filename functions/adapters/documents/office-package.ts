@@ -8,7 +8,7 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
  * and never unpacks a part beyond the size given there. Names of parts have no case, so all are in lower case; some
  * programs write them with `\`, or with `/` or `./` at the start.
- * @throws ExtractionFailure `tooLarge` or `encrypted`
+ * @throws ExtractionFailure `encrypted` or `tooLarge`
  */
 function openArchive(
   bytes: Uint8Array,
@@ -68,7 +68,7 @@ export class ReadingAllowance {
 
 /** An office document: parts that are related to each other (Open Packaging Conventions). */
 export class OfficePackage {
-  /** Related parts of the wanted types. */
+  /** The main part, and parts of the wanted types that are related to it, also indirectly. */
   private readonly parts: ReadonlyMap<string, Uint8Array>;
   private readonly relationsByPart = new Map<string, ReadonlyMap<string, Relation>>();
   private readonly contentTypes = new Map<string, string>();

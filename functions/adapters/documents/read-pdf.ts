@@ -28,8 +28,8 @@ export interface Annotation {
 const hidden = 0x1 | 0x2;
 
 /**
- * The values of form fields as `name: value`, notes on the page, and comments. Empty and hidden annotations are left
- * out.
+ * The values of form fields as `name: value`, notes on the page, and comments. Passwords, links, and empty and hidden
+ * annotations are left out.
  */
 export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
   annotations

@@ -14,7 +14,10 @@ const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes
 /** Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800. Millions would take seconds. */
 const mostChunks = 50_000;
 
-/** The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels. Ends at the first broken one. */
+/**
+ * The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels. Ends at the first broken one, and
+ * after `mostChunks`.
+ */
 export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<ImageChunk> {
   if (mediaType === 'image/png') yield* pngChunks(bytes);
   if (mediaType === 'image/webp') yield* riffChunks(bytes.subarray(12));
@@ -131,7 +134,7 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
-  // A file may have millions of chunks, so they are not collected.
+  // A file may have tens of thousands of chunks, so they are not collected.
   const still = Buffer.alloc(bytes.length);
   still.set(bytes.subarray(0, 8));
   let length = 8;
@@ -203,7 +206,8 @@ interface Size {
 }
 
 /**
- * Reads an image to its end. A provider rejects a message with an image that is cut off or damaged.
+ * Reads an image to its end, but only the length in the header of a WebP image. A provider rejects a message with an
+ * image that is cut off or damaged.
  * @returns whether the image is whole; true for a type that is not checked here
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {

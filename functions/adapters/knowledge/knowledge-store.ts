@@ -37,7 +37,7 @@ export function knowledgeStore(
     }
   };
 
-  /** False if another change was stored meanwhile. */
+  /** False if the change was not stored, because of another one or of throttling. */
   const attemptChange = async (
     ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
   ): Promise<boolean> => {

@@ -24,7 +24,8 @@ export type TextWorkResponse =
 export interface TextWorker {
   /**
    * Lets the thread do a work. It does one at a time, and workspaces take turns.
-   * @throws OutboundFailure; Error if the work takes too long or too much memory
+   * @throws the signal's reason if it aborts before the work starts; OutboundFailure; Error if the work takes too long
+   *   or too much memory
    */
   run<Type extends WorkType>(
     workspaceId: string,

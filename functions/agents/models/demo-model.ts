@@ -92,7 +92,7 @@ function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): Too
     }));
 }
 
-/** The JSON object at the start of the text, or `{}` if there is none. */
+/** The JSON object at the start of the text, or `{}` if there is none. If the object is not valid, the whole text. */
 function objectAtStart(text: string): string {
   const start = text.trimStart();
   if (!start.startsWith('{')) return '{}';

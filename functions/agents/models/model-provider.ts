@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { addUserMessage } from '#agents/conversation.ts';
 
-/** A source of models. Each provider is one file and one line in runtime/composition/model-providers.ts. */
+/** A source of models. Each provider has an entry in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
   /** Whether an agent's `llm_model` must name a model after `PROVIDER:`. */
   needsName: boolean;

@@ -14,7 +14,7 @@ const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
-/** All kinds of tools, one line each. */
+/** All kinds of tools, one entry each. */
 export const agentTools = (
   services: Lazy<
     Pick<

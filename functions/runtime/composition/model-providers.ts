@@ -8,7 +8,7 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** The providers that an agent's `llm_model` can name: one line each. */
+/** The providers that an agent's models can name: one entry each, and one for each named endpoint. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -44,8 +44,8 @@ const openaiAt = (provider: string, endpoint: () => { url: string; secret: strin
   );
 
 /**
- * Creates each model once. The provider's package also builds the schemas of the model's responses, which would add 0.4
- * ms to every call. The cache has one entry for each model name in agents.
+ * Creates each model once: all replies of a process wait if the provider of a model asks to wait (`retrying-model.ts`).
+ * The cache has one entry for each model name in agents.
  */
 function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();

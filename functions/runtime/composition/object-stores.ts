@@ -15,7 +15,7 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { clientTimeouts, DeadlineRetries, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 
-/** Calls that transfer files or their texts take longer than others, because these have several megabytes. */
+/** Calls that transfer files or their texts take longer than others: a file may have 50 MB. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
 const clientWith = (
@@ -59,8 +59,8 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
 let reader: AttachmentReader | undefined;
 
 /**
- * Each preparation has two attempts, and each attempt more time than the 60 s timeout of the function that prepares a
- * file.
+ * Each call of the function that prepares files has two attempts, and each attempt has more time than the 60 s timeout
+ * of that function.
  * @param shares those of the process
  * @param leases those of the first call: a process reads files either for chats or for batches
  */

@@ -74,11 +74,14 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
-/** Six attempts, because a reply that cannot be stored is lost, and another second is only a delay. */
+/**
+ * Six attempts where a client waits, because a reply that cannot be stored is lost, and another second is only a delay.
+ */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /**
- * Only two attempts, because requests must not wait long for the limiter. It fails open if its bucket is unavailable.
+ * Only two attempts where a client waits, because requests must not wait long for the limiter. It fails open if its
+ * bucket is unavailable.
  */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
 /** One object for the process, because it contains the usage of the process's requests. */
@@ -141,7 +144,8 @@ export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), c
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /**
- * For functions that only close turns of batches. Their replies are empty, so the store of large texts is not loaded.
+ * For functions that write no messages except to close turns of batches. Their replies are empty, so the store of large
+ * texts is not loaded.
  */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
@@ -228,10 +232,10 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     providers: modelProviders(),
     attachments,
     tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
-    // Clients get no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout: 80 s
-    // of 90 s by default.
     clock,
     random,
+    // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:
+    // 80 s of 90 s by default.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     onRetry: meter.modelRetried,
     onRejected: showProviderErrors,

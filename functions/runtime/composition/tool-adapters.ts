@@ -16,7 +16,7 @@ import { clientTimeouts, environment } from '#runtime/environment/environment.ts
 import { outboundRules } from './outbound-rules.ts';
 
 /**
- * The adapters of agents' tools. Import this module only dynamically, during a tool use: most replies use no tool. In
+ * The adapters of agents' tools. Import this module only dynamically, at the first use: most replies use no tool. In
  * the functions' bundles it is a separate chunk, which does not slow down their start.
  */
 

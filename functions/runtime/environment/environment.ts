@@ -16,7 +16,9 @@ export function lazily<Value>(create: () => Value): () => Value {
   };
 }
 
-/** An object whose methods load it at their first call, for an import that most calls do not need. All return promises. */
+/**
+ * An object whose methods first call `load`, for an import that most calls do not need. All methods return promises.
+ */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
     get: (_target, name) =>
@@ -34,8 +36,8 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
 /**
- * The endpoints in this function's environment variables. Requests to URLs from users must never reach them. AWS's
- * public endpoints are not included, because they accept only signed requests.
+ * The endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs from
+ * users must never reach them. AWS's public endpoints are not included, because they accept only signed requests.
  */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
@@ -69,7 +71,7 @@ type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[
  */
 export const reservedMilliseconds = 10_000;
 
-/** The backoff in milliseconds doubles up to this value, so a call succeeds within 2 s of the end of an outage. */
+/** The backoff in milliseconds doubles up to this value, so that a call succeeds soon after the end of an outage. */
 const maxBackoff = 2000;
 
 let commandRemaining: () => number | undefined = () => undefined;
@@ -83,10 +85,10 @@ export const retryWhile = (remaining: () => number | undefined): void => {
 };
 
 /**
- * The retry strategy of AWS clients. In functions for which a client waits, calls have `maxAttempts` attempts. In
- * functions that a queue, a schedule or the workflow invokes, throttled and failed calls are retried with full jitter
- * until the function's time is over. So finished work, such as a model's reply, is not lost. Client errors are not
- * retried in this way.
+ * The retry strategy of AWS clients. In functions of the gateway and in web functions, calls have `maxAttempts`
+ * attempts, because a client waits. In all other functions, throttled and failed calls are retried with full jitter
+ * until shortly before the function's timeout. So finished work, such as a model's reply, is not lost. Client errors
+ * are not retried in this way.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
@@ -178,7 +180,7 @@ const created = new Map<Name, z.ZodType>();
 
 /**
  * Reads an environment variable that the stack sets for this function.
- * @throws Error that names the variable if it is missing or malformed
+ * @throws Error that names the variable if it is missing or malformed; SyntaxError if it must be JSON and is not
  */
 export function environment<Of extends Name>(name: Of): Value<Of> {
   const { [name]: schemaOf = () => z.string().min(1) }: Partial<Record<Name, () => z.ZodType>> = schemas;

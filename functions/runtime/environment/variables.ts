@@ -1,6 +1,6 @@
 /**
- * Names of the environment variables that the stack sets for functions, and of headers. `lib` and `runtime` share only
- * this module and the names of metrics.
+ * Names of the environment variables that the stack sets for functions, of headers, of a field of the authorizer, and
+ * of an error. `lib` and `runtime` share only this module and the names of metrics.
  */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
@@ -46,7 +46,8 @@ export const variables = {
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
   /**
-   * The origin whose pages may read responses. Set only in a stage whose distribution does not add the CORS headers.
+   * The origin whose pages may read responses. Set only in a stage without a distribution, which would add the CORS
+   * headers.
    */
   corsOrigin: 'CORS_ORIGIN',
   /** Set if a web function must respond to CORS preflights. The distribution adds the headers. */

@@ -52,7 +52,7 @@ const originSecrets = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * Whether a request came through the distribution, because only the distribution knows a secret.
+ * Whether a request came through the distribution. Only the distribution knows the secrets.
  * @param sent the value of `originSecretHeader`
  */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {

@@ -18,7 +18,7 @@ interface Listing<Item> {
 }
 
 /**
- * The Lambda handler of a list. It writes the envelope page by page, as fast as the client reads. Its reads start after
+ * The Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start after
  * the check of the rate limit, because a page may cost a hundred times as much as the check.
  */
 export const listRoute = <R extends Route, Item>(
@@ -61,7 +61,8 @@ async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): 
 }
 
 /**
- * Milliseconds that a reader may keep an execution waiting. After them, the execution counts as one with a slow reader.
+ * Milliseconds that a reader may keep an execution waiting in all. After them, the execution counts as one with a slow
+ * reader.
  */
 const patience = 1000;
 

@@ -48,7 +48,9 @@ export const openAiForm: ResponseForm = {
   listEnd: () => ']}',
 };
 
-/** The error object of OpenAI: what a client may know of an error. The text of a 5xx is only logged. */
+/**
+ * The error object of OpenAI: what a client may know of an error. Of a 5xx, that is only its `reason`, not its text.
+ */
 export const errorObjectOf = (error: OpenAiError, requestId: string) =>
   error.status >= 500
     ? { message: serverErrorMessage(requestId, error.reason), type: 'server_error', param: null, code: null }
@@ -100,8 +102,8 @@ export interface CompletionStream {
 }
 
 /**
- * Writes the chunks of one response. The status is sent with the first part of the reply, so that an earlier failure
- * has its own status.
+ * Writes the chunks of one response. The status is sent with the first part of the reply, or after 15 s of silence. So
+ * an earlier failure has its own status.
  * @param given.onSlowReader called if too much is buffered for the reader. The response must then end incomplete:
  *   clients treat a stream that ends normally as the whole text, with or without its last line
  */

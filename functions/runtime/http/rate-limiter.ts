@@ -20,7 +20,7 @@ export interface RateLimiter {
   through<Result>(work: () => Promise<Result>): Promise<Result>;
   /**
    * Takes further tokens, once the work knows how many it needs.
-   * @throws rateLimited; badRequest if the limit never allows so many at once
+   * @throws badRequest if the limit never allows so many at once; rateLimited
    */
   takeMore(tokens: Tokens): Promise<void>;
   /** Charges further usage of the request, however much it is. The next request of the same key pays for it. */

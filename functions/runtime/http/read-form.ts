@@ -9,7 +9,7 @@ import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/stored-file.ts';
 import { readUtf8 } from './request.ts';
 
-/** The parser's limit. RFC 2046 allows 70 characters. */
+/** RFC 2046 allows 70 characters. The parser throws an Error for more than 252. */
 const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
@@ -28,7 +28,8 @@ class FormParser extends Dicer {
 /**
  * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, also after an error or an
  * early return, it reads the body to its end, up to the largest upload: a client may not read the response before that.
- * @throws badRequest if the body is not such a form or is too long, also while a part is read
+ * @throws also while a part is read: badRequest if the body is not such a form, is too long, or arrives too slowly;
+ *   Error if the client disconnects
  */
 export async function* readForm(
   contentType: string | undefined,
@@ -40,7 +41,7 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser drops what is beyond its limits. So its limits are one more than those of a form.
+      // The parser drops what is beyond its limits. So its limits are above those of a form.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
@@ -116,9 +117,9 @@ function partCounter() {
 }
 
 /**
- * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a place in the environment for
- * nothing. The slowest mobile networks send some KB a second. Time in which the service stores and does not read does
- * not count.
+ * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a slot of the environment for
+ * nothing. The slowest mobile networks send some KB a second. If the service stores and does not read at the end of the
+ * minute, that minute does not count.
  */
 const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 

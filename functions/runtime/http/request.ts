@@ -40,7 +40,8 @@ interface RequestOfChat {
 /**
  * The chat of a request, and its external user. The request may name the user in its body, in a query parameter or in a
  * header.
- * @throws badRequest if query and header name different users; clientNotAllowed
+ * @throws if query and header name different users: accessDenied if the workspace does not exist; clientNotAllowed;
+ *   badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -114,13 +115,13 @@ export interface Request {
   readonly caller: Caller | undefined;
   /** Why there is no caller. */
   readonly rejection?: string | undefined;
-  /** The body: its bytes, or the text that the gateway has made of them. */
+  /** The body: its bytes, or the text that was made of them. */
   body(): Promise<string | Buffer>;
   /** The stream of an upload, in place of the body. */
   readonly upload?: Readable;
 }
 
-/** The last value of a header. Node.js and API Gateway use the same one. */
+/** The last value of a header, as in `headers` of API Gateway's event. */
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 
@@ -149,7 +150,10 @@ export interface ValidRequest<R extends Route> {
   gatewayId: string;
   /** The limits of the workspace; null if it has none. */
   limits: Limits | null;
-  /** The URL that the client requested: of the distribution if the request came through it, else of the gateway. */
+  /**
+   * The URL that the client requested: of the distribution if the request came through it, else of the gateway.
+   * @throws badRequest if the header Host is not the name of a host
+   */
   address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
@@ -161,15 +165,16 @@ export interface ValidRequest<R extends Route> {
 /**
  * Checks the whitelist.
  * @param named all values that the request gives as its external user
- * @throws clientNotAllowed if the workspace does not allow every one of them
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed if it does not allow every one of them
  */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
 /**
  * Checks a request against its route's schemas.
- * @param checkUsers for routes with an external user. Called for an invalid request, because whitelist errors take
- * precedence over errors of fields.
- * @throws badRequest that names the invalid fields (specification, section 7.1); clientNotAllowed
+ * @param checkUsers for routes with an external user. Called if fields are invalid, because its errors take precedence
+ *   over errors of fields
+ * @throws badRequest if the body is not JSON or is too large; then the errors of `checkUsers`; then badRequest that
+ *   names the invalid fields (specification, section 7.1)
  */
 export async function readRequest<R extends Route>(
   route: R,
@@ -178,8 +183,8 @@ export async function readRequest<R extends Route>(
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   const sent = await request.body();
-  // A route without a JSON body ignores the body. For other routes, the error that the body is not JSON takes
-  // precedence over all other errors.
+  // A route without a JSON body ignores the body. For other routes, an error of the body as a whole takes precedence
+  // over errors of users and fields.
   const isJson = route.body.type !== 'unknown' && !route.multipart;
   const body = isJson ? parseBody(route, request, sent) : undefined;
   try {

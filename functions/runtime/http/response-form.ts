@@ -15,7 +15,7 @@ export interface WholeResponse {
 
 /** How the routes of one interface read the caller, and how they report success and failure. */
 export interface ResponseForm {
-  /** @throws ServiceError without a caller */
+  /** @throws ServiceError without a caller, or if the key has expired */
   callerOf(request: Request): Caller;
   success(data: unknown, message: string | null): unknown;
   failure(error: unknown, requestId: string, headers?: Record<string, string>): WholeResponse;
@@ -38,7 +38,7 @@ export function headersOf(requestId: string): Record<string, string> {
 
 /**
  * The response to a failed request. The text of a 5xx is only logged. The client gets the request id, and the fixed
- * reason if the error has one.
+ * reason and the data if the error has them.
  */
 export function failureResponse(
   error: unknown,

@@ -11,11 +11,11 @@ import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from '
 export interface ResponseWriter {
   /** Sends status and headers. Returns the stream of the body. */
   open(statusCode: number, headers: Record<string, string>): Writable;
-  /** Milliseconds until the function's timeout. */
+  /** Milliseconds until the timeout of the route. For an upload to a web function, always the whole timeout. */
   remainingMilliseconds(): number;
   /**
-   * Calls the listener if the client disconnects. It is missing in a Lambda function, which does not know whether its
-   * client is connected.
+   * Calls the listener if the client disconnects. It is missing for uploads, and in a Lambda function, which does not
+   * know whether its client is connected.
    */
   onGone?(listener: () => void): void;
 }
@@ -23,7 +23,9 @@ export interface ResponseWriter {
 /** Serves a request of one route. Rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
-/** Sends the success status and the headers. Returns the stream of the body, whose chunks are sent without buffering. */
+/**
+ * Sends the success status and the headers. Returns the stream of the body. A streamed route sends each chunk at once.
+ */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 /** A JSON response, sent as a whole. */
@@ -39,9 +41,9 @@ interface Success {
 interface Work extends Pick<RateLimiter, 'awaitRateLimit' | 'takeMore' | 'charge'> {
   request: Request;
   open: OpenResponse;
-  /** Milliseconds until the function's timeout. */
+  /** Milliseconds until the timeout of the route. */
   remainingMilliseconds: () => number;
-  /** Registers work for which the response does not wait. The function ends after this work. */
+  /** Registers work for which a streamed response does not wait. The request ends after this work. */
   finishAfterResponse: (work: Promise<unknown>) => void;
   onGone: NonNullable<ResponseWriter['onGone']>;
 }
@@ -135,7 +137,7 @@ const requestEnd = ({ name }: Pick<Route, 'name'>) => ({
   onError: ({ error }: Pick<Step, 'error'>) => endRequest(name, error),
 });
 
-/** Ends the response, then waits for the work after it. */
+/** Ends the response, unless an error has cut it off. Then waits for the work after it. */
 const responseEnd = {
   async after({ event }: Pick<Step, 'event'>): Promise<void> {
     if (event.body !== undefined) await endOf(event.body);
@@ -169,7 +171,7 @@ function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>)
   };
 }
 
-/** Ends a stream. Resolves when everything is sent, or when the reader is gone. */
+/** Ends a stream. Resolves when everything is sent, or when the reader is gone. Rejects with an error of the stream. */
 export async function endOf(stream: Writable): Promise<void> {
   if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();

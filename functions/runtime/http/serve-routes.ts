@@ -103,7 +103,7 @@ function queryOf({ searchParams }: URL): Map<string, string[]> {
 }
 
 function writerOf(request: IncomingMessage, response: ServerResponse, deadline: number): ResponseWriter {
-  // If a client is gone, its reply continues: writes to the client have no effect.
+  // If a client is gone, its reply in a chat continues: writes to the client have no effect.
   response.on('error', () => undefined);
   return {
     open(statusCode, headers) {
@@ -119,7 +119,10 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
   };
 }
 
-/** @throws badRequest for a body that is larger than the route allows, or that a Lambda function would not get */
+/**
+ * @throws badRequest for a body that is larger than the route allows, or that a Lambda function would not get; Error if
+ *   the client disconnects
+ */
 async function readBody(request: IncomingMessage, route: Route): Promise<string> {
   const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;
   const chunks: Buffer[] = [];

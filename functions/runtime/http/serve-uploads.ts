@@ -24,7 +24,8 @@ import {
 } from './web-server.ts';
 
 /**
- * The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends slower uploads earlier.
+ * The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends uploads of less than 1 KB
+ * a second earlier.
  */
 const requestMilliseconds = 900_000;
 
@@ -42,7 +43,7 @@ async function respond(
   response: ServerResponse,
 ): Promise<void> {
   const checking = isFromDistribution(request.headers[originSecretHeader]);
-  // If the check itself fails, the request fails below with a 500.
+  // If the check itself fails, the request fails below with a 500, unless it is a preflight.
   if ((await checking.catch(() => undefined)) === false) return rejectDirectRequest(request, response);
   if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {
     response.writeHead(204);
@@ -68,7 +69,8 @@ async function respond(
     },
   );
   // A web function of Lambda is half-duplex, so it must read the whole body before it responds. Exceptions: a body that
-  // is longer than the largest upload, a client without a valid key, and a client that has no slot but sends slowly.
+  // is too long or arrives too slowly, a request that is rejected before its caller is known, and a client that has no
+  // slot and sends for more than 3 s.
   if (caller !== undefined)
     await Promise.race([
       readToEnd(request),
@@ -78,7 +80,7 @@ async function respond(
   sendWhole(request, response, result, caller !== undefined && !request.complete);
 }
 
-/** @throws notFound for any request that is not an upload; unauthenticated */
+/** @throws notFound for any request that is not an upload; unauthenticated; accessDenied for a disabled workspace */
 async function callerOf(authorize: Authorize, request: IncomingMessage): Promise<Caller> {
   const { pathname } = new URL(request.url ?? '', 'http://any');
   if (request.method !== uploadFileRoute.method || !pathname.endsWith(uploadFileRoute.path))

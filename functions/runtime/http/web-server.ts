@@ -17,7 +17,7 @@ export const isOnlyRequest = (): boolean => active <= 1;
 const runningReplies = new Set<AbortController>();
 
 /**
- * Aborts a reply when the process must end, so that its text so far is stored.
+ * Aborts a reply when the process must end, so that in a chat its text so far is stored.
  * @returns a function to call when the reply has ended
  */
 export function abortOnShutdown(reply: AbortController): () => void {
@@ -46,7 +46,9 @@ export const drainMilliseconds = 3000;
 /** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
 const rejectedMilliseconds = 500;
 
-/** Time for the requests in progress after an error outside of any request. Their replies are aborted and stored. */
+/**
+ * Time for the requests in progress after an error outside of any request: replies are aborted, and stored in chats.
+ */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
@@ -95,7 +97,7 @@ function endAfter(error: unknown): void {
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
-/** Rejects new requests, and stores the texts so far of running replies. */
+/** Rejects new requests, and aborts running replies. Chats store their texts so far. */
 function end(): void {
   isEnding = true;
   for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));

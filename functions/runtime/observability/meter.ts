@@ -2,7 +2,7 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { Meter } from '#domain/platform/services.ts';
 import { addTracedPart, measurements } from './invocation.ts';
 
-/** Adds to the measurements that the invocation publishes at its end. */
+/** Adds to the measurements and to the trace that the invocation publishes at its end. */
 export const meter: Meter = {
   replied({ calls, reasoningSteps }) {
     for (const [model, , promptTokens, completionTokens, cachedTokens = 0] of calls) {
@@ -34,8 +34,8 @@ export const meter: Meter = {
 type Emit = (event: StreamEventBody) => void;
 
 /**
- * Measures the times of a reply for metrics and trace.
- * @param startedAt `performance.now()` at the start of the invocation
+ * Measures the times of a reply for metrics and trace, and counts failed replies.
+ * @param startedAt `performance.now()` at the start of the route's work
  */
 export function timeReply(
   route: 'send-message' | 'complete-chat',

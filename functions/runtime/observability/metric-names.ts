@@ -50,7 +50,7 @@ export type MetricDimension =
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
 
 export const metrics = {
-  /** Requests that reached the function of their route, successful or not. */
+  /** Requests that reached the function of their route, successful or not, except while its process ended. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
   /**
    * Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service or of a
@@ -61,7 +61,10 @@ export const metrics = {
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
-  /** Keys that the authorizer rejected. Rejections from the gateway's cache are not counted. */
+  /**
+   * Keys that the authorizer or the web function for uploads rejected. Rejections from the gateway's cache are not
+   * counted.
+   */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**
    * Requests that reached a web function directly, without the distribution's secret or without a caller that the
@@ -75,7 +78,8 @@ export const metrics = {
    */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
   /**
-   * From the start of `send-message` or `complete-chat` until the reply is sent, and stored if it belongs to a chat.
+   * From the start of `send-message` or `complete-chat` until the reply has ended, and is stored if it belongs to a
+   * chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns and completions whose reply failed: the client got an error event or an error status. */
@@ -83,7 +87,7 @@ export const metrics = {
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Model calls, those of titles included. */
+  /** Model calls, those of titles included, without those that failed before their first output. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -127,8 +131,8 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request of all open batches has waited, among those that a worker could process and none has
-   * started. The reconciler emits it every minute; 0 if no request waits.
+   * How long the oldest request of all open batches has waited, among those that no worker has taken yet. The
+   * reconciler emits it every minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
@@ -149,8 +153,8 @@ export const metrics = {
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
   /**
-   * Usage writes that failed after all retries. `agentctl usage` lacks their usage, unless the same process later
-   * writes usage of the same key, agent and day.
+   * Uses whose write failed after all retries. `agentctl usage` lacks them, unless the same process later writes usage
+   * of the same key, agent and day.
    */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;

@@ -6,8 +6,9 @@ import { endInvocation, runInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
 /**
- * The Lambda handler of a function that a queue, a schedule or the workflow invokes. Log lines contain the invocation's
- * ids; metrics and trace are published at the end. Calls to AWS are retried until the function's timeout is near.
+ * The Lambda handler of a function that the gateway does not invoke: that of a queue, of a schedule, of the workflow,
+ * or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Calls to AWS are
+ * retried until the function's timeout is near.
  */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>

@@ -54,8 +54,8 @@ const sampledShare = 0.05;
 let lastSampledSecond = 0;
 
 /**
- * Logs the parts of an invocation of a web function, because X-Ray does not trace these. Logs each failure of the
- * service, the first invocation in each second, and 5 % of the others.
+ * Logs the parts of an invocation of a web function, because X-Ray does not trace these. Logs each invocation with the
+ * outcome `fault`, the first one in each second, and 5 % of the others.
  */
 export function logTrace({ start, end, outcome }: TracedPart, parts: readonly TracedPart[]): void {
   const second = Math.floor(end / 1000);

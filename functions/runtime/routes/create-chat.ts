@@ -15,7 +15,7 @@ const services = {
 
 /**
  * The route create-chat, for the Lambda function and for the web function.
- * @param onCreated called for each new chat
+ * @param onCreated called for each new chat, and once more if the gateway repeats its request
  */
 export const serveWith = (onCreated: (chat: Chat) => void) =>
   serveRoute(

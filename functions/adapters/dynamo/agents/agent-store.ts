@@ -146,7 +146,10 @@ const publishedKeys = (workspaceId: string, agentId: string): [published: Key, e
   keys.publishedEntry(workspaceId, agentId),
 ];
 
-/** The audit entry of a save. It names the changed fields; only for name and model does it contain the values. */
+/**
+ * The audit entry of a save. For a changed draft, it names the changed fields; only for name and model does it contain
+ * the values.
+ */
 function describe(
   { definition }: Agent,
   published: AgentVersion | 'unchanged' | null,

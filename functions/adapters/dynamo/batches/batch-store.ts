@@ -162,8 +162,8 @@ const changes = (table: Table, clock: Clock) =>
   }) satisfies Partial<BatchStore>;
 
 /**
- * Puts a new batch, its webhook, and the index entries by which it is found. The first two writes have conditions: that
- * there is no such batch, and that the workspace may have one more.
+ * Puts a new batch, its webhook, and the index entries by which it is found, and counts it. The first two writes have
+ * conditions: that there is no such batch, and that the workspace may have one more, if it has a limit.
  */
 function batchWrites(
   { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },

@@ -95,7 +95,7 @@ const maxWrites = 100;
 
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
-/** Stores items with the chats that they need, in as few transactions as hold them. */
+/** Stores items with the chats that they need, in one transaction if it can have all writes, or else in several. */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {
     if (claims.length === 0) return [];

@@ -37,8 +37,8 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
 const maxAttempts = 100;
 
 /**
- * Milliseconds after which a creation takes another id. So a chat appears in its lists at most this long after a chat
- * with a higher id.
+ * Milliseconds after which an attempt of a creation takes another id. So a chat appears in its lists at most this long,
+ * and the time of one attempt, after a chat with a higher id.
  */
 const idLifetime = 2000;
 

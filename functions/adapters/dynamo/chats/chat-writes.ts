@@ -35,7 +35,7 @@ function listsOf(chats: readonly Listed[]): ListedChats[] {
   return [...lists.values()];
 }
 
-/** The entry of a creation. It names its only chat by its key alone. */
+/** The entry of a creation. Except in a user's list, its key alone names its only chat, if that has the first id. */
 function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   const ids = chats.map(({ id }) => id);
   if (!isByAgent) return { ...list.entry(first), ...(!(ids.length === 1 && ids[0] === first) && { ids }) };
@@ -73,6 +73,7 @@ export interface PlannedChats {
  * Gives new chats of one workspace the next ids, and plans the writes that create them. An id whose writes fail is not
  * used again.
  * @param newChats at most 30: they share the entries of their lists
+ * @throws NotStorable if the workspace has no further id
  */
 export async function planChats(
   table: Table,

@@ -29,8 +29,8 @@ export interface HistoryCache {
 /**
  * The messages of `store`, with a cache of the histories of chats that this environment has created or served. Such a
  * history needs no read: positions have no gaps, and messages never change, so it is complete if it has the last
- * position. A history that is not complete is read only when the last position is known, which takes longer
- * than without a cache. It shows that several environments serve the same chats, so the cache pauses.
+ * position. A history that is not complete is read only when the last position is known, which takes longer than
+ * without a cache. If it lacks the last messages, several environments serve the same chats, so the cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);

@@ -104,7 +104,7 @@ const stepsOf = (steps: string): ReasoningStep[] =>
     token_usage: { ...noUsage, ...step.token_usage },
   }));
 
-/** Called only for texts that are too large for their items. */
+/** Reads and writes of messages call it only for texts that are too large for their items. */
 export type Contents = () => ContentStore;
 
 type TextAttribute = 'content' | 'steps';

@@ -6,7 +6,10 @@ import { lastPosition } from '#domain/chats/message.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
-/** Messages of one query when a chat is read backwards. They are one page, and usually enough for a prompt. */
+/**
+ * Messages and feedback counts of one query when a chat is read backwards. They are one page, and usually enough for a
+ * prompt.
+ */
 const messagesPerRead = 50;
 
 /** Maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */

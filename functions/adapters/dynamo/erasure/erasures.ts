@@ -95,7 +95,7 @@ interface Found {
   chatIds: ReadonlySet<number>;
 }
 
-/** The finder of each kind of partition. */
+/** The finders of the kinds of partitions that may have traces. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),

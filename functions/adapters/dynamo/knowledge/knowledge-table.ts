@@ -19,7 +19,8 @@ export interface KnowledgeTable extends Pause {
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
-   * Replaces the head and changes the documents' items, in one transaction. False if the revision is no longer `from`.
+   * Replaces the head and changes the documents' items, in one transaction. False if the revision is no longer `from`,
+   * or if the transaction was cancelled because of a conflict or throttling.
    */
   move(
     workspaceId: string,

@@ -15,7 +15,7 @@ export const backOff = (table: Pause, attempt: number): Promise<void> =>
 
 type SdkError = Parameters<typeof isTransientError>[0];
 
-/** Consecutive successful attempts after which one more may run at the same time. */
+/** Successful attempts, counted from the last halving, after which one more may run at the same time. */
 const successesForMore = 20;
 
 /**

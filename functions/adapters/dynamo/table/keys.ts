@@ -156,8 +156,8 @@ export const keys = {
     sk: 'REQUEST',
   }),
   /**
-   * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it once; the
-   * workspace's partition takes 1,000 writes a second.
+   * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it at
+   * most twice, for its reply and its title; the workspace's partition takes 1,000 writes a second.
    */
   usage: (
     workspaceId: string,

@@ -20,7 +20,9 @@ export type ScanKeys = (
   visit: (page: Item[]) => Promise<void>,
 ) => Promise<void>;
 
-/** Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: some 200 MB a second at most. */
+/**
+ * Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a second at most.
+ */
 const segments = 8;
 
 /**
@@ -226,7 +228,8 @@ async function readListed(
   const pages = table.queryPages({
     ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
-    // An entry names at least one number. Those that are not in the bounds may have 30 entries.
+    // An entry names at least one number, but maybe none of the agent: then further pages are read. The numbers that
+    // are not in the bounds may have 30 entries.
     Limit: skip + most + numbersOfCreation,
   });
   const found: Listed[] = [];

@@ -52,7 +52,8 @@ export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item
 export interface Table {
   /**
    * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, because its
-   * partition is throttled, is read alone: the others do not wait for it, and the SDK bounds its attempts.
+   * partition is throttled or the batch has more than 16 MB, is read alone: the others do not wait for it, and the SDK
+   * bounds its attempts.
    */
   get(key: Key): Promise<Item | undefined>;
   /**

@@ -227,7 +227,10 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 });
 
-/** Whether an item belongs to the workspace. Its own item and its list entry do not count. */
+/**
+ * Whether an item belongs to the workspace. Its own item, its list entry and the audit entry of its deletion do not
+ * count.
+ */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
   if (pk === own.pk) return sk !== own.sk;

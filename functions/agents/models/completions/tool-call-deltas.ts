@@ -99,7 +99,7 @@ export class ToolCallDeltas {
 const argumentsIn = (value: unknown): string =>
   fieldsOf(value) === undefined ? textIn(value) : JSON.stringify(value);
 
-/** Whether a delta that fits a call by its index or place starts a further call. */
+/** Whether a delta that fits a call by its index, id or place starts a further call. */
 const startsAnother = (call: ToolCall, delta: Omit<ToolCall, 'extraContent'>): boolean =>
   delta.name !== '' &&
   call.name !== '' &&

@@ -10,9 +10,9 @@ export type Images = ReadonlyMap<string, Uint8Array>;
 const sliceBytes = 3 * 64 * 1024;
 
 /**
- * Replaces the images of a call by random tokens, which the AI SDK takes for their base64. The SDK encodes all images and
- * makes one text of them at once: ten of the largest hold the event loop for 0.3 s. The texts of a call exist before its
- * tokens, so they can contain none.
+ * Replaces the images of a call by random tokens, which a provider takes for their base64. Otherwise all images would
+ * be encoded and made one text at once: ten of the largest hold the event loop for 0.3 s. The texts of a call exist
+ * before its tokens, so they can contain none.
  */
 export function withImageTokens(options: LanguageModelV4CallOptions): {
   options: LanguageModelV4CallOptions;
@@ -34,8 +34,8 @@ export function withImageTokens(options: LanguageModelV4CallOptions): {
 }
 
 /**
- * Adapts the SDK's request: each token becomes the base64 of its image, which is encoded while the body is read. The body
- * can be read several times.
+ * Adapts a provider's request: each token becomes the base64 of its image, which is encoded while the body is read. The
+ * body can be read several times.
  * @throws Error if a token is not in the body
  */
 export function withImages(images: Images, init: RequestInit = {}): RequestInit {
