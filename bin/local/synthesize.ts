@@ -8,7 +8,15 @@ import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 /** The sources of the template, in addition to the packages that the lock file names. */
-const sources = ['bin/app.ts', 'cdk.json', 'functions', 'lib', 'package.json', 'package-lock.json'];
+const sources = [
+  'bin/app.ts',
+  'cdk.json',
+  'functions',
+  'lib',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+];
 /** This folder is in `lib`, but it is not a source of the template. */
 const clientLibrary = join('lib', 'client', '/');
 

@@ -215,18 +215,21 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
 it('counts the 5xx that models cause, of both routes of replies, but no stream and no 4xx', async () => {
   const before = sumOf('modelErrorResponses', '');
   const other = await openTenant(service, { openai: true, model: 'openai:test', titles: false });
-  const complete = async (reject: (call: ModelCall) => void) => {
+  const complete = async (reject: (call: ModelCall) => void, body = {}) => {
     model.onCall = reject;
-    return (await openAiRequests(service, other).send()).status;
+    return (await openAiRequests(service, other).send(body)).status;
   };
   // A response that ends too early.
   expect(await complete((call) => call.end())).toBe(500);
   await expect.poll(() => sumOf('modelErrorResponses', '')).toBe(before + 1);
+  // A stream that has not begun has the status of its failure.
+  expect(await complete((call) => call.end(), { stream: true })).toBe(500);
+  await expect.poll(() => sumOf('modelErrorResponses', '')).toBe(before + 2);
   expect(await complete((call) => call.fail(400))).toBe(400);
   const chat = await createChat(other.client, other);
   await (await other.client.stream(chat, { message: 'Hello', agent_id: other.agentId })).all();
   await expect.poll(() => sumOf('failedReplies', 'send-message')).toBe(2);
-  expect(sumOf('modelErrorResponses', '')).toBe(before + 1);
+  expect(sumOf('modelErrorResponses', '')).toBe(before + 2);
 });
 
 it('counts the streams that a fault of the service fails, and no stream that a model fails', async () => {
@@ -246,14 +249,14 @@ it('counts the streams that a fault of the service fails, and no stream that a m
   ).toBe(500);
   await (await broken.client.stream(chat, { message: 'Hello', agent_id: broken.agentId })).all();
   await expect.poll(() => sumOf('streamedFaults', '')).toBe(before + 1);
-  await (await openAiRequests(service, broken).send({ stream: true })).text();
-  await expect.poll(() => sumOf('streamedFaults', '')).toBe(before + 2);
+  // The gateway counts this one by its status.
+  expect((await openAiRequests(service, broken).send({ stream: true })).status).toBe(500);
   model.onCall = (call) => call.fail(400);
   const failures = sumOf('failedReplies', 'send-message');
   const other = await createChat(tenant.client, tenant);
   await (await tenant.client.stream(other, { message: 'Hello', agent_id: tenant.agentId })).all();
   await expect.poll(() => sumOf('failedReplies', 'send-message')).toBe(failures + 1);
-  expect(sumOf('streamedFaults', '')).toBe(before + 2);
+  expect(sumOf('streamedFaults', '')).toBe(before + 1);
   expect(sumOf('modelErrorResponses', '')).toBe(byModels);
 });
 

@@ -211,6 +211,20 @@ describe('items', () => {
     expect(await batches.allItems(batch)).toHaveLength(60);
   });
 
+  it('with forty chats are found by the link of any page', async () => {
+    const batch = await create(40);
+    const claims = Array.from({ length: 40 }, (_, index) => firstClaim(batch, sampleRequest(index)));
+    const claimed = await batches.claim(batch, claims, lease);
+    const ids = claimed.map(({ newChat }) => newChat?.id ?? 0).sort((one, other) => one - other);
+    expect(new Set(ids).size).toBe(40);
+    for (const [index, id] of ids.entries()) {
+      const cursor = { isAfter: true, id, offset: index + 1 };
+      const page = { limit: 100, offset: index + 1, ascending: true, cursor };
+      const { chats } = await stores.chats.page({ workspaceId: batch.workspaceId }, page);
+      expect(chats.map((chat) => chat.id)).toEqual(ids.slice(index + 1));
+    }
+  });
+
   it('are replaced if they are as they were read; a repeated write is done', async () => {
     const batch = await create();
     const item = sampleItem(7);

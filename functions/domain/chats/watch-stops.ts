@@ -1,3 +1,4 @@
+import { allEnded } from '#domain/platform/promises.ts';
 import type { Cancel, PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, ChatStore } from './chat.ts';
 
@@ -46,7 +47,7 @@ export function watchStops(
 
   async function readAll(): Promise<void> {
     try {
-      await Promise.all([...watched].map(([leaseId, each]) => readOne(leaseId, each)));
+      await allEnded([...watched].map(([leaseId, each]) => readOne(leaseId, each)));
     } catch (error) {
       services.log.warn('Whether replies are to be stopped was not read', { error });
     }

@@ -95,6 +95,8 @@ const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
+  /** Whether the status is sent. */
+  isOpen(): boolean;
   /** @throws `outcome` if it is an error and the status is not sent yet; Error if the reader was too slow */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
   /** The reader is gone: writes no further chunk that would keep the connection open. */
@@ -141,6 +143,7 @@ export function openCompletionStream(given: {
       for (const chunk of chunks.of(event)) write(textOf(chunk));
     },
     drop: () => cancelSilence(),
+    isOpen: () => stream !== undefined,
     end(outcome, usage) {
       cancelSilence();
       if (isTooSlow) throw new Error('The reader of a stream was too slow');

@@ -92,18 +92,19 @@ export const serve = serveRoute(
     const owner = { workspaceId, apiKeyId, agentId: agent.agentId };
     finishAfterResponse(countUsage(services, { ...owner, counts, calls }));
     if (gone.signal.aborted) return stream?.drop();
-    const byModel = isFailedByModel(collected);
-    if (stream !== undefined) {
-      if (isFailed && !byModel) measurements.add('streamedFaults', 1, {});
-      return stream.end(outcome, collected.reply.usage);
-    }
-    if (!(outcome instanceof OpenAiError))
-      return void open().write(JSON.stringify(completionResource(head, collected.reply, outcome, tool)));
-    if (outcome.status >= 500 && byModel) measurements.add('modelErrorResponses', 1, {});
-    throw outcome;
+    if (isFailed) countFailure(outcome, isFailedByModel(collected), stream?.isOpen() === true);
+    if (stream !== undefined) return stream.end(outcome, collected.reply.usage);
+    if (outcome instanceof OpenAiError) throw outcome;
+    open().write(JSON.stringify(completionResource(head, collected.reply, outcome, tool)));
   },
   { form: openAiForm },
 );
+
+/** A failure in an open stream has the status 200. The gateway counts any other one by its status. */
+function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boolean): void {
+  if (isInStream && !byModel) measurements.add('streamedFaults', 1, {});
+  if (!isInStream && byModel && status >= 500) measurements.add('modelErrorResponses', 1, {});
+}
 
 /**
  * @throws openAiDisabled and clientNotAllowed, which come before errors of parameters; OpenAiError that names the first

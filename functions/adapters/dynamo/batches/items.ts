@@ -1,6 +1,7 @@
 import { metadataItem, metadataOf } from '#adapters/dynamo/chats/chat-item.ts';
 import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import { numbersOfCreation } from '#adapters/dynamo/table/lists.ts';
 import {
   attributesNamed,
   attributesOf,
@@ -93,6 +94,8 @@ const attemptsToClaim = 20;
 /** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 84 writes. */
 const maxWrites = 100;
 
+const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }) => newChat !== null).length;
+
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
 /** Stores items with the chats that they need, in one transaction if it can have all writes, or else in several. */
@@ -104,14 +107,14 @@ export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
     const claimed = await transactWithRetry<Claimed>(table, {
       attempts: attemptsToClaim,
       plan: async () => {
-        let planned = await plan(table, clock, batch, wanted, lease);
-        while (planned.writes.length > maxWrites) {
+        for (;;) {
+          const planned =
+            chatsOf(wanted) <= numbersOfCreation && (await plan(table, clock, batch, wanted, lease));
+          if (planned && planned.writes.length <= maxWrites) return planned;
           const half = Math.ceil(wanted.length / 2);
           others = [...wanted.slice(half), ...others];
           wanted = wanted.slice(0, half);
-          planned = await plan(table, clock, batch, wanted, lease);
         }
-        return planned;
       },
       onConditionFailed: (isTaken) => {
         wanted = wanted.filter((_, index) => isTaken[index] !== true);

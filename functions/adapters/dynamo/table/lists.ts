@@ -62,7 +62,7 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
  * lowest number, and the entry names those of its numbers that are in the list. A creation gets its numbers in one
  * step, so entries never interleave, and sorted by their keys they sort the numbers.
  */
-const numbersOfCreation = 30;
+export const numbersOfCreation = 30;
 
 /**
  * Numbers of one group, as a power of two. An offset reads the entries of its group alone: at most 131,072 of 84 bytes,
