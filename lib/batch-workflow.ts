@@ -44,7 +44,7 @@ export class BatchWorkflow extends Construct {
       error: serviceUnavailable,
       cause: 'A service was throttled or unavailable for hours',
     });
-    /** Fails the batch after an error that no retry can cure. A transient error only ends the execution. */
+    /** Fails the batch after an error that the retries did not cure. A transient error only ends the execution. */
     const failBatchOnError = (state: LambdaInvoke): void => {
       state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
       state.addCatch(failRemaining, { resultPath: '$.error' });
@@ -140,7 +140,7 @@ export class BatchWorkflow extends Construct {
     return state;
   }
 
-  /** The input of every function of the workflow: the ids of workspace and batch. */
+  /** The input of every function of the workflow: the ids of workspace and batch, and `extra`. */
   private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),

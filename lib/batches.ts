@@ -54,7 +54,7 @@ const batchEnds: Writes = {
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
-/** What the functions of the workflow and of its queue have in common. */
+/** What the functions of the workflow, the worker and the reconciler have in common. */
 const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
 
 interface Parts {
@@ -64,8 +64,8 @@ interface Parts {
 }
 
 /**
- * Batches: a queue that offers slots to workers, a state machine that waits until all requests have ended, and a
- * reconciler that resumes what crashes and outages have interrupted.
+ * Batches: their routes, a queue that offers slots to workers, a state machine that waits until all requests have
+ * ended, and a reconciler that resumes what crashes and outages have interrupted.
  */
 export class Batches extends Construct {
   readonly queue: Queue;

@@ -7,7 +7,10 @@ export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
 
-/** One problem for each wrong value and each unknown property: its path, what is allowed, and the value. */
+/**
+ * One problem for each wrong value: its path, what is allowed, and the value. One for each unknown property: its path,
+ * and the nearest name, if one is near.
+ */
 export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
   given: unknown,
