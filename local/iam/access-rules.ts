@@ -24,7 +24,7 @@ export interface PolicyCondition {
   readonly values: readonly string[];
 }
 
-/** The session of one function or state machine with its role. */
+/** The session of one function, of one state machine or of the gateway with its role. */
 export interface Session {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
