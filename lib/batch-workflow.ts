@@ -112,7 +112,8 @@ export class BatchWorkflow extends Construct {
    * A task that calls a function. Its retries have full jitter, so that a thousand batches do not retry at the same time.
    *
    * Transient errors have 400 retries, at most five minutes apart: 16.4 hours on average, 14.9 to 17.8 in 998 of 1,000
-   * executions, and the time of the attempts. They are 2,000 of the 25,000 events that an execution may have.
+   * executions, and the time of the attempts. They are at most 2,000 of the 25,000 events that an execution may
+   * have.
    *
    * Other errors have ten retries: 151 s on average, at most 303, and less than 49 in one of 1,000 executions. They are
    * for new code that fails: by default a roll-out sends it a tenth of the calls, so a retry reaches the former code.

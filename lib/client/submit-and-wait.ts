@@ -76,7 +76,7 @@ interface Part {
 const batchRequests = 1000;
 /**
  * The payload of a function has at most 6 MB and contains the body as a JSON string with escaped quotes. 64 KiB are for
- * the rest of the payload: agent, webhook, headers and context.
+ * the rest of the payload: agent, webhook, response format, metadata, headers and context.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
