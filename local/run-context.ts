@@ -39,7 +39,7 @@ export interface RunContext {
   readonly endpoints: Record<string, string>;
   /** Called after a call of DynamoDB that is neither a read nor of a function, before the caller gets its response. */
   readonly onOperatorWrite: (() => void)[];
-  /** How threads call the DynamoDB emulator without the wire. Undefined if the wire must see every call. */
+  /** How threads call the embedded DynamoDB emulator without the wire. Undefined if the wire must see every call. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Resolved when the run serves requests. Until then the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;
