@@ -33,7 +33,10 @@ import type { Writes } from './written-items.ts';
  */
 const workerTimeoutSeconds = 900;
 
-/** The share of the batch workers that one workspace may use: a quarter always remains for the others. */
+/**
+ * The share of the batch workers that one workspace may use: a quarter remains for the others. Each open batch has at
+ * least one slot, so a workspace with more open batches than slots uses more.
+ */
 const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
