@@ -9,7 +9,7 @@ export interface PolicyStatement {
   readonly notActions?: readonly string[];
   readonly resources?: readonly string[];
   readonly notResources?: readonly string[];
-  /** Only in resource-based policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
+  /** Only in resource-based and trust policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
   readonly principals?: readonly string[];
   readonly conditions: readonly PolicyCondition[];
 }
