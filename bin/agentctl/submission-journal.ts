@@ -55,7 +55,7 @@ const sendingEntry = z.object({
   newest: z.string().nullable(),
   at: z.string(),
 });
-/** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
+/** A journal entry, written before a portion is sent. With the submission, it suffices to find the batch later. */
 export type Intent = z.infer<typeof sendingEntry>;
 
 const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
