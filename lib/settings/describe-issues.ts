@@ -42,7 +42,7 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message is of lib/settings. Zod's own messages name neither the type nor all limits. */
+/** Whether the message is of lib/settings. Zod's own messages do not name both the type and all limits. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 
