@@ -34,8 +34,8 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * For commands that nobody waits for: calls to AWS may take long, and are retried as long as others succeed. A command
- * without any success fails soon, because its address or its credentials are wrong.
+ * For commands of operators, for which no client waits: calls to AWS may take long, and are retried as long as others
+ * succeed. A command without any success fails soon, because its address or its credentials are wrong.
  * @throws UsageError for a wrong time in the environment
  */
 export function beForOperators(): void {

@@ -21,7 +21,7 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** What replies need: models, the keys of their providers, the tools of agents, and limits. */
+/** What replies need: models, the keys of their providers, the tools of agents, and limits. Also tests of agents. */
 export class Agents extends Construct {
   /** For functions that call models and agents' tools. */
   readonly reply: Need;

@@ -44,7 +44,7 @@ export class BatchWorkflow extends Construct {
       error: serviceUnavailable,
       cause: 'A service was throttled or unavailable for hours',
     });
-    /** Fails the batch after an error that no retry can cure. A transient error only ends the execution. */
+    /** Fails the batch after an error that the retries did not cure. A transient error only ends the execution. */
     const failBatchOnError = (state: LambdaInvoke): void => {
       state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
       state.addCatch(failRemaining, { resultPath: '$.error' });
@@ -112,7 +112,8 @@ export class BatchWorkflow extends Construct {
    * A task that calls a function. Its retries have full jitter, so that a thousand batches do not retry at the same time.
    *
    * Transient errors have 400 retries, at most five minutes apart: 16.4 hours on average, 14.9 to 17.8 in 998 of 1,000
-   * executions, and the time of the attempts. They are 2,000 of the 25,000 events that an execution may have.
+   * executions, and the time of the attempts. They are at most 2,000 of the 25,000 events that an execution may
+   * have.
    *
    * Other errors have ten retries: 151 s on average, at most 303, and less than 49 in one of 1,000 executions. They are
    * for new code that fails: by default a roll-out sends it a tenth of the calls, so a retry reaches the former code.
@@ -140,7 +141,7 @@ export class BatchWorkflow extends Construct {
     return state;
   }
 
-  /** The input of every function of the workflow: the ids of workspace and batch. */
+  /** The input of every function of the workflow: the ids of workspace and batch, and `extra`. */
   private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),

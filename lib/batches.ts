@@ -33,7 +33,10 @@ import type { Writes } from './written-items.ts';
  */
 const workerTimeoutSeconds = 900;
 
-/** The share of the batch workers that one workspace may use: a quarter always remains for the others. */
+/**
+ * The share of the batch workers that one workspace may use: a quarter remains for the others. Each open batch has at
+ * least one slot, so a workspace with more open batches than slots uses more.
+ */
 const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
@@ -54,7 +57,7 @@ const batchEnds: Writes = {
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
-/** What the functions of the workflow and of its queue have in common. */
+/** What the functions of the workflow, the worker and the reconciler have in common. */
 const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
 
 interface Parts {
@@ -64,8 +67,8 @@ interface Parts {
 }
 
 /**
- * Batches: a queue that offers slots to workers, a state machine that waits until all requests have ended, and a
- * reconciler that resumes what crashes and outages have interrupted.
+ * Batches: their routes, a queue that offers slots to workers, a state machine that waits until all requests have
+ * ended, and a reconciler that resumes what crashes and outages have interrupted.
  */
 export class Batches extends Construct {
   readonly queue: Queue;

@@ -107,7 +107,7 @@ export class Chats extends Construct {
     route('resume-stream', platform.data(reads, limited));
   }
 
-  /** The needs are those of `send-message`, which cover the other routes too, and the writes that create chats. */
+  /** The needs are those of all `chatRoutes`: of `send-message`, the writes that create chats, and signed callers. */
   private createServer(platform: Platform, replies: readonly Need[]): WebServer {
     return new WebServer(this, 'Default', {
       function: 'serve-chats',

@@ -16,7 +16,7 @@ const purgers = 2;
 /**
  * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so it has
  * twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway
- * responds to every route with 500, and an unknown key is never cached.
+ * responds to every route with 500. A key that is used for the first time is in no cache.
  */
 export const usualAuthorizers = 200;
 /** Left unreserved for the short routes: as many as the authorizer has, because each request needs both. */
@@ -81,7 +81,8 @@ export interface ConcurrencySettings extends EntryPointSettings {
 }
 
 /**
- * Divides the account's concurrency. The authorizer and long-running functions that the stage has have reservations.
+ * Divides the account's concurrency. The authorizer, `prepare-attachment`, the reconciler, and the functions of
+ * `longRunning` that the stage has, have reservations.
  * Short routes share the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once
  * need a hundred executions of one function. In an account that has no room for all, each gets the same part of what it
  * has in an account of 1,000.
@@ -103,7 +104,10 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   };
 }
 
-/** What is wrong with settings that the account's concurrency has no room for; undefined if they fit. */
+/**
+ * What is wrong with settings that the account's concurrency has no room for; undefined if they fit, or if nothing is
+ * reserved because only the default sizes do not fit.
+ */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);
@@ -178,7 +182,7 @@ function reservationsOf(settings: ConcurrencySettings, scale: number): Map<Funct
   return reserved;
 }
 
-/** The executions that the maximum concurrency of the event sources allows at once, in every account. */
+/** The executions that the maximum concurrency of the event sources allows at once. */
 const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;
 
 function describeUnreserved(settings: ConcurrencySettings): string {

@@ -13,7 +13,7 @@ import type { Platform } from './platform.ts';
 
 const period = Duration.minutes(5);
 
-/** Domains of AWS's console in partitions other than `aws`. Only CloudFormation knows the partition of a stack. */
+/** Domains of AWS's console in other public partitions than `aws`. Only CloudFormation knows a stack's partition. */
 const otherConsoles = {
   'aws-cn': 'console.amazonaws.cn',
   'aws-us-gov': 'console.amazonaws-us-gov.com',
@@ -59,7 +59,10 @@ export class Dashboard extends Construct {
     }, 'console.aws.amazon.com');
   }
 
-  /** Graphs of what costs money. Not S3: its request metrics cost extra, and invocations and turns show enough. */
+  /**
+   * Graphs of what costs money, besides those of requests and models. Not S3: its request metrics cost extra, and
+   * invocations and turns show enough.
+   */
   private costs({ functions: all, table }: Platform, queue: Queue): GraphWidget[] {
     const functions = [...all.values()];
     const sum = { period, statistic: 'Sum' };

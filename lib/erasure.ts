@@ -9,7 +9,8 @@ import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * A purge ends after 30 s, and another message continues it. The rest of the time is for slow calls and their retries.
+ * A run of a purge ends after 30 s, and another message continues the purge. The rest of the time is for slow calls and
+ * their retries.
  */
 const purgeTimeoutSeconds = 300;
 

@@ -104,8 +104,9 @@ export class Firewall extends CfnWebACL {
 }
 
 /**
- * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution. The distribution's
- * rules do not work at the gateway: there all requests come from CloudFront's few addresses.
+ * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution; in the mode
+ * `count` it only counts them. The distribution's rules do not work at the gateway: there all requests come from
+ * CloudFront's few addresses.
  */
 export class OriginFirewall extends CfnWebACL {
   constructor(

@@ -10,9 +10,9 @@ import type { ServiceFunction } from './service-function.ts';
 const functionsOfAlarm = 10;
 
 /**
- * Watches all functions, and rolls out new code gradually. CodeDeploy stops the roll-out of a function when the alarm
- * of its group is raised. A crash of another function also raises it. That does no harm, because CloudFormation rolls
- * back all functions of a deployment together.
+ * Watches functions, and rolls out new code gradually unless the setting `rollout` is `AllAtOnce`. CodeDeploy stops the
+ * roll-out of a function when the alarm of its group is raised. A crash of another function also raises it. That does
+ * no harm, because CloudFormation rolls back all functions of a deployment together.
  * @param gatewayErrors the alarm that stops the roll-out of every function
  */
 export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
@@ -30,7 +30,7 @@ export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
 
 /**
  * Crashes and timeouts. Failures that a function handles appear as the gateway's errors or as failed batch items.
- * `authorize-request` is in no group: it throws for every unknown key, which Lambda counts as an error. For its real
+ * `authorize-request` is in no group: it throws for unknown keys, which Lambda counts as errors. For its real
  * failures the gateway responds with 500.
  * @returns the alarm of each function that is in a group
  */

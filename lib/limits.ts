@@ -28,7 +28,7 @@ export const replyLimits = {
   /**
    * The model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with all retries.
    * They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that call three
-   * others in every round make 12,965 calls.
+   * others in every round, three levels deep, make 12,965 calls.
    */
   replyModelCalls: 50,
   /** Four tool uses in each of the seven rounds before an agent's last call, and two more. */

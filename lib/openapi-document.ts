@@ -56,8 +56,8 @@ const settings = parseSettings({});
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
 /**
- * What is true for every request. docs/limits.md has a row for each sentence with `at most` and for each sentence about
- * an addition to the specification; a test compares them word by word.
+ * What is true for every request. docs/limits.md has a row for each of these sentences; a test compares them word by
+ * word.
  */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
@@ -72,7 +72,10 @@ const everyRequest = [
   'Rates, open batches, the time of a batch and the time without a piece of a reply are settings: a stage may have others.',
 ];
 
-/** Limits of a route that a schema cannot express. */
+/**
+ * Limits of a route that a schema cannot express. docs/limits.md has a row for each sentence with a limit, an addition
+ * or a status; the same test compares them.
+ */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [

@@ -14,7 +14,7 @@ import { createContentBucket, createFileBucket, createTable, watchTable } from '
 import { Trust } from './trust.ts';
 import type { Writes } from './written-items.ts';
 
-/** Functions whose crashes have one alarm (function-alarms.ts). */
+/** Functions whose crashes have one alarm, or one for each ten (function-alarms.ts). */
 type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
 /** A function without a route. */

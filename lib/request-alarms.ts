@@ -60,8 +60,8 @@ const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses'
 
 /**
  * Counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond its limit for a
- * route, and those of Lambda in place of a web function. Neither has a metric for them, so this one is made from the
- * gateway's log.
+ * route, and those of Lambda in place of the web function of chats. Neither has a metric for them, so this one is made
+ * from the gateway's log, which has no uploads to their web function.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;
@@ -85,19 +85,20 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   });
 }
 
-/** Counts requests with unknown keys. Each new key runs the authorizer and reads the table, unlike a repeated key. */
+/** Counts requests with unknown keys. Each new key runs the authorizer and reads the table. */
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',
     metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }),
-    // A client with a wrong key sends some dozens, because the gateway caches the rejection.
+    // A client with a wrong key sends some dozens.
     threshold: 500,
     periods: [2, 3],
   });
 }
 
 /**
- * Crashes and timeouts of a web function are responses with 5xx, of Lambda itself.
+ * Counts responses with 5xx of web functions, and requests that bypass CloudFront or the gateway. Crashes and timeouts
+ * of a web function are responses with 5xx, of Lambda itself.
  * @param areReplying whether one of them serves the replies of models
  */
 export function watchWebServers(

@@ -116,7 +116,7 @@ export class RestApi extends Construct {
       'authorize-request',
       {
         description: 'Checks the API key of every request',
-        // One consistent read and a cold start. A client should not wait longer for the response that its key is unknown.
+        // Reads of the key and its workspace, and a cold start. A client should not wait longer for a rejection.
         timeoutSeconds: 10,
         throttlesUnseen: true,
       },
@@ -127,8 +127,8 @@ export class RestApi extends Construct {
   }
 
   /**
-   * The function of a route. A route that no capability creates gets a function here, which reads the table and writes
-   * only rate limits.
+   * The function of a route, with the CORS origin as a variable. A route that no capability creates gets a function
+   * here, which reads the table and writes only rate limits.
    */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =

@@ -31,7 +31,7 @@ const usualMegabytes = 1024;
 export class ServiceFunction extends LambdaFunction {
   /**
    * Callers invoke this alias. A roll-out shifts it gradually to a new version, and back if the new version fails. The
-   * gateway, queues and the schedule refer to it, because CloudFormation must create the alias before them.
+   * gateway, queues and schedules refer to it, because CloudFormation must create the alias before them.
    */
   readonly alias: Alias & IFunction;
   /**

@@ -81,7 +81,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
     Object.entries(given).filter(([name]) => settingNames.includes(name) === isKnown),
   );
   const problems = (unknown ?? []).map(([name]) => describeUnknown(name, settingNames));
-  // The unknown settings are left out, because zod does not check the rules between settings if there are any.
+  // The unknown settings are left out, because they are reported already.
   const result = schema.safeParse(Object.fromEntries(known ?? []));
   if (!result.success)
     problems.push(...describeIssues(result.error.issues, given, Object.values(settingGroups)));

@@ -44,9 +44,10 @@ export class Trust {
 }
 
 /**
- * The origins accept three generations: the one that the distribution sends, the one before and the one after it. So a
- * deployment that raises the generation by one can update, or roll back, its resources in any order: the origins of
- * both templates accept the old and the new value. docs/decisions/022-rotation.md has the reasons.
+ * The origins accept three generations: the one that the distribution sends, the one after it and, unless it is the
+ * first, the one before it. So a deployment that raises or lowers the generation by one can update, or roll back, its
+ * resources in any order: the origins of both templates accept the old and the new value.
+ * docs/decisions/022-rotation.md has the reasons.
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>

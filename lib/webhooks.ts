@@ -15,7 +15,7 @@ import type { Settings } from './settings.ts';
 /** The webhooks of batches: the key of their secrets, and the function that calls them. */
 export class Webhooks extends Construct {
   readonly deliverer: ServiceFunction;
-  /** For functions that accept webhooks: they check the addresses and encrypt them. */
+  /** For functions that accept webhooks: they check the addresses, and encrypt them and the secrets. */
   readonly accept: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {

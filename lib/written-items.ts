@@ -1,13 +1,16 @@
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
-/** `runtime/environment/identifiers.ts` makes all ids of workspaces, of one length. So the kind is read exactly. */
+/**
+ * `identifiers` (runtime/environment/invocation-context.ts) makes all ids of workspaces, of one length. So the pattern
+ * matches no longer key.
+ */
 const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
- * the others: workspaces, agents and their knowledge. Of the items in the same partitions as those, and of API keys,
- * functions write only the named `attributes`.
+ * `whitelists`, and the items that are not here: workspaces, agents and their knowledge. Of the items in the same
+ * partitions as those, and of API keys, functions write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },

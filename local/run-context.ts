@@ -37,9 +37,9 @@ export interface RunContext {
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the stage's URL through the distribution. */
   readonly endpoints: Record<string, string>;
-  /** Called after a caller other than a function has written to a table, before the caller gets its response. */
+  /** Called after a call of DynamoDB that is neither a read nor of a function, before the caller gets its response. */
   readonly onOperatorWrite: (() => void)[];
-  /** How threads call the DynamoDB emulator without the wire. Undefined if the wire must see every call. */
+  /** How threads call the embedded DynamoDB emulator without the wire. Undefined if the wire must see every call. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Resolved when the run serves requests. Until then the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;

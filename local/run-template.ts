@@ -9,7 +9,9 @@ export type { RunOptions } from './run-options.ts';
 export interface RunningTemplate extends StartedEmulators {
   /** What Ref returns, by logical id: a table's or bucket's name, a secret's ARN. */
   readonly physicalIds: Record<string, string>;
-  /** Ends the threads of functions whose logical id has this prefix, busy ones too. Returns how many. */
+  /**
+   * Ends the threads of functions and web functions whose logical id has this prefix, busy ones too. Returns how many.
+   */
   killWorkers(logicalIdPrefix: string): number;
   /**
    * Ends the oldest environments of the web functions whose logical id has this prefix. It uses SIGTERM and SIGKILL,
@@ -19,7 +21,7 @@ export interface RunningTemplate extends StartedEmulators {
   workers(): { functionName: string; busy: boolean }[];
   /** What would fail in AWS, such as a request after the handler has resolved, and calls that no policy allows. */
   violations(): string[];
-  /** Calls recorded so far; empty unless `recordCalls` is on. */
+  /** Calls to DynamoDB recorded so far; empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];
   /** Calls to services other than DynamoDB, invocations and state transitions. Empty unless `recordCalls` is on. */
   calls(): RecordedCall[];
@@ -28,7 +30,8 @@ export interface RunningTemplate extends StartedEmulators {
 
 /**
  * Runs a synthesized CDK app on this machine.
- * @throws Error of one line that names the resource, if a resource cannot run here
+ * @throws UnusableFolder; UnreadableState for a damaged file of the data folder; Error of one line that names the
+ * resource, if a resource cannot run here
  */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();

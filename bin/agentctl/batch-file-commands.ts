@@ -133,7 +133,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** The lines of a new round; none if an unfinished round continues. */
+/** The lines of a new round; none if an unfinished round continues, or if no request has failed. */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],

@@ -10,9 +10,9 @@ export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 const mistakesShown = 20;
 
 /**
- * Reads a whole file before anything of it is sent.
- * @param lines those of a retry; undefined for all
- * @throws Error if it has mistakes; if there are several, `log` gets the first 20
+ * Reads a file before anything of it is sent, or before the rest is sent.
+ * @param lines those of a retry, which are then the last that are read; undefined for all
+ * @throws Error if submitted lines have changed, or if it has mistakes; if there are several, `log` gets the first 20
  */
 export async function checkInput(
   input: Input,

@@ -24,7 +24,7 @@ type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 /** A call has less than 1 KB. */
 const maxBytes = 1024 * 1024;
 
-/** As long as the service waits for a receiver by default. */
+/** As long as the service waits for a receiver. */
 const forwardMilliseconds = 15_000;
 
 /**

@@ -5,12 +5,13 @@ import { readJson } from './read-json.ts';
 
 /**
  * Reads an agent.json.
- * @throws Mistakes with a line for each mistake: the file, and the path of the field
+ * @throws Error if the file cannot be read or is not JSON; Mistakes with a line for each mistake: the file, and the
+ * path of the field
  */
 export const readAgent = async (file: string, workspaceId: string): Promise<AgentDefinition> =>
   checkedAgent(file, workspaceId, await readJson(file));
 
-/** @throws Mistakes as `readAgent` does */
+/** @throws Mistakes with lines as those of `readAgent` */
 export async function checkedAgent(
   file: string,
   workspaceId: string,
@@ -42,7 +43,7 @@ const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonl
 /** Sets what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
 export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** Names the agent's model and knowledge bases, if the target's roles may not use them. */
+/** Names the agent's model and knowledge bases, but not its fallback models, if the target's roles may not use them. */
 function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition): string[] {
   const models = listed.models?.map((id) => `bedrock:${id}`);
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
@@ -56,6 +57,7 @@ function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition):
 }
 
 /**
+ * The mistake if the id is not in the list. Without a list, prints that the id is not checked.
  * @param at the file or agent, and the field
  * @param output of the stack, which has the stage setting of the same name
  */

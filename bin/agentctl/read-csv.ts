@@ -45,7 +45,8 @@ const recordCharacters = 8 * 1024 * 1024;
 /**
  * Reads a CSV file with a header, in the format of RFC 4180. Commas, semicolons or tabs separate cells, whichever gives
  * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
- * @throws Error if the header, a quotation mark or the encoding is wrong
+ * @throws Error if the file cannot be read, a row is too large, or the header, a quotation mark or the encoding is
+ * wrong
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
   const { delimiter, start } = await formOf(file);

@@ -12,8 +12,8 @@ const lineFeed = 0x0a;
 /**
  * Reads the lines of a file of any size. It does not use node:readline, which also breaks lines at U+2028, a valid
  * character in JSON.
- * @param longest maximum bytes of a line
- * @throws Error for a longer line, before it is buffered completely
+ * @param longest maximum bytes of a line whose end is not buffered yet; a whole line may have up to 256 KiB more
+ * @throws Error for a line that is still longer, before it is buffered completely
  */
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;

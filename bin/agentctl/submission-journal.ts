@@ -55,7 +55,7 @@ const sendingEntry = z.object({
   newest: z.string().nullable(),
   at: z.string(),
 });
-/** A journal entry that is written before a portion is sent. It has all data to find the portion's batch later. */
+/** A journal entry, written before a portion is sent. With the submission, it suffices to find the batch later. */
 export type Intent = z.infer<typeof sendingEntry>;
 
 const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
@@ -98,7 +98,10 @@ export class SubmissionState {
   }
 }
 
-/** @returns undefined if the file was not submitted */
+/**
+ * Moves a journal of an earlier version, as `adoptJournal` does.
+ * @returns undefined if the file was not submitted
+ */
 export async function readSubmission(file: string): Promise<SubmissionState | undefined> {
   const path = await adoptJournal(file);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -116,7 +119,7 @@ export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
  * @param file the file that is submitted
  * @param submission computes its properties from those of an earlier submission of the file
  * @param discard empties the journal
- * @throws Error if the journal belongs to another submission, or the file is not a journal
+ * @throws Error if the file is not a journal, or the journal belongs to another submission
  */
 export async function openJournal(
   file: string,

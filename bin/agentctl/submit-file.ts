@@ -62,8 +62,8 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
  * searches for the portion's batch.
  * @returns the submission, and how many of its batches earlier runs have submitted
- * @throws Error if the file cannot be read or is wrong, if another process submits it, or if the service rejects a
- * batch
+ * @throws Error if the file cannot be read, if another process submits it, if it was submitted with other properties,
+ * if it is wrong, or if the service rejects a batch
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
@@ -136,7 +136,7 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   if (intent === undefined) return;
   const { fromLine, toLine } = intent;
   log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
-  // The earlier run has ended, so its request ended before now, and at the latest after its response timeout.
+  // The earlier run has ended, so its request ended before now, and its first attempt at the latest after its timeout.
   const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
   const known = new Set(accepted.map(({ batchId }) => batchId));
   const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);

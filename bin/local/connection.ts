@@ -84,8 +84,8 @@ export const dataFormat = 2;
 export class PreviousFormat extends Error {}
 
 /**
- * @throws UnusableFolder if a newer version has written files that this version cannot read; PreviousFormat if an
- * earlier version has
+ * @throws UnreadableState if connection.json is damaged; PreviousFormat if an earlier version has written files that
+ * this version cannot read; UnusableFolder if a newer version has
  */
 export async function rejectOtherFormats(folder: string): Promise<void> {
   const connection = await readConnection(folder);

@@ -40,7 +40,7 @@ export async function createDemoWorkspace(): Promise<Demo> {
   return { api_key: apiKey, workspace_id: workspace.id, agent_id: agent.id, chat_id: chat.id };
 }
 
-/** Whether the demo workspace of an earlier run still exists and its key is usable. */
+/** Whether the key of an earlier run is usable, its agent is published and its chat exists. */
 export async function demoExists(demo: Demo): Promise<boolean> {
   const [key, agent, chat] = await Promise.all([
     apiKeys().byHash(hashApiKey(demo.api_key)),

@@ -43,8 +43,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions of a batch, by the beginnings of their logical ids. A batch calls one after the other, so the times to
- * load them would add up in the first batch.
+ * The functions of a batch and of its client, by the beginnings of their logical ids. They are called one after the
+ * other, so the times to load them would add up in the first batch.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 

@@ -48,7 +48,7 @@ const agentEntryPoints = [
 ];
 
 /**
- * Additional entry points of a function, next to its `index.mjs`: worker threads that it starts, and clients that it
+ * Additional entry points of a function, next to its `index.mjs`: worker threads that it starts, and modules that it
  * imports when a call first needs them. These files share no code with `index.mjs`.
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {

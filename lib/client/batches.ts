@@ -87,7 +87,9 @@ export class Batches {
    * Submits any number of requests as batches of up to 1,000 and 6 MB, waits until all have ended, and returns the
    * results in the order of the requests. Waits while the workspace has too many open batches, and continues after an
    * outage of up to an hour. Requests with the same `history_id` run in order only within one batch.
-   * @throws BatchSubmissionError with all available results, if a part of the requests was not completed
+   * @throws ChatBatchError before anything is sent, if the key, a `custom_id` or a size is wrong; the signal's reason,
+   * or what a callback has thrown; BatchSubmissionError with all available results, if a part of the requests was not
+   * completed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
     const transport = this.#transport;

@@ -12,7 +12,8 @@ export interface OfUser {
 export interface KeyedOptions extends RequestOptions {
   /**
    * The key under which the service does the work once within 24 hours. By default a new one for each call, which makes
-   * the retries of the library safe. Give one to make retries of your own safe, for example after a crash.
+   * the retries of the library safe; none for a stream without `resumable`. Give one to make retries of your own safe,
+   * for example after a crash.
    */
   idempotencyKey?: string | undefined;
 }
@@ -112,8 +113,8 @@ export class Chats {
   }
 
   /**
-   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds that the
-   * chat is gone, an earlier attempt has deleted it. That counts as a success.
+   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If an attempt after a lost
+   * response finds that the chat is gone, an earlier attempt has deleted it. That counts as a success.
    */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(

@@ -92,7 +92,7 @@ export const errorClasses = {
   '503/10005': ServiceUnavailableError,
 } as const satisfies Record<string, typeof ApiError>;
 
-/** The class of a response without an envelope, of a proxy or of the platform. */
+/** The class of a response without an envelope, of a proxy or of the platform, or with a code that is not listed. */
 function classOfStatus(status: number): typeof ApiError {
   if (status === 429) return RateLimitError;
   if (status === 503) return ServiceUnavailableError;
@@ -197,7 +197,7 @@ export class WebhookVerificationError extends ChatBatchError {
 /** Requests of a submission that were not completed. */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
-  /** Undefined if the service has not accepted the batch. */
+  /** Undefined if no response says that the service has accepted the batch. */
   batch?: Batch;
   error: unknown;
 }

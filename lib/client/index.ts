@@ -24,9 +24,15 @@ export interface ClientOptions {
    * rejection counts as a failed attempt.
    */
   waitForRateLimit?: boolean | undefined;
-  /** Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute. */
+  /**
+   * Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute, unless
+   * `Retry-After` gives another one. 10 to 25 % are added.
+   */
   retryDelay?: number | undefined;
-  /** Called before each wait for a retry, and before a stream is resumed, for example to log it. */
+  /**
+   * Called before each wait for a retry, and before a stream is resumed, for example to log it. Not called when
+   * `submitAndWait` waits because a new batch was rejected with 429.
+   */
   onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
   /** By default the runtime's own. */
   fetch?: typeof globalThis.fetch | undefined;

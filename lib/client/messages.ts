@@ -96,7 +96,7 @@ export class Messages {
   /**
    * Sends a message and streams the reply. With `resumable: true` a lost connection is resumed after the last event, and
    * the send has an idempotency key. Without it, a lost connection is a `StreamInterruptedError`, and the request is
-   * only retried if the service cannot have received it.
+   * only retried if the service cannot have processed it.
    */
   stream(
     chatId: number,

@@ -44,7 +44,7 @@ export interface StreamSource {
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
-  /** The wait before such a resume, in milliseconds. */
+  /** The wait before each further one of these resumes, in milliseconds. The first one is immediate. */
   delay: (resume: number) => number;
   /** Milliseconds without data after which a connection counts as lost. */
   silence: number;
@@ -57,8 +57,10 @@ export interface StreamSource {
  * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the
  * service completes the reply and stores it. `stop()` ends the reply.
  *
- * Iteration throws `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends
- * before `[DONE]`, `StreamTimeoutError` if it is silent, and an `ApiError` if the request is rejected.
+ * Iteration throws an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
+ * `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before `[DONE]`,
+ * `StreamTimeoutError` if it is silent, and the reason of an aborted signal. An interruption after the complete reply
+ * is no error.
  */
 export class ReplyStream implements AsyncIterable<StreamEvent> {
   readonly #source: StreamSource;
@@ -181,7 +183,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       } catch (error) {
         if (!(error instanceof StreamInterruptedError) || !isResumable || resumes >= maxResumes) throw error;
         connection.close();
-        // After events, the first resume is immediate.
+        // The first resume, and the first one after events, is immediate.
         const wait = resumes === 0 ? 0 : delay(resumes);
         onRetry(error, wait);
         await sleep(wait, this.#abort.signal);

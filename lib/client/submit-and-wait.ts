@@ -18,13 +18,19 @@ export interface SubmitProgress {
 export interface SubmitOptions {
   /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
-  /** When the signal is aborted, cancels the batches that have not ended, before the reason is thrown. */
+  /**
+   * When the signal is aborted or a callback throws, cancels the batches that have not ended, before the reason is
+   * thrown.
+   */
   cancelOnAbort?: boolean;
-  /** Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue. */
+  /**
+   * Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue,
+   * unless `cancelOnAbort` is true.
+   */
   onProgress?: (progress: SubmitProgress) => void | Promise<void>;
   /**
-   * Called with each result, batch by batch as they end. The next result waits for a returned promise. What it throws
-   * has the same effect as for `onProgress`.
+   * Called with each result of a batch that has ended. The next result of this batch waits for a returned promise;
+   * those of other batches do not. What it throws has the same effect as for `onProgress`.
    */
   onResult?: (result: BatchResult) => void | Promise<void>;
   /**
@@ -70,7 +76,7 @@ interface Part {
 const batchRequests = 1000;
 /**
  * The payload of a function has at most 6 MB and contains the body as a JSON string with escaped quotes. 64 KiB are for
- * the rest of the payload: agent, webhook, headers and context.
+ * the rest of the payload: agent, webhook, response format, metadata, headers and context.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
@@ -212,7 +218,7 @@ async function watchBatch(
     throw new ChatBatchError(`Only ${part.results.length} of ${total_requests} results came`);
 }
 
-/** A creation that was aborted is repeated with its key, to learn the id of a batch that it may have made. */
+/** Cancels the batch of a part. A creation that was aborted is repeated with its key, to learn the id of its batch. */
 async function cancelPart(api: BatchApi, part: Part): Promise<void> {
   try {
     if (part.isCreating !== true) return;

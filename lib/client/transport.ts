@@ -47,7 +47,7 @@ export interface Call<Value> {
    * except a 503 with `Retry-After`.
    */
   isRepeatable?: boolean;
-  /** Retries for up to an hour, and waits for rate limits without a limit. */
+  /** Retries for up to an hour after its start, and waits for rate limits without a limit, unless `throwsRateLimit`. */
   isPatient?: boolean;
   /** The value of the envelope; by default `data`. */
   read?: (envelope: Envelope, headers: Headers) => Value;
@@ -92,7 +92,7 @@ export interface Transport {
 
 /**
  * The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. A request
- * that waits for rate limits accepts a longer one.
+ * that waits for rate limits accepts a longer one with a 429.
  */
 const longestDelay = 60_000;
 /** A streamed reply ends within 300 s, and is stored within 15 s, so its chat is free after that. */

@@ -108,7 +108,7 @@ const endsText: ReadonlySet<string> = new Set<StreamEvent['type']>([
   'response.error',
 ]);
 
-/** @returns undefined for an event that this version does not know */
+/** @returns undefined for a delta, the end of an unknown step, and an event that this version does not know */
 function chunkOf(event: StreamEvent, steps: Map<string, AgentStep>): UIMessageChunk | undefined {
   switch (event.type) {
     case 'response.created': {

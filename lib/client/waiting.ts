@@ -26,7 +26,8 @@ export function startTimer(milliseconds: number, callback: () => void): () => vo
 const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back once the signal is aborted. Requests share one listener of a signal: Node.js warns of more than ten.
+ * Calls back once the signal is aborted; never if it was aborted before. Requests share one listener of a signal:
+ * Node.js warns of more than ten.
  * @returns a function that ends the subscription
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {

@@ -14,7 +14,8 @@ type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string
  * Checks the signature of a webhook call, and returns its event. An event may come more than once, with the same `id`. It is
  * the one of the header `x-service-event-id`, but made of the signed body: the signature does not cover that header.
  * @param body the body exactly as it came, before any JSON parser
- * @throws WebhookVerificationError; ChatBatchError if a secret is empty, or the body is something else
+ * @throws ChatBatchError if a secret is empty, or the body is something else; WebhookVerificationError if the signature
+ * is missing or wrong, or the time differs too much
  */
 export async function unwrapWebhook(
   body: string | Uint8Array | ArrayBuffer,

@@ -21,7 +21,7 @@ interface Operation {
 }
 
 /**
- * Adds the descriptions of schemas, properties and parameters, and the examples of events.
+ * Adds the descriptions of schemas, properties and parameters, and the examples of events and of the upload's form.
  * @throws Error that names what has no description, or a description of nothing
  */
 export function describeDocument(document: OpenApiDocument): OpenApiDocument {

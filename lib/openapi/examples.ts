@@ -180,7 +180,7 @@ type DocumentedRouteName = Exclude<
 >;
 type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['body']> };
 
-/** The body of each route that has one. */
+/** The body of each documented route that has one. */
 export const requestExamples = {
   'create-chat': {
     name: 'Returns',
@@ -246,7 +246,7 @@ const agent = {
 /** The resources that some responses have alone. */
 const resourceExamples: Readonly<Record<string, unknown>> = { Agent: agent, Batch: endedBatch, Chat: chat };
 
-/** Responses that are more than one resource. */
+/** Responses that are not one of `resourceExamples` alone. */
 export const responseExamples = {
   'list-published-agents': success([agent]),
   'list-chats': page([chat]),
@@ -275,7 +275,7 @@ export function responseExampleOf(name: RouteName): unknown {
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 
-/** One event of each type, as one reply has them. */
+/** One event of each type. All but `response.error` are as one reply has them. */
 export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent, { type: Type }> } = {
   'response.created': {
     type: 'response.created',

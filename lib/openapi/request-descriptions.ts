@@ -4,7 +4,8 @@ import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 
 /**
  * The description of a schema, as `schema`, and of each property that is not a reference to another schema. They are here and not in
- * the contract, so that function bundles do not contain them. An envelope has its description in the table of routes.
+ * the contract, so that function bundles do not contain them. An envelope without `schema` here has its description in
+ * the table of routes.
  */
 export type SchemaDescription = Readonly<Record<string, string>>;
 

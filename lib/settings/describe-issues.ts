@@ -7,7 +7,10 @@ export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
 
-/** One problem for each wrong value and each unknown property: its path, what is allowed, and the value. */
+/**
+ * One problem for each wrong value: its path, what is allowed, and the value. One for each unknown property: its path,
+ * and the nearest name, if one is near.
+ */
 export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
   given: unknown,
@@ -39,7 +42,7 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message is of lib/settings. Zod's own messages name neither the type nor all limits. */
+/** Whether the message is of lib/settings. Zod's own messages do not name both the type and all limits. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 

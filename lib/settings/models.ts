@@ -22,7 +22,10 @@ export type EndpointSettings = Readonly<
   >
 >;
 
-/** Why the addresses of models do not fit into the variables of a function; undefined if they do. */
+/**
+ * Why endpoints, together with the other addresses, do not fit into the variables of a function; undefined if they do.
+ * Without endpoints, the other addresses are not checked.
+ */
 export function endpointsProblem(settings: EndpointSettings): string | undefined {
   const { openAiBaseUrl, openAiEndpoints, outboundAllow, webSearch } = settings;
   const endpoints = Object.entries(openAiEndpoints);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** How a deployment shifts traffic to new code. All but `AllAtOnce` are CodeDeploy's configurations. */
+/** How a deployment shifts traffic to new code: without CodeDeploy, or by one of CodeDeploy's configurations. */
 const rollouts = [
   'AllAtOnce',
   'Canary10Percent5Minutes',

@@ -73,7 +73,7 @@ const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
 /**
  * Reads behaviors and origins.
- * @throws Error for a property that would behave differently here than in AWS
+ * @throws Error for a property that would behave differently here than in AWS, or that names a missing origin or policy
  */
 export async function readDistribution(
   resource: TemplateResource,

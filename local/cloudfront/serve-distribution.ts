@@ -14,7 +14,7 @@ export interface DistributionServer {
   close(): Promise<void>;
 }
 
-// CloudFront's limit for the request line and headers.
+// CloudFront's limit for the request line and headers. The server here accepts four times as much.
 const MAX_HEADER_BYTES = 32 * 1024;
 
 // The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).

@@ -20,8 +20,8 @@ const sqliteBusy = 5;
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, even when it is killed. The file contains the id
  * of the process.
- * @param inUse the error if another process owns the lock
- * @throws Error if another process owns the lock after 2 s
+ * @throws Error if the database cannot be written; UnreadableState if it is not a database; the error of `inUse` if
+ * another process owns the lock after 2 s
  */
 export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;
@@ -90,7 +90,8 @@ export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite
 
 /**
  * Locks the folder for this process. The returned function releases the lock.
- * @throws UnusableFolder if it is not a folder that this process can write, or if another process uses it
+ * @throws UnusableFolder if it is not a folder that this process can write, or if another process uses it; the other
+ * errors of `lockFile`
  */
 export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
   await createFolder(folder);

@@ -38,7 +38,7 @@ export async function writeState(file: string, text: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Values that stay the same over restarts, in a file that only its owner can read. */
+/** Values that survive restarts, in a file that only its owner can read. */
 export async function openStoredValues(dataDir: string, name: string) {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));

@@ -11,7 +11,8 @@ const startDynamoDbLocal =
 
 /**
  * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
- * @throws Error that says what to start, if no DynamoDB responds at the endpoint or the platform has none
+ * @throws Error that says what to do, if the endpoint is no http address, or no DynamoDB responds there, or the
+ * platform has none, or its package is not installed
  */
 export async function chooseDynamoDb(
   platform: Platform,

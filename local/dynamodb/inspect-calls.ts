@@ -34,7 +34,8 @@ const MEASURED = new Set([...WRITES, ...READS]);
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
 /**
- * Forwards calls, except calls and parts of batches that the faults reject. Records every call if `record` is given.
+ * Forwards calls, except calls and parts of batches that the faults reject. If `record` is given, records every call
+ * that gets a response.
  */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,

@@ -30,7 +30,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Starts the embedded DynamoDB emulator on a free port.
- * @throws Error if it does not start within 10 s, or if another program uses the database
+ * @throws UnreadableState if the file is not a database; Error if another program uses it for more than 10 s, or if the
+ * emulator ends or does not start within 10 s
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);

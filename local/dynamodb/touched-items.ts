@@ -9,7 +9,7 @@ export interface TableShape {
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-/** An item that a request writes. */
+/** An item that a request writes, or whose condition a write transaction checks. */
 export interface TouchedItem {
   readonly tableName: string;
   /** Table and partition key. The write rate of each partition is limited. */
@@ -54,7 +54,7 @@ export interface DynamoRequest extends Operation {
 // A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/** The items that a request names, in the request's order. Empty for other operations than writes and transactions. */
+/** The items that a write or a write transaction names, in the request's order. Empty for other operations. */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

@@ -10,7 +10,8 @@ const MAX_DRAINED_BYTES = 200 * 1024 * 1024;
 
 /**
  * Reads the request's body.
- * @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB, after the whole body or 200 MiB of it have arrived
+ * @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB, after the whole body or 200 MiB of it have arrived;
+ * Error if the client disconnects before
  */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -88,7 +88,10 @@ function integrationRequest(
   };
 }
 
-/** The value of a source such as `context.authorizer.x` or `method.request.path.x`; empty if there is none. */
+/**
+ * The value of a source such as `context.authorizer.x` or `method.request.path.x`; empty if there is none.
+ * @throws Error for a source of another kind, and for a `context.x` that is no text
+ */
 function sourceValue(
   source: string,
   event: RequestEvent,

@@ -24,8 +24,9 @@ export interface AccessControl extends Evaluator {
   /** @throws Error if the policy contains something that the runner does not support */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
-   * The session of a function or state machine with this role. Its credentials are random.
-   * @throws Error if the role does not exist, or if its trust policy does not allow the service
+   * The session of a function, a state machine or the gateway with this role. Its credentials are random.
+   * @throws Error if the role does not exist, if its policies contain something that the runner does not support, or if
+   * its trust policy does not allow the service
    */
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
 }

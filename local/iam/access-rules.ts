@@ -9,7 +9,7 @@ export interface PolicyStatement {
   readonly notActions?: readonly string[];
   readonly resources?: readonly string[];
   readonly notResources?: readonly string[];
-  /** Only in resource-based policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
+  /** Only in resource-based and trust policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
   readonly principals?: readonly string[];
   readonly conditions: readonly PolicyCondition[];
 }
@@ -24,7 +24,7 @@ export interface PolicyCondition {
   readonly values: readonly string[];
 }
 
-/** The session of one function or state machine with its role. */
+/** The session of one function, of one state machine or of the gateway with its role. */
 export interface Session {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

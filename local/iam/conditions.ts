@@ -38,7 +38,7 @@ const NEGATED: Readonly<Record<string, Compare>> = {
   StringNotLike: matchesPattern,
 };
 
-/** The supported condition keys. The start fails for a statement with any other key. */
+/** The supported condition keys. A statement about a checked service (read-policy.ts) must have no other key. */
 const SUPPORTED_KEYS = [
   'aws:principalaccount',
   'aws:principalarn',

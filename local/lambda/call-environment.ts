@@ -111,7 +111,7 @@ export const platformResponse = (status: number, errorType: string): WebResponse
   closesConnection: false,
 });
 
-/** Returns names and values, alternating, without these headers and those that `Connection` names. */
+/** Returns names and values, alternating, without removed and reserved headers and those that `Connection` names. */
 function withoutHeaders(
   rawHeaders: readonly string[],
   removed: ReadonlySet<string>,

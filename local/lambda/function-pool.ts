@@ -26,11 +26,11 @@ export const IDLE_MILLISECONDS = 5 * 60_000;
 /**
  * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call starts one and
  * runs on the first that is idle: on the new one, or on one whose call has ended meanwhile. One thread at a time loads,
- * because two that load concurrently slow each other. A thread that is idle for five minutes ends.
+ * because two that load concurrently slow each other. A thread that is idle for five to six minutes ends.
  *
- * `maxConcurrency` is the only limit. A lower limit, such as the number of processors, would block calls behind others
- * that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or minutes
- * without computing.
+ * `maxConcurrency` is the only limit of threads. A lower limit, such as the number of processors, would block calls
+ * behind others that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or
+ * minutes without computing.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
   const threads = new Set<FunctionThread>();

@@ -116,7 +116,7 @@ interface Schedule {
 
 interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Evaluates the policies before each call. Undefined if they allow the call. */
+  /** Evaluates the policies before each call, but not before its retries. Undefined if they allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
   /** How long a throttled call is retried. */

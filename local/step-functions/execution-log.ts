@@ -63,7 +63,7 @@ export async function openExecutionLog(dataDir: string) {
       writing = written.catch(() => {});
       return written;
     },
-    /** Resolves when everything put so far is on disk. */
+    /** Resolves when everything put so far is on disk, or its write has failed. */
     flush: (): Promise<void> => writing,
   };
 }

@@ -10,7 +10,7 @@ export interface IntrinsicSources {
   isMet(condition: string): boolean;
 }
 
-/** The intrinsic functions of CloudFormation, by name. */
+/** The intrinsic functions of CloudFormation that the runner supports, by name. */
 export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<string, Intrinsic>> {
   const { resolve, reference, attribute, isMet } = sources;
   const test = (term: unknown, at: string): boolean => Boolean(resolve(term, at));

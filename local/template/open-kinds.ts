@@ -17,7 +17,7 @@ export function createOpenKinds() {
     },
     environmentFor: (functionLogicalId: string): Record<string, string> =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
-    /** Opens all kinds concurrently, kinds with `opensFirst` before the others. */
+    /** Opens the kinds of the template's and of retained resources concurrently, those with `opensFirst` first. */
     async open(
       resources: StackResources,
       context: RunContext,

@@ -33,7 +33,7 @@ interface LoopbackPort {
 
 /**
  * Listens on 127.0.0.1, for programs of this machine. Requests of pages in browsers are rejected, except those of
- * `pageOrigins`.
+ * `pageOrigins` and, if these are given, of the port itself.
  * @throws UnusablePort if the port is in use, or if only root may listen on it
  */
 export async function listenOnLoopback(

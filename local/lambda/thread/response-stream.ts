@@ -9,7 +9,8 @@ type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
 /**
  * The stream that a streaming handler writes to. The first write in a turn of the event loop goes to the main thread
- * immediately. The later writes of the same turn follow together, as in AWS's runtime, which corks its socket.
+ * immediately. The later texts of the same turn follow together, as in AWS's runtime, which corks its socket. Bytes go
+ * immediately, after the texts before them.
  */
 export class ResponseStream extends Writable {
   /** The response's status and headers, sent before the first chunk: in the same message, if the chunk is text. */
