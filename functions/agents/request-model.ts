@@ -1,4 +1,4 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import type { Clock, RetryReason } from '#domain/platform/services.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
@@ -9,6 +9,11 @@ export interface ModelSettings {
   clock: Pick<Clock, 'now' | 'after'>;
   /** Returns a number from 0 to 1. */
   random: () => number;
+  /**
+   * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. An error is the
+   * error of the call, which is then not made.
+   */
+  allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each retry of a model call. */
   onRetry: (model: string, reason: RetryReason) => void;
   /** Called for each error response of a provider. Its body may quote the prompt. */
@@ -26,6 +31,7 @@ export const requestModel = (
   retryingModel(model, {
     ...(attempts !== undefined && { attempts }),
     ...timingOf(settings.clock, settings.random),
+    allow: (call) => settings.allow(name, call),
     mayRetry: () => budget.takeModelCall(),
     onRetry: (failure) => settings.onRetry(name, failure),
     onRejected: settings.onRejected,

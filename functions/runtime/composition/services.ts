@@ -232,6 +232,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     clock,
     random,
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
+    allow: async () => undefined,
     onRetry: meter.modelRetried,
     onRejected: showProviderErrors,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
