@@ -86,6 +86,10 @@ const imageModels = [
   /llama3-2-(?:11|90)b|llama4|pixtral/,
 ];
 
+/** Bedrock models that accept no tools, according to its documentation. */
+const modelsWithoutTools =
+  /titan-text|claude-(?:v2|instant)|jamba-instruct|j2-|command-(?:light-)?text|llama2|llama3-\d+b|llama3-2-[13]b|mistral-7b|mixtral|deepseek\.r1/;
+
 /**
  * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The endpoint comes from
  * AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
@@ -94,6 +98,7 @@ const imageModels = [
 export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   needsName: true,
   seesImages: (name) => imageModels.some((pattern) => pattern.test(name)),
+  lacksTools: (name) => modelsWithoutTools.test(name),
   model: (name) => converseModel(name, settings),
 });
 
