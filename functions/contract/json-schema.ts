@@ -57,7 +57,9 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
   }
 }
 
-const startCheck = (root: JsonSchema, steps: number): Check => ({ root, steps, level: 0, texts: new Map() });
+const startCheck = (root: JsonSchema, steps: number): Check => ({
+  ...{ root, steps, level: 0, texts: new Map(), names: new Map() },
+});
 
 /**
  * Undefined if the data fits the schema, which `problemOfSchema` has accepted. Otherwise a sentence such as
