@@ -29,7 +29,7 @@ export async function checkedAgent(
  * @throws Mistakes if the stage lacks an endpoint of the agent's models, if a fallback model lacks what the agent needs, or if
  *   the target's roles may not use a model or a knowledge base of the agent
  */
-export async function checkAgain(where: string, definition: AgentDefinition): Promise<void> {
+export async function checkModels(where: string, definition: AgentDefinition): Promise<void> {
   const { modelMistakes } = await import('#runtime/composition/check-agent.ts');
   const mistakes = modelMistakes(definition).map((mistake) => `${where}: ${mistake}`);
   const lines = [...mistakes, ...unlisted(where, definition)];

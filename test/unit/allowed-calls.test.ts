@@ -64,9 +64,9 @@ const reply = (runtime: ReturnType<typeof aiAgentRuntime>) =>
   runtime.reply({ ...ofReply(), chat: null, history: [], attachments: [] }, () => undefined);
 
 it('asks before each call: retries, fallback models, repairs and titles', async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const { runtime, called } = runtimeWith(['one', '1'], async (model) => {
-    asked.push(model);
+    requested.push(model);
   });
   expect(await reply(runtime)).toMatchObject({ reason: 'stop', cutShort: null });
   const titled = { ...agent, definition: { ...agent.definition, llm_model: 'scripted:up' } };
@@ -75,7 +75,7 @@ it('asks before each call: retries, fallback models, repairs and titles', async 
     ...['scripted:down', 'scripted:down', 'scripted:up'],
     ...['scripted:up', 'scripted:up'],
   ]);
-  expect(asked).toEqual(called);
+  expect(requested).toEqual(called);
 });
 
 it('makes no call that is not allowed, and fails with the reason', async () => {
