@@ -33,7 +33,7 @@ const budgetBytesOf: Partial<Record<string, number>> = {
   'complete-chat': 162 * 1024,
   'process-batch-items': 179 * 1024,
   'send-message': 173 * 1024,
-  'serve-chats': 191 * 1024,
+  'serve-chats': 190 * 1024,
 };
 
 /**
