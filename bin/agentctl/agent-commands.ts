@@ -14,7 +14,7 @@ import { agentStore } from '#runtime/composition/services.ts';
 import { operatorServices as services } from '../operator-services.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { addAgentTest } from './agent-test-command.ts';
-import { readAgent, rejectUnlisted } from './read-agent.ts';
+import { checkModels, readAgent } from './read-agent.ts';
 import { operation, type Result } from './report.ts';
 import { tableWith, textTable } from './text-table.ts';
 
@@ -72,13 +72,13 @@ async function update(agentId: string, { file }: { file: string }): Promise<Resu
 
 async function publish(agentId: string): Promise<Result> {
   const draft = await findAgent(services(), agentId);
-  rejectUnlisted(`agent ${agentId}`, draft.definition);
+  await checkModels(`agent ${agentId}`, draft.definition);
   return publishedResult(await publishAgent(services(), agentId));
 }
 
 async function rollBack(agentId: string, { to }: { to: number }): Promise<Result> {
   const where = `agent ${agentId}, version ${to}`;
-  const check = ({ definition }: AgentVersion) => rejectUnlisted(where, definition);
+  const check = ({ definition }: AgentVersion) => checkModels(where, definition);
   return publishedResult(await rollBackAgent(services(), agentId, to, check));
 }
 

@@ -9,7 +9,7 @@ import {
 import { UsageError } from '../failures.ts';
 import { print } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { readFormat } from './read-json.ts';
+import { formatOf, readSchema } from './read-json.ts';
 import { ReplyScreen } from './reply-screen.ts';
 import { agentOf, findService, withAddress } from './service-address.ts';
 import { describeServiceFailure, openClient } from './service-client.ts';
@@ -28,7 +28,7 @@ interface Conversation {
   agentId: string;
   chatId: number;
   screen: ReplyScreen;
-  format: Awaited<ReturnType<typeof readFormat>>;
+  format: ReturnType<typeof formatOf>;
   /** The reply that is in progress; undefined between replies. */
   reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
@@ -64,7 +64,7 @@ const readChatId = wholeNumber('an integer');
 async function chat(message: string | undefined, options: ChatOptions, command: Command): Promise<void> {
   const { json } = command.optsWithGlobals<{ json?: true }>();
   if (json === true && message === undefined) throw new UsageError('--json needs a message');
-  const format = await readFormat(options.schema);
+  const format = formatOf(await readSchema(options.schema));
   const screen = new ReplyScreen();
   const service = await findService(command);
   // Three retries wait for about eight seconds in all. A person would not wait longer.

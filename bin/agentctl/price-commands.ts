@@ -20,10 +20,6 @@ export function priceCommands(): Command {
     .requiredOption('--output <dollars>', 'completion tokens', readPrice)
     .option('--from <day>', 'the first day of these prices, in UTC', readDay, dayOf(clock.now()));
   operation(group, 'list', list).description('list the prices, each with its first day');
-  operation(group, 'remove', remove)
-    .description('remove prices of a model')
-    .argument('<model>', modelHelp, readModel)
-    .option('--from <day>', 'only the prices that start on this day', readDay);
   return group;
 }
 
@@ -31,7 +27,7 @@ const modelHelp = 'as agentctl usage --by model prints it, such as openai:gpt-5-
 
 async function set(model: string, { from, input, output, ...options }: PriceOptions): Promise<Result> {
   const price = { input, cached: options.cached ?? input, written: options.written ?? input, output };
-  await prices().change(model, (before) => ({ ...before, [from]: price }));
+  await prices().set(model, from, price);
   const stored = { model, from, ...inDollars(price) };
   return { json: stored, lines: tableOf([stored]) };
 }
@@ -43,17 +39,6 @@ async function list(): Promise<Result> {
     )
     .toSorted((one, other) => one.model.localeCompare(other.model) || one.from.localeCompare(other.from));
   return { json: { prices: all }, lines: all.length === 0 ? ['No prices'] : tableOf(all) };
-}
-
-async function remove(model: string, { from }: { from?: string }): Promise<Result> {
-  const isRemoved = (day: string) => from === undefined || day === from;
-  let days: string[] = [];
-  await prices().change(model, (before) => {
-    days = Object.keys(before).filter(isRemoved).toSorted();
-    if (days.length === 0) throw new Error(`${model} has no prices${from ? ` that start on ${from}` : ''}`);
-    return Object.fromEntries(Object.entries(before).filter(([day]) => !isRemoved(day)));
-  });
-  return { json: { model, removed: days }, lines: [`${model}: removed the prices from ${days.join(', ')}`] };
 }
 
 function readModel(model: string): string {

@@ -26,11 +26,14 @@ export async function checkedAgent(
 }
 
 /**
- * For agents that were checked when they were saved: the list may have changed since.
- * @throws Mistakes if the target's roles may not use the model or a knowledge base of the agent
+ * For agents that were checked when they were saved: the stage may have changed since.
+ * @throws Mistakes if the stage lacks an endpoint of the agent's models, if a fallback model lacks what the agent needs, or if
+ *   the target's roles may not use a model or a knowledge base of the agent
  */
-export function rejectUnlisted(where: string, definition: AgentDefinition): void {
-  const lines = unlisted(where, definition);
+export async function checkModels(where: string, definition: AgentDefinition): Promise<void> {
+  const { modelMistakes } = await import('#runtime/composition/check-agent.ts');
+  const mistakes = modelMistakes(definition).map((mistake) => `${where}: ${mistake}`);
+  const lines = [...mistakes, ...unlisted(where, definition)];
   if (lines.length > 0) throw new Mistakes(lines);
 }
 
@@ -43,8 +46,8 @@ const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonl
 /** Sets what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
 export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** Names the agent's model and knowledge bases, but not its fallback models, if the target's roles may not use them. */
-function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition): string[] {
+/** Names the agent's models and knowledge bases that the target's roles may not use. */
+function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefinition): string[] {
   const models = listed.models?.map((id) => `bedrock:${id}`);
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
     const id = config?.knowledge_base_id;
@@ -52,8 +55,11 @@ function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition):
     const at = `${where}: unified_tools[${index}].config.knowledge_base_id`;
     return mistakesOf(at, id, 'query', 'BedrockKnowledgeBases', listed.knowledgeBases);
   });
-  if (!llm_model.startsWith('bedrock:')) return ofTools;
-  return [...mistakesOf(`${where}: llm_model`, llm_model, 'invoke', 'BedrockModels', models), ...ofTools];
+  const ofModels = [llm_model, ...(meta.fallback_models ?? [])].flatMap((model, index) => {
+    const at = `${where}: ${index === 0 ? 'llm_model' : `meta.fallback_models[${index - 1}]`}`;
+    return model.startsWith('bedrock:') ? mistakesOf(at, model, 'invoke', 'BedrockModels', models) : [];
+  });
+  return [...ofModels, ...ofTools];
 }
 
 /**

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { reasonOf } from '#local/data/state-file.ts';
 
 /** @throws Error that names the file, and the line that is not JSON */
@@ -53,17 +52,12 @@ async function errorPosition(text: string): Promise<number | undefined> {
 }
 
 /**
- * The `response_format` of a file with a JSON Schema; null without a file. The name of the form is that of the file
- * without its extension.
+ * The JSON Schema in a file; null without a file.
  * @throws Error that names the file
  */
-export async function readFormat(file: string | undefined) {
-  if (file === undefined) return null;
-  const schema = (await readJson(file)) as Record<string, unknown>;
-  const name =
-    basename(file)
-      .replace(/\..*$/, '')
-      .replaceAll(/[^a-zA-Z0-9_-]/g, '_')
-      .slice(0, 64) || 'reply';
-  return { type: 'json_schema' as const, json_schema: { name, schema } };
-}
+export const readSchema = async (file: string | undefined) =>
+  file === undefined ? null : ((await readJson(file)) as Record<string, unknown>);
+
+/** The `response_format` with a schema. */
+export const formatOf = (schema: Record<string, unknown> | null) =>
+  schema && { type: 'json_schema' as const, json_schema: { name: 'reply', schema } };

@@ -33,13 +33,7 @@ const submissionEntry = z.object({
   agent_id: z.string(),
   webhook: z.object({ url: z.string(), events: z.array(z.enum(webhookEvents)).optional() }).nullable(),
   columns: csvColumns.default({ names: {}, ignoreOthers: false }),
-  format: z
-    .object({
-      type: z.literal('json_schema'),
-      json_schema: z.object({ name: z.string(), schema: z.record(z.string(), z.unknown()) }),
-    })
-    .nullable()
-    .default(null),
+  schema: z.record(z.string(), z.unknown()).nullable().default(null),
 });
 /** The properties of a submission. A journal is valid only for a submission with the same properties. */
 export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
@@ -219,7 +213,7 @@ const others = [
   ['agent_id', 'another agent'],
   ['webhook', 'another webhook'],
   ['columns', 'other columns'],
-  ['format', 'another schema'],
+  ['schema', 'another schema'],
 ] as const;
 
 function rejectOther(file: string, previous: Submission, submission: Submission): void {

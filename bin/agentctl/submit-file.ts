@@ -11,6 +11,7 @@ import { lockFile } from '#local/data/lock.ts';
 import { checkInput, type InputSize } from './check-input.ts';
 import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-submitted-batch.ts';
 import type { Input } from './input-records.ts';
+import { formatOf } from './read-json.ts';
 import { type Portion, readPortions } from './read-portions.ts';
 import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
 import {
@@ -202,8 +203,8 @@ const intentOf = ({ requests, lines: _, ...portion }: Portion, newest: string | 
 });
 
 function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): CreateBatchRequest {
-  const { agent_id, webhook, format } = journal.state.submission;
-  const body = { agent_id, requests, response_format: format };
+  const { agent_id, webhook, schema } = journal.state.submission;
+  const body = { agent_id, requests, response_format: formatOf(schema) };
   if (webhook === null) return body;
   const { url, events } = webhook;
   const secret = webhookSecret !== undefined && { secret: webhookSecret };

@@ -8,7 +8,7 @@ import { createAgent, findAgent, publishAgent, rollBackAgent, updateAgent } from
 import { hashApiKey, isUsable } from '#domain/workspaces/api-key.ts';
 import type { CallResult, SiteCalls } from '#local/site/serve-site.ts';
 import { agentStore, apiKeys, clock } from '#runtime/composition/services.ts';
-import { checkedAgent, rejectUnlisted } from '../agentctl/read-agent.ts';
+import { checkedAgent, checkModels } from '../agentctl/read-agent.ts';
 import { describeFailure, isBug, Mistakes } from '../failures.ts';
 import { operatorServices as services } from '../operator-services.ts';
 import { printError } from '../terminal.ts';
@@ -67,12 +67,12 @@ const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
     return readAgent(agent_id);
   }),
   publish: operation(ofAgent, async ({ agent_id }) => {
-    rejectUnlisted(where, (await findAgent(services(), agent_id)).definition);
+    await checkModels(where, (await findAgent(services(), agent_id)).definition);
     await publishAgent(services(), agent_id);
     return readAgent(agent_id);
   }),
   rollback: operation(ofAgent.extend({ to: z.int() }), async ({ agent_id, to }) => {
-    await rollBackAgent(services(), agent_id, to, ({ definition }) => rejectUnlisted(where, definition));
+    await rollBackAgent(services(), agent_id, to, ({ definition }) => checkModels(where, definition));
     return readAgent(agent_id);
   }),
   test: operation(agentTestRequest, testAgent),

@@ -7,7 +7,7 @@ import { sumOf } from '#domain/platform/services.ts';
 import { findProvider } from './models/model-provider.ts';
 import type { Emit, Task } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
-import { requestModel } from './request-model.ts';
+import { namedModel } from './request-model.ts';
 import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 
@@ -19,10 +19,10 @@ export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
 
     async title({ agent, message, budget, signal, onCall }) {
       const { llm_model: modelName } = agent.definition;
-      const { provider, name } = findProvider(settings.providers, modelName);
+      const { provider } = findProvider(settings.providers, modelName);
       if (provider.title !== undefined) return provider.title(message);
       if (!budget.takeModelCall()) return undefined;
-      const model = requestModel(settings, modelName, provider.model(name), budget);
+      const { model } = namedModel(settings, modelName, budget);
       const call = { model: modelName, callType: 'title' } as const;
       const end = (usage: CallUsage): void => onCall({ type: 'call end', call, usage });
       const { title, usage } = await titleOf(model, message, signal, (isCalled) =>

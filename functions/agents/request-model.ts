@@ -1,4 +1,4 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import type { Clock, RetryReason } from '#domain/platform/services.ts';
 import { findProvider, type ModelProvider } from './models/model-provider.ts';
@@ -9,27 +9,16 @@ export interface ModelSettings {
   clock: Pick<Clock, 'now' | 'after'>;
   /** Returns a number from 0 to 1. */
   random: () => number;
+  /**
+   * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. An error is the
+   * error of the call, which is then not made.
+   */
+  allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each retry of a model call. */
   onRetry: (model: string, reason: RetryReason) => void;
   /** Called for each error response of a provider. Its body may quote the prompt. */
   onRejected: (call: RejectedCall) => void;
 }
-
-/** Returns a model with retries. Each retry counts in the budget of the reply. */
-export const requestModel = (
-  settings: ModelSettings,
-  name: string,
-  model: LanguageModelV4,
-  budget: ReplyBudget,
-  attempts?: number,
-): RetryingModel =>
-  retryingModel(model, {
-    ...(attempts !== undefined && { attempts }),
-    ...timingOf(settings.clock, settings.random),
-    mayRetry: () => budget.takeModelCall(),
-    onRetry: (failure) => settings.onRetry(name, failure),
-    onRejected: settings.onRejected,
-  });
 
 /** A model with its name, as an agent's `llm_model` has it. */
 export interface NamedModel {
@@ -49,13 +38,25 @@ export interface AgentModels {
   call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result>;
 }
 
-/** @param attempts by default the usual number */
+/**
+ * A model with retries. Each retry counts in the budget of the reply.
+ * @param attempts by default the usual number
+ * @throws Error if its provider is unknown
+ */
 export function namedModel(
   settings: ModelSettings,
   name: string,
   budget: ReplyBudget,
   attempts?: number,
 ): NamedModel {
-  const { provider, name: model } = findProvider(settings.providers, name);
-  return { name, model: requestModel(settings, name, provider.model(model), budget, attempts) };
+  const { provider, name: ofProvider } = findProvider(settings.providers, name);
+  const model = retryingModel(provider.model(ofProvider), {
+    ...(attempts !== undefined && { attempts }),
+    ...timingOf(settings.clock, settings.random),
+    allow: (call) => settings.allow(name, call),
+    mayRetry: () => budget.takeModelCall(),
+    onRetry: (failure) => settings.onRetry(name, failure),
+    onRejected: settings.onRejected,
+  });
+  return { name, model };
 }

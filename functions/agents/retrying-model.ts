@@ -23,6 +23,8 @@ export interface RetryTiming {
   now: () => number;
   /** Returns a number from 0 to 1, for the jitter. */
   random: () => number;
+  /** Asked before each attempt. It rejects if the call must not be made. */
+  allow: (call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each wait. Returns false if the reply's budget has no model call left. */
   mayRetry: () => boolean;
   /** Called before each wait. */
@@ -41,6 +43,7 @@ const defaults = {
   attempts: 4,
   firstDelay: 500,
   maxRetryAfter: 20_000,
+  allow: async () => undefined,
   mayRetry: () => true,
   onRetry: () => undefined,
   onRejected: () => undefined,
@@ -98,12 +101,12 @@ export function retryingModel(model: LanguageModelV4, timing: Timing & Partial<R
   const times: RetryTiming = { ...defaults, ...timing };
   return {
     generate: (options, onCall) =>
-      withRetries(model, () => model.doGenerate(options), options.abortSignal, times, onCall),
+      withRetries(model, () => model.doGenerate(options), options, times, onCall),
     async stream(options, onCall) {
       const { buffered, reader } = await withRetries(
         model,
         async () => upToFirstOutput((await model.doStream(options)).stream.getReader(), times),
-        options.abortSignal,
+        options,
         times,
         onCall,
       );
@@ -136,13 +139,15 @@ async function* streamFrom(
 async function withRetries<Result>(
   model: LanguageModelV4,
   call: () => PromiseLike<Result>,
-  signal: AbortSignal | undefined,
+  options: LanguageModelV4CallOptions,
   timing: RetryTiming,
   onCall: (isCalled: boolean) => void = () => undefined,
 ): Promise<Result> {
+  const { abortSignal: signal } = options;
   for (let attempt = 1, delay = 0; ; attempt += 1)
     try {
       await waitUntilReady(model, delay, signal, timing);
+      await timing.allow(options);
       onCall(true);
       return await call();
     } catch (error) {

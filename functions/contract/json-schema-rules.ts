@@ -28,6 +28,8 @@ export interface Check {
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
+  /** Of the objects in the data, because to list them takes longer than a step. */
+  names: Map<unknown, readonly string[]>;
 }
 
 export function spend(check: Check, steps: number): void {
@@ -98,14 +100,23 @@ export const escapeStep = (name: string): string => name.replaceAll('~', '~0').r
 const under = (step: string | number, problem: Problem): Problem =>
   problem && `/${step}${problem.startsWith('/') ? '' : ' '}${problem}`;
 
+function namesOf(check: Check, data: SchemaObject): readonly string[] {
+  const names = check.names.get(data) ?? Object.keys(data);
+  check.names.set(data, names);
+  return names;
+}
+
+/** Unlike `join`, it does not copy the texts of inner values once more at each level. */
+const joined = (texts: readonly string[]): string => texts.reduce((all, text) => `${all},${text}`, '');
+
 /** A text that equal values share, whatever the order of their properties. */
 function textOf(check: Check, value: unknown): string {
   spend(check, 1);
-  if (isList(value)) return `[${value.map((item) => textOf(check, item))}]`;
-  if (isObject(value))
-    return `{${Object.keys(value)
-      .sort()
-      .map((name) => textOf(check, name) + textOf(check, value[name]))}}`;
+  if (isList(value)) return `[${joined(value.map((item) => textOf(check, item)))}]`;
+  if (isObject(value)) {
+    const names = namesOf(check, value).toSorted();
+    return `{${joined(names.map((name) => textOf(check, name) + textOf(check, value[name])))}}`;
+  }
   if (!isText(value)) return String(value);
   spendOn(check, value);
   return JSON.stringify(value);
@@ -145,12 +156,7 @@ const countCodePoints: SizeOf = (data, check) => {
 
 const countItems: SizeOf = (data) => isList(data) && data.length;
 
-const countProperties: SizeOf = (data, check) => {
-  if (!isObject(data)) return false;
-  const { length } = Object.keys(data);
-  spend(check, length / charactersPerStep);
-  return length;
-};
+const countProperties: SizeOf = (data, check) => isObject(data) && namesOf(check, data).length;
 
 const eachProperty = (
   data: unknown,
@@ -158,17 +164,14 @@ const eachProperty = (
   problemOfProperty: (name: string, value: unknown) => Problem,
 ) =>
   isObject(data) &&
-  firstOf(Object.keys(data), (name) => {
+  firstOf(namesOf(check, data), (name) => {
     spend(check, 1 + name.length / charactersPerStep);
     return problemOfProperty(name, data[name]);
   });
 
-/** @param rest schema of the items after those with schemas of their own */
-const checkItems = (first: readonly unknown[], rest: unknown, data: unknown, check: Check): Problem =>
+const checkItems = (data: unknown, check: Check, schemaAt: (index: number) => unknown): Problem =>
   isList(data) &&
-  firstOf(data.keys(), (index) =>
-    under(index, problemOf(check, index < first.length ? first[index] : rest, data[index])),
-  );
+  firstOf(data.keys(), (index) => under(index, problemOf(check, schemaAt(index), data[index])));
 
 export const checkAll = (schemas: readonly unknown[], data: unknown, check: Check): Problem =>
   firstOf(schemas, (schema) => problemOf(check, schema, data));
@@ -229,12 +232,15 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
         return problem && `has a property whose name ${problem}`;
       }),
     ),
-    prefixItems: rule(isSchemaList, (first: unknown[], data, check) => checkItems(first, true, data, check)),
+    prefixItems: rule(isSchemaList, (first: unknown[], data, check) =>
+      checkItems(data, check, (index) => index >= first.length || first[index]),
+    ),
     // A list is draft 7's form of prefixItems.
     items: rule(isSchemaOrList, (items: unknown, data, check, { prefixItems, additionalItems }) =>
-      isList(items)
-        ? checkItems(items, additionalItems, data, check)
-        : checkItems(listOf(prefixItems).map(annotation.isWellFormed), items, data, check),
+      checkItems(data, check, (index) => {
+        if (isList(items)) return index < items.length ? items[index] : additionalItems;
+        return index < listOf(prefixItems).length || items;
+      }),
     ),
     additionalItems: rule(isSchema),
     uniqueItems: rule(isBoolean, (isUnique: boolean, data, check) => {
@@ -267,8 +273,11 @@ function checkEnum(values: readonly unknown[], data: unknown, check: Check): Pro
 }
 
 function checkRequired(names: readonly string[], data: unknown, check: Check): Problem {
-  spend(check, names.length);
-  const missing = isObject(data) ? names.find((name) => !Object.hasOwn(data, name)) : undefined;
+  if (!isObject(data)) return undefined;
+  const missing = names.find((name) => {
+    spend(check, 1 + name.length / charactersPerStep);
+    return !Object.hasOwn(data, name);
+  });
   return missing !== undefined && `must have the property ${missing}`;
 }
 

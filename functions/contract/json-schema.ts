@@ -63,7 +63,9 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
   }
 }
 
-const startCheck = (root: JsonSchema, steps: number): Check => ({ root, steps, level: 0, texts: new Map() });
+const startCheck = (root: JsonSchema, steps: number): Check => ({
+  ...{ root, steps, level: 0, texts: new Map(), names: new Map() },
+});
 
 /**
  * Undefined if the data fits the schema, which `problemOfSchema` has accepted. Otherwise a sentence such as
@@ -227,43 +229,29 @@ const instanceOf = (check: Check, schemas: readonly unknown[], levels: number): 
 function candidatesOf(check: Check, nodes: readonly JsonSchema[], levels: number): unknown[] {
   const all = (keyword: string): unknown[] => nodes.flatMap((node) => listOf(node[keyword]));
   const most = (keyword: string): number => Math.max(0, ...all(keyword).map(Number));
-  const build = (children: readonly (readonly unknown[])[]): unknown[] | undefined => {
-    const values: unknown[] = [];
-    for (const schemas of children) {
-      const different = all('uniqueItems').length > 0 ? [{ not: { enum: [...values] } }] : [];
-      const value = levels > 0 ? instanceOf(check, [...schemas, ...different], levels - 1) : undefined;
-      if (value === undefined) return undefined;
-      values.push(value);
-    }
-    return values;
-  };
-  const length = most('minLength');
-  const size = most('minItems');
+  const child = (schemas: readonly unknown[]): unknown =>
+    levels > 0 ? instanceOf(check, schemas, levels - 1) : undefined;
+  const [length, size] = [most('minLength'), most('minItems')];
   spend(check, length + size);
+  const items = Array.from({ length: size }, (_, index) =>
+    child(nodes.map(({ items, prefixItems }) => listOf(prefixItems)[index] ?? items)),
+  );
   const required = new Set(all('required').map(String));
   const named = all('properties').flatMap((properties) => Object.keys(properties as object));
-  const names = [...new Set([...required, ...named, ...'abc'])].slice(
-    0,
-    Math.max(required.size, most('minProperties')),
-  );
-  const values = build(
-    names.map((name) => nodes.map((node) => own(node.properties, name) ?? node.additionalProperties)),
-  );
+  const properties = [...new Set([...required, ...named, ...'abc'])]
+    .slice(0, Math.max(required.size, most('minProperties')))
+    .map((name) => [
+      name,
+      child(nodes.map((node) => own(node.properties, name) ?? node.additionalProperties)),
+    ]);
   const unit = most('multipleOf') || 1;
   const bounds = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'].flatMap(all).map(Number);
   const middle = bounds.reduce((sum, value) => sum + value, 0) / bounds.length;
   return [
     ...all('enum'),
     ...nodes.map((node) => node.const),
-    values && Object.fromEntries(names.map((name, index) => [name, values[index]])),
-    build(
-      Array.from({ length: size }, (_, index) =>
-        nodes.map(
-          ({ items, prefixItems, additionalItems }) =>
-            listOf(isList(items) ? items : prefixItems)[index] ?? (isList(items) ? additionalItems : items),
-        ),
-      ),
-    ),
+    properties.every(([, value]) => value !== undefined) && Object.fromEntries(properties),
+    !items.includes(undefined) && items,
     ...[null, false, true],
     ...[0, ...bounds, middle].flatMap((value) => [
       value,

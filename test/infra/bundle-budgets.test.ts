@@ -34,7 +34,7 @@ const budgetBytesOf: Partial<Record<string, number>> = {
   'complete-chat': 164 * 1024,
   'process-batch-items': 179 * 1024,
   'send-message': 175 * 1024,
-  'serve-chats': 193 * 1024,
+  'serve-chats': 192 * 1024,
 };
 
 /**

@@ -72,7 +72,13 @@ it('can be followed to the letter, one after the other, in one copy of the proje
 }, async () => {
   const copy = await copyProject();
   onTestFinished(() => rm(copy, { recursive: true }));
-  const recipes = ['add-a-route.md', 'add-a-tool.md', 'add-a-batch-field.md', 'add-a-setting.md'];
+  const recipes = [
+    'add-a-route.md',
+    'add-a-tool.md',
+    'add-a-batch-field.md',
+    'add-a-setting.md',
+    'add-a-model-provider.md',
+  ];
   const documents = await Promise.all(recipes.map((name) => readFile(join(folder, name), 'utf8')));
   const steps = recipes.flatMap((name, index) => stepsOf(name, documents[index] ?? ''));
   expect(new Set(steps.map(({ recipe }) => recipe))).toEqual(new Set(recipes));

@@ -144,7 +144,7 @@ describe('agentctl chat with a message', () => {
     const called = callFor('How old?');
     const running = agentctl.start(chatArgs('--schema', file, 'How old?'));
     const call = await called;
-    expect(call.body).toMatchObject({ response_format: { json_schema: { name: 'number' } } });
+    expect(call.body).toMatchObject({ response_format: { json_schema: { name: 'reply' } } });
     call.chunk('{"age": 7}');
     call.finish();
     expect(await running.ended).toMatchObject({ code: 0, stdout: '{"age": 7}\n' });

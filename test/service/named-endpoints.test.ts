@@ -1,8 +1,12 @@
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
+import { publishAgent } from '#domain/agents/agents.ts';
 import { checkAgent } from '#runtime/composition/check-agent.ts';
 import { usage } from '#runtime/composition/services.ts';
+import { agentctlOf } from '#support/agentctl.ts';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -10,6 +14,7 @@ import type { ModelCall } from '#support/model-server.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
+import { createDraftAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import { endpointKeys } from '../../bin/local/stage-settings.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
@@ -214,5 +219,64 @@ describe('an agent', () => {
     expect(await mistakesOf('openai@azure')).toEqual([
       'llm_model names no model: it must be openai@azure:MODEL',
     ]);
+  });
+
+  const createdBy = async (agentctl: ReturnType<typeof agentctlOf>, definition: object) => {
+    const { workspaceId } = await openTenant(service, { titles: false });
+    const file = join(assembly, 'agent.json');
+    await writeFile(file, JSON.stringify({ name: 'Guide', ...definition }));
+    const created = ['agents', 'create', '--workspace', workspaceId, '--file', file];
+    return (await agentctl.json<{ id: string }>(...created)).id;
+  };
+
+  it('is not published again if the stage has lost an endpoint meanwhile', async () => {
+    const before = agentctlOf(service);
+    const { azure: _, ...others } = JSON.parse(OpenAiEndpoints);
+    const after = agentctlOf(service, [], service.baseUrl, JSON.stringify(others));
+    const gone = {
+      own: { llm_model: 'openai@azure:own' },
+      fallback: { llm_model: 'openai@groq:own', meta: { fallback_models: ['openai@azure:own'] } },
+    };
+    for (const [where, definition] of Object.entries(gone)) {
+      const id = await createdBy(before, definition);
+      await before.json('agents', 'publish', id);
+      await before.json('agents', 'publish', id);
+      const field = where === 'own' ? 'llm_model' : 'meta.fallback_models[0]';
+      const problem = `${field} names the unknown provider openai@azure; known are demo, bedrock, openai, openai@groq, openai@counting, openai@noKey2\n`;
+      expect((await after.run('agents', 'publish', id)).stderr).toBe(`agent ${id}: ${problem}`);
+      expect((await after.run('agents', 'rollback', id, '--to', '1')).stderr).toBe(
+        `agent ${id}, version 1: ${problem}`,
+      );
+      expect(await before.json('agents', 'rollback', id, '--to', '1')).toMatchObject({ version_number: 3 });
+    }
+  });
+
+  it('is not published again with a fallback model that lacks what it needs', async () => {
+    const { workspaceId } = await openTenant(service, { titles: false });
+    const agentctl = agentctlOf(service);
+    const fallback = 'openai@groq:own';
+    const withoutTools = 'bedrock:amazon.titan-text-express-v1';
+    const lacks = {
+      'meta.fallback_models[0] accepts no images, and openai:gpt-5-mini does: set meta.vision, or name another model':
+        { llm_model: 'openai:gpt-5-mini', meta: { fallback_models: [fallback] } },
+      'meta.fallback_models[0] accepts no tools, and the agent has some: name another model': {
+        unified_tools: [{ type: 'consultant_fetch_web_content', config: {} }],
+        ...{ llm_model: fallback, meta: { fallback_models: [withoutTools] } },
+      },
+      'meta.fallback_models[0] accepts no output_schema, and the agent has one: name another model': {
+        output_schema: { type: 'integer' },
+        ...{ llm_model: fallback, meta: { fallback_models: [withoutTools] } },
+      },
+    };
+    for (const [problem, fields] of Object.entries(lacks)) {
+      // As if the service had not known it when the agent was created.
+      const id = await createDraftAgent(workspaceId, fields);
+      const { stderr, code } = await agentctl.run('agents', 'publish', id);
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`agent ${id}: ${problem}\n`)]);
+      await publishAgent(operator(), id);
+      await publishAgent(operator(), id);
+      expect((await agentctl.run('agents', 'rollback', id, '--to', '1')).stderr).toContain(problem);
+      expect((await checkAgent(workspaceId, { name: 'Guide', ...fields })).mistakes).toEqual([problem]);
+    }
   });
 });

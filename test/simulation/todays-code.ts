@@ -122,7 +122,7 @@ function makeServices(process: Process, outside: Outside) {
     agentRuntime: aiAgentRuntime({
       providers: { scripted: outside.providerOf(process) },
       ...{ clock, random, tools: [], attachments: () => unreadable, toolTimeout: 80_000 },
-      ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing },
+      ...{ onRetry: nothing, onRejected: nothing, onToolError: nothing, allow: async () => undefined },
     }),
     batchQueue: {
       send: (messages: readonly SlotMessage[], delay?: number) =>

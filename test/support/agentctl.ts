@@ -9,10 +9,17 @@ import type { Service } from './service.ts';
 /**
  * Runs `agentctl … --json` against a running service, the first of each command in its own process.
  * @param knowledgeBases ids of the knowledge bases that agents may use, as if the service's stage listed them
+ * @param endpoints the output OpenAiEndpoints, as if the service's stage had it
  */
-export function agentctlOf(service: Service, knowledgeBases: string[] = [], baseUrl = service.baseUrl) {
-  const data = join(service.dataDir, `connection-${knowledgeBases.length}-${new URL(baseUrl).port}`);
-  const { outputs, endpoints } = service.run;
+export function agentctlOf(
+  service: Service,
+  knowledgeBases: string[] = [],
+  baseUrl = service.baseUrl,
+  endpoints = service.run.outputs.OpenAiEndpoints,
+) {
+  const name = `connection-${knowledgeBases.length}-${new URL(baseUrl).port}-${endpoints?.length ?? 0}`;
+  const data = join(service.dataDir, name);
+  const { outputs, endpoints: servers } = service.run;
   const written = mkdir(data, { recursive: true }).then(() =>
     writeFile(
       join(data, 'connection.json'),
@@ -22,19 +29,20 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
         access_key_id: operatorCredentials.accessKeyId,
         secret_access_key: operatorCredentials.secretAccessKey,
         data_table: outputs.DataTableName,
-        dynamodb_endpoint: endpoints.dynamodb,
+        dynamodb_endpoint: servers.dynamodb,
         content_bucket: outputs.ContentBucketName,
         file_bucket: outputs.FileBucketName,
-        s3_endpoint: endpoints.s3,
+        s3_endpoint: servers.s3,
         batch_workflow: outputs.BatchWorkflowArn,
-        sfn_endpoint: endpoints.sfn,
+        sfn_endpoint: servers.sfn,
         test_agent_function: outputs.TestAgentFunctionArn,
-        lambda_endpoint: endpoints.lambda,
+        lambda_endpoint: servers.lambda,
         caller_secret: outputs.CallerSecretArn,
         authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
-        secretsmanager_endpoint: endpoints.secretsmanager,
+        secretsmanager_endpoint: servers.secretsmanager,
+        openai_endpoints: endpoints,
         webhook_key: outputs.WebhookKeyArn,
-        kms_endpoint: endpoints.kms,
+        kms_endpoint: servers.kms,
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,
       }),
@@ -42,7 +50,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
   );
   const run = async (...args: string[]): Promise<CommandEnd> => {
     await written;
-    return runAgentctlCommand(`${data} ${endpoints.dynamodb}`, [...args, '--data', data, '--json'], {});
+    return runAgentctlCommand(`${data} ${servers.dynamodb}`, [...args, '--data', data, '--json'], {});
   };
   return {
     run,
@@ -50,7 +58,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
     async lines(...args: string[]): Promise<string[]> {
       await written;
       const command = [...args, '--data', data];
-      const { stdout } = await runAgentctlCommand(`${data} ${endpoints.dynamodb}`, command, {});
+      const { stdout } = await runAgentctlCommand(`${data} ${servers.dynamodb}`, command, {});
       return stdout.trimEnd().split('\n');
     },
     /** Runs it in a process of its own, which a test may end. */

@@ -20,13 +20,32 @@ const problemAt = (schema: JsonSchema) => {
   return place && `${place} ${problem}`;
 };
 
-/** Generous: the bound in the design is 0.3 s, on a machine that does nothing else. */
-const mostSeconds = 1;
 function secondsOf(run: () => unknown): number {
   const start = process.cpuUsage();
   run();
   const { user, system } = process.cpuUsage(start);
   return (user + system) / 1e6;
+}
+
+/** 2 MB of small objects. */
+const ordinary = JSON.stringify(
+  Array.from({ length: 42_000 }, (_each, id) => ({ id, name: `name ${id}`, price: id / 8, isOpen: true })),
+);
+
+/**
+ * A processor that needs 10 ms for these 2 MB has 0.3 s for a check. The two alternate, so that both have the same processor. A
+ * run that is short enough is the last one.
+ */
+function expectShort(run: () => unknown): void {
+  let [parsing, working] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let count = 0; count < 6 && !(working < 30 * parsing); count += 1) {
+    parsing = Math.min(
+      parsing,
+      secondsOf(() => JSON.parse(ordinary)),
+    );
+    working = Math.min(working, secondsOf(run));
+  }
+  expect(working / parsing).toBeLessThan(30);
 }
 
 describe('data', () => {
@@ -426,7 +445,7 @@ describe('the work is bounded', () => {
       numbers,
       slow,
     ],
-    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide, slow],
+    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide, nothing],
     [
       'many properties',
       { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } },
@@ -446,18 +465,69 @@ describe('the work is bounded', () => {
       nothing,
     ],
   ];
+  /** A schema of 60^6 references to a last one, which checks the same part of the data until the steps end. */
+  const often = (last: JsonSchema, data: unknown): [JsonSchema, unknown] => [
+    {
+      properties: { a: { $ref: '#/$defs/a0' } },
+      $defs: definitions(6, ($ref) => ({ anyOf: Array(60).fill({ $ref }) }), last),
+    },
+    { a: data, rest: text.slice(0, -JSON.stringify(data).length) },
+  ];
+  const named = (name: (index: number) => string) =>
+    Object.fromEntries(numbers.slice(0, 25_000).map((index) => [name(index), 1]));
+  const [words, digits] = [named((index) => `${index}k`), named((index) => `${(index * 7919) % 1_000_003}`)];
+  const deep = nested(500, '[', JSON.stringify(text.slice(0, 250_000)), ',1]');
+  const repeated: [name: string, ...ReturnType<typeof often>][] = [
+    ...[words, digits].flatMap((data): typeof repeated => [
+      ['closed objects', ...often({ additionalProperties: false }, data)],
+      ['names that are not allowed', ...often({ propertyNames: false }, data)],
+      ['a first property that is not allowed', ...often({ properties: { '0k': false, 0: false } }, data)],
+      ['numbers of properties', ...often({ minProperties: 100_000 }, data)],
+      ['constants beside objects', ...often({ const: 1 }, data)],
+    ]),
+    ['constants beside deep lists', ...often({ const: 1 }, deep)],
+    [
+      'constants beside deep objects',
+      ...often({ const: 1 }, nested(250, '{"a":1,"b":', JSON.stringify(text.slice(0, 200_000)), '}')),
+    ],
+    ['long tuples', ...often({ prefixItems: Array(1500).fill(true), minItems: 9 }, [])],
+    ['a long name that is required', ...often({ required: ['b'.repeat(7000)] }, {})],
+    [
+      'long names with tildes',
+      ...often({ properties: { ['~'.repeat(4000)]: false } }, { ['~'.repeat(4000)]: 1 }),
+    ],
+    ['numbers that are no multiple', ...often({ multipleOf: 1e-300, maximum: -1 }, 1e300)],
+    ['long paths', ...often({ items: { $ref: '#/$defs/a6' }, maxItems: 0 }, nested(400, '[', '1', ']'))],
+  ];
+  test.each(repeated)('%s, as often as the steps allow', (_name, schema, data) => {
+    expect(problemOfSchema(schema)).toBeUndefined();
+    let found: string | undefined;
+    expectShort(() => {
+      found = problemOfData(schema, data);
+    });
+    expect(found).toBe(slow);
+  });
+
+  test('a long tuple beside many items', () => {
+    const schema = { items: { prefixItems: Array(1900).fill(true), items: true } };
+    const data = nested(1, '[', Array(87_000).fill('[]').join(), ']');
+    expectShort(() => problemOfData(schema, data));
+  });
+
   test.each(hostile)('%s', (_name, schema, data, problem) => {
     expect(problemOfSchema(schema)).toBeUndefined();
     let found: string | undefined;
-    expect(secondsOf(() => (found = problemOfData(schema, data)))).toBeLessThan(mostSeconds);
+    expectShort(() => {
+      found = problemOfData(schema, data);
+    });
     expect(found?.replace(/^(\/0)+ /, '')).toBe(problem?.replace(/^(\/0)+ /, ''));
-    expect(secondsOf(() => smallestInstance(schema))).toBeLessThan(mostSeconds);
+    expectShort(() => smallestInstance(schema));
   });
 
   test('a schema is checked in a moment', () => {
     const chain = { $defs: definitions(500, ($ref) => ({ $ref }), { $ref: '#/$defs/a0' }) };
     for (const schema of [twice('allOf', 150), chain, { allOf: Array(2000).fill({}) }, { title: text }])
-      expect(secondsOf(() => problemOfSchema(schema))).toBeLessThan(mostSeconds);
+      expectShort(() => problemOfSchema(schema));
     expect(problemOfSchema(chain)?.problem).toContain('leads back to itself');
   });
 });
@@ -539,7 +609,7 @@ test.each<[JsonSchema, unknown]>([
   [{ enum: ['a', 1] }, 'a'],
   [{ const: { a: 1 } }, { a: 1 }],
   [{ type: 'array' }, []],
-  [{ type: 'array', items: { enum: ['a', 'b'] }, minItems: 2, uniqueItems: true }, ['a', 'b']],
+  [{ type: 'array', items: { enum: ['a', 'b'] }, minItems: 2 }, ['a', 'a']],
   [{ type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'integer' }, minItems: 2 }, ['', 0]],
   [{ type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'] }, { a: '' }],
   [{ type: 'object', properties: { a: { type: 'null' } }, minProperties: 1 }, { a: null }],

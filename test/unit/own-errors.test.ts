@@ -46,6 +46,7 @@ async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
     ...{ toolTimeout: 60_000, onToolError: (type, error) => ofTools.push([type, error]) },
     onRetry: (_model, failure) => retried.push(failure),
     onRejected: () => undefined,
+    allow: async () => undefined,
     ...settings,
   });
   const collected = await collectReply(

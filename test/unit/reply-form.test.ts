@@ -53,6 +53,7 @@ async function reply(responses: readonly (readonly string[])[], modelCalls = 10)
     tools: [],
     attachments: () => ({ read: async () => ({ type: 'text', text: '', pageOffsets: [] }) }),
     ...{ toolTimeout: 60_000, onToolError: () => undefined, onRejected: () => undefined },
+    allow: async () => undefined,
     onRetry: (_model, reason) => retried.push(reason),
   });
   const parts: ReplyPart[] = [];

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
 import { AwsV4Signer } from 'aws4fetch';
+import { ModelFailure } from '#domain/platform/failures.ts';
 import { httpFetch } from './http/http-fetch.ts';
-
-/*
- * Imported at the first call of a Bedrock model. The package adds half to the code that a reply loads otherwise, and
- * many stages use no Bedrock models.
- */
-export const makeProvider = createAmazonBedrock;
+import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
+import { withoutToolParts } from './model-provider.ts';
 
 export interface AwsCredentials {
   accessKeyId: string;
@@ -16,10 +19,132 @@ export interface AwsCredentials {
 }
 
 /**
+ * A model of Bedrock with these credentials, which expire.
+ *
+ * This file is imported at the first call of such a model. The package adds half to the code that a reply loads otherwise, and many
+ * stages use no Bedrock models.
+ */
+export function converseModel(
+  name: string,
+  settings: AwsCredentials & { region: string },
+): Pick<LanguageModelV4, 'doGenerate' | 'doStream'> {
+  const { region } = settings;
+  const modelWith = (images: Images) =>
+    createAmazonBedrock({
+      region,
+      // With a key, the package signs nothing. The signature replaces the key, which AWS never gets.
+      apiKey: 'unused',
+      fetch: (input, init) => signedFetch(settings, input, withImages(images, init)),
+      // The package depends on an older patch of the interface, whose reasoning options have fewer values.
+    })(name) as LanguageModelV4;
+  const cachesPrompts = cachingModels.some((pattern) => pattern.test(name));
+  const prepared = (call: LanguageModelV4CallOptions) => {
+    const prompt = conversePrompt(call);
+    const marked = { ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt };
+    return withImageTokens(mustRespondInForm(call) ? withoutTools(marked) : marked);
+  };
+  return {
+    doGenerate(call) {
+      const { options, images } = prepared(call);
+      return modelWith(images).doGenerate(options);
+    },
+    async doStream(call) {
+      const { options, images } = prepared(call);
+      const { stream, ...response } = await modelWith(images).doStream(options);
+      return { ...response, stream: stream.pipeThrough(rejectMissingEnd()) };
+    },
+  };
+}
+
+/**
+ * Adapts a prompt to what the Converse API accepts.
+ * - Converse rejects blank texts, so they are removed. It also rejects two messages of one role in a row; the AI SDK's
+ *   provider joins those.
+ * - Converse rejects tool calls and results in the history of a call without tools, and it has no tool choice `none`.
+ *   The provider would drop them, and the last call of a reply would not see the results. So results become user text.
+ */
+function conversePrompt({
+  prompt,
+  tools = [],
+  toolChoice,
+}: LanguageModelV4CallOptions): LanguageModelV4Message[] {
+  const isWithoutTools = tools.length === 0 || toolChoice?.type === 'none';
+  return prompt
+    .map(isWithoutTools ? withoutToolParts : (message) => message)
+    .map(withoutBlanks)
+    .filter(hasContent);
+}
+
+/** A user message that is entirely blank stays, so that Converse itself rejects the call. */
+function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message {
+  if (message.role === 'user') {
+    const content = message.content.filter((part) => part.type !== 'text' || !isBlank(part.text));
+    return content.length > 0 ? { ...message, content } : message;
+  }
+  return message.role === 'assistant'
+    ? { ...message, content: message.content.filter((part) => part.type !== 'text' || !isBlank(part.text)) }
+    : message;
+}
+
+const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
+  role === 'system' ? !isBlank(content) : content.length > 0;
+
+const isBlank = (text: string): boolean => text.trim() === '';
+
+/**
+ * Bedrock models that cache prompts up to a mark, according to its documentation; others reject a mark. A mark writes to the cache,
+ * which Claude charges at five quarters of its price; a prompt of another call that begins the same costs a tenth.
+ */
+const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
+
+const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
+
+/**
+ * Marks the end of what the next call is likely to begin with: the system message, and, if the prompt has more than one message of
+ * a user, the last one, and the last results of tools. So a prompt that nobody goes on with, such as that of a request of a
+ * batch, writes nothing but its system message. Bedrock takes four marks.
+ */
+function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
+  const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
+  const goesOn = prompt.filter(({ role }) => role === 'user').length > 1 || lastOf('tool') >= 0;
+  const marked = [lastOf('system'), ...(goesOn ? [lastOf('user'), lastOf('tool')] : [])];
+  return prompt.map((message, index) =>
+    marked.includes(index)
+      ? { ...message, providerOptions: { ...message.providerOptions, ...cachePoint } }
+      : message,
+  );
+}
+
+/** The package sends the tools with a form also if the choice is `none`. The results are text already. */
+const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
+  responseFormat?.type === 'json' && toolChoice?.type === 'none';
+
+const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
+
+/**
+ * Without this, a stream that ends before `messageStop` looks like a complete reply: its finish part has no raw reason.
+ */
+const rejectMissingEnd = () =>
+  new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
+    transform(part, controller) {
+      if (
+        part.type === 'finish' &&
+        part.finishReason.raw === undefined &&
+        part.finishReason.unified === 'other'
+      )
+        controller.enqueue({
+          type: 'error',
+          error: new ModelFailure('failed', "The model's stream ended without a stop reason"),
+        });
+      controller.enqueue(part);
+    },
+  });
+
+/**
  * `httpFetch` that signs. The package can sign as well, with the same signer, but needs the body as one text. The
  * signature replaces the package's header `Authorization`.
  */
-export async function signedFetch(
+async function signedFetch(
   settings: AwsCredentials & { region: string },
   input: string | URL | Request,
   init: RequestInit,

@@ -1,82 +1,6 @@
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  LanguageModelV4Message,
-  LanguageModelV4StreamPart,
-} from '@ai-sdk/provider';
-import { ModelFailure } from '#domain/platform/failures.ts';
+import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { AwsCredentials } from './amazon-bedrock.ts';
-import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
-import { type ModelProvider, withoutToolParts } from './model-provider.ts';
-
-/**
- * Adapts a prompt to what the Converse API accepts.
- * - Converse rejects blank texts, so they are removed. It also rejects two messages of one role in a row; the AI SDK's
- *   provider joins those.
- * - Converse rejects tool calls and results in the history of a call without tools, and it has no tool choice `none`.
- *   The provider would drop them, and the last call of a reply would not see the results. So results become user text.
- */
-function conversePrompt({
-  prompt,
-  tools = [],
-  toolChoice,
-}: LanguageModelV4CallOptions): LanguageModelV4Message[] {
-  const isWithoutTools = tools.length === 0 || toolChoice?.type === 'none';
-  return prompt
-    .map(isWithoutTools ? withoutToolParts : (message) => message)
-    .map(withoutBlanks)
-    .filter(hasContent);
-}
-
-/** A user message that is entirely blank stays, so that Converse itself rejects the call. */
-function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message {
-  if (message.role === 'user') {
-    const content = message.content.filter((part) => part.type !== 'text' || !isBlank(part.text));
-    return content.length > 0 ? { ...message, content } : message;
-  }
-  return message.role === 'assistant'
-    ? { ...message, content: message.content.filter((part) => part.type !== 'text' || !isBlank(part.text)) }
-    : message;
-}
-
-const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
-  role === 'system' ? !isBlank(content) : content.length > 0;
-
-const isBlank = (text: string): boolean => text.trim() === '';
-
-/**
- * Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. For
- * Claude, tokens that are written to the cache cost 1.25 times the price of input. A later call whose prompt starts
- * with the same tokens pays a tenth of the price for them.
- */
-const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
-
-const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
-
-/**
- * Marks the ends of what the next call is likely to start with: the system message; and, in a prompt with several user
- * messages or with results of tools, the last user message and the last results. So a prompt that no call continues,
- * such as that of most requests of batches, writes only its system message to the cache. Bedrock accepts four marks.
- */
-function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
-  const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
-  const goesOn = prompt.filter(({ role }) => role === 'user').length > 1 || lastOf('tool') >= 0;
-  const marked = [lastOf('system'), ...(goesOn ? [lastOf('user'), lastOf('tool')] : [])];
-  return prompt.map((message, index) =>
-    marked.includes(index)
-      ? { ...message, providerOptions: { ...message.providerOptions, ...cachePoint } }
-      : message,
-  );
-}
-
-/**
- * With a form, the package would send the tools even if the choice is `none`, so they are removed. The results are text
- * already.
- */
-const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
-  responseFormat?.type === 'json' && toolChoice?.type === 'none';
-
-const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
+import type { ModelProvider } from './model-provider.ts';
 
 interface BedrockSettings {
   credentials: () => Promise<AwsCredentials>;
@@ -90,6 +14,10 @@ const imageModels = [
   /llama3-2-(?:11|90)b|llama4|pixtral/,
 ];
 
+/** Bedrock models that accept no tools, according to its documentation. */
+const modelsWithoutTools =
+  /titan-text|claude-(?:v2|instant)|jamba-instruct|j2-|command-(?:light-)?text|llama2|llama3-\d+b|llama3-2-[13]b|mistral-7b|mixtral|deepseek\.r1/;
+
 /**
  * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The endpoint comes from
  * AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
@@ -98,64 +26,25 @@ const imageModels = [
 export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   needsName: true,
   seesImages: (name) => imageModels.some((pattern) => pattern.test(name)),
-  model: (name) => converseModel(name, settings),
-});
-
-function converseModel(name: string, settings: BedrockSettings): LanguageModelV4 {
-  const modelWith = async (images: Images) => {
-    // Loads the package concurrently with the credentials.
-    const loaded = import('./amazon-bedrock.ts');
-    loaded.catch(() => {});
-    const region = settings.region();
-    const credentials = await settings.credentials();
-    const { makeProvider, signedFetch } = await loaded;
-    const provider = makeProvider({
-      region,
-      // With a key, the package signs nothing. The signature replaces the key, which AWS never gets.
-      apiKey: 'unused',
-      fetch: (input, init) => signedFetch({ ...credentials, region }, input, withImages(images, init)),
-    });
-    // The package depends on an older patch of the interface, whose reasoning options have fewer values.
-    return provider(name) as LanguageModelV4;
-  };
-  const cachesPrompts = cachingModels.some((pattern) => pattern.test(name));
-  const prepared = (call: LanguageModelV4CallOptions) => {
-    const prompt = conversePrompt(call);
-    const marked = { ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt };
-    return withImageTokens(mustRespondInForm(call) ? withoutTools(marked) : marked);
-  };
-  return {
+  lacksTools: (name) => modelsWithoutTools.test(name),
+  model: (name) => ({
     specificationVersion: 'v4',
     provider: 'bedrock',
     modelId: name,
     supportedUrls: {},
-    async doGenerate(call) {
-      const { options, images } = prepared(call);
-      return (await modelWith(images)).doGenerate(options);
-    },
-    async doStream(call) {
-      const { options, images } = prepared(call);
-      const { stream, ...response } = await (await modelWith(images)).doStream(options);
-      return { ...response, stream: stream.pipeThrough(rejectMissingEnd()) };
-    },
-  };
-}
+    doGenerate: async (call) => (await load(name, settings)).doGenerate(call),
+    doStream: async (call) => (await load(name, settings)).doStream(call),
+  }),
+});
 
-/**
- * Without this, a stream that ends before `messageStop` looks like a complete reply: its finish part has no raw reason.
- */
-const rejectMissingEnd = () =>
-  new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
-    transform(part, controller) {
-      if (
-        part.type === 'finish' &&
-        part.finishReason.raw === undefined &&
-        part.finishReason.unified === 'other'
-      )
-        controller.enqueue({
-          type: 'error',
-          error: new ModelFailure('failed', "The model's stream ended without a stop reason"),
-        });
-      controller.enqueue(part);
-    },
-  });
+/** What speaks with Bedrock is loaded at the first call, concurrently with the credentials. */
+async function load(
+  name: string,
+  settings: BedrockSettings,
+): Promise<Pick<LanguageModelV4, 'doGenerate' | 'doStream'>> {
+  const loaded = import('./amazon-bedrock.ts');
+  loaded.catch(() => {});
+  const region = settings.region();
+  const credentials = await settings.credentials();
+  return (await loaded).converseModel(name, { ...credentials, region });
+}

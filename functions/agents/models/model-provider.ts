@@ -15,6 +15,8 @@ export interface ModelProvider {
   model(name: string): LanguageModelV4;
   /** Whether the model is known to accept images. An agent's `meta.vision` overrides this. */
   seesImages(name: string): boolean;
+  /** Whether the model is known to accept no tools, and so no form, which some models get as a tool. */
+  lacksTools?(name: string): boolean;
   /** Makes a chat's title of at most 60 characters without a model call. */
   title?(message: string): string | undefined;
 }

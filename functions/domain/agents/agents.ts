@@ -110,7 +110,7 @@ export async function publishAgent(
 
 /**
  * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
- * @param check gets the version before it is published; it throws if the version must not be published
+ * @param check gets the version before it is published; it rejects if the version must not be published
  * @throws notFound for an unknown agent or version; badRequest if the version is the published one, or if another
  *   caller saves the agent meanwhile
  */
@@ -118,14 +118,14 @@ export async function rollBackAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
   agentId: string,
   number: number,
-  check: (version: AgentVersion) => void,
+  check: (version: AgentVersion) => Promise<void>,
 ): Promise<AgentVersion> {
   const agent = await findAgent(services, agentId);
   const version = await services.agents.version(agent.workspaceId, agentId, number);
   if (version === undefined) throw new ServiceError('notFound', `The agent has no version ${number}`);
   if (version.id === agent.publishedVersionId)
     throw new ServiceError('badRequest', `Version ${number} is the published one`);
-  check(version);
+  await check(version);
   return publish(services, agent, { definition: version.definition, copyOf: number });
 }
 

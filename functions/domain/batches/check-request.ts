@@ -1,6 +1,7 @@
-import { chatNotFound, invalidField, ServiceError } from '#contract/errors.ts';
+import { chatNotFound, ServiceError } from '#contract/errors.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
+import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
@@ -81,18 +82,12 @@ export async function prepareRequests(
     if (problem !== undefined) return { invalid: problem };
     if ('invalid' in attachments) return attachments;
     // The agent may have got a schema of its own since the batch was created.
-    const form = await formOf(format, agent).catch(invalidity);
+    const form = await requestedForm(format, agent).catch(invalidity);
     return form !== undefined && 'invalid' in form ? form : { agent, attachments, form };
   };
   const prepared = requests.map(async (request) => [request.requestIndex, await prepare(request)] as const);
   return new Map(await Promise.all(prepared));
 }
-
-const formOf = async (
-  format: ResponseFormat | undefined,
-  { definition }: AgentVersion,
-): Promise<ReplyForm | undefined> =>
-  format && (await import('#domain/chats/reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /** Why the request has no text: it was erased with its chat, or with its user. */
 async function whyErased(

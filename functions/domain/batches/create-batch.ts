@@ -1,6 +1,7 @@
-import { invalidField, ServiceError } from '#contract/errors.ts';
+import { ServiceError } from '#contract/errors.ts';
 import type { Tokens } from '#contract/rate-limits.ts';
 import type { CreateBatchBody } from '#contract/routes/batches.ts';
+import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import { isOpenTo } from '#domain/chats/chat.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded } from '#domain/platform/promises.ts';
@@ -243,11 +244,7 @@ async function rejectAgents(
   const first = ofRequests.indexOf(undefined);
   if (first >= 0) throw rejection(first, text);
   if (response_format === undefined) return;
-  (await import('#domain/chats/reply-form.ts')).formOfRequest(
-    response_format,
-    ofBatch.definition,
-    invalidField,
-  );
+  await requestedForm(response_format, ofBatch);
   const formed = ofRequests.findIndex((agent) => agent?.definition.output_schema !== undefined);
   if (response_format.type === 'json_schema' && formed >= 0)
     throw rejection(

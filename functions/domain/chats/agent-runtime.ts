@@ -1,4 +1,6 @@
+import { invalidField } from '#contract/errors.ts';
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
+import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
@@ -44,6 +46,16 @@ export interface ReplyRequest {
   /** Whether the reply is for a request of a batch, whose calls may have a service tier of their own. */
   isOfBatch?: boolean;
 }
+
+/**
+ * The form that a request asks for. What checks it is loaded with the first one.
+ * @throws badRequest
+ */
+export const requestedForm = async (
+  format: ResponseFormat | undefined,
+  { definition }: AgentVersion,
+): Promise<ReplyForm | undefined> =>
+  format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /**
  * An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted or cut

@@ -3,7 +3,6 @@ import {
   agentNotFound,
   agentVersionNotFound,
   chatNotFound,
-  invalidField,
   ServiceError,
 } from '#contract/errors.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
@@ -15,6 +14,7 @@ import { allEnded } from '#domain/platform/promises.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
+import { requestedForm } from './agent-runtime.ts';
 import { type Chat, isOpenTo } from './chat.ts';
 import type { ReplyForm } from './reply-form.ts';
 import type { Services } from './services.ts';
@@ -68,11 +68,7 @@ export async function checkSend(
   const { attachedFiles } = services.replySettings;
   if (input.attachedFileUuids.length > attachedFiles)
     throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
-  const { responseFormat } = input;
-  const form =
-    responseFormat &&
-    publishedAgent &&
-    (await import('./reply-form.ts')).formOfRequest(responseFormat, publishedAgent.definition, invalidField);
+  const form = publishedAgent && (await requestedForm(input.responseFormat, publishedAgent));
   const checked = { ...input, workspace, publishedAgent, form };
   const previous = previousWork(record, key, 'turn');
   if (previous !== undefined) {

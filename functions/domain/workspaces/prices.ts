@@ -19,11 +19,10 @@ export type Prices = Readonly<Record<string, ModelPrices>>;
 export interface PriceStore {
   all(): Promise<Prices>;
   /**
-   * Replaces the prices of a model, with an audit entry. If another operator changes prices meanwhile, it starts anew
-   * with the changed prices.
-   * @param change gets the stored prices; no prices remove the model
+   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, it
+   * starts anew with the changed prices.
    */
-  change(model: string, change: (prices: ModelPrices) => ModelPrices): Promise<void>;
+  set(model: string, from: string, price: Price): Promise<void>;
 }
 
 /**

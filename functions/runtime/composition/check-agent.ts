@@ -72,25 +72,38 @@ function soundPartOf(
   return { definition, wrongTools };
 }
 
-function modelMistakes({ llm_model, meta: { vision, fallback_models = [] } }: AgentDefinition): string[] {
+/** Mistakes that can appear after an agent was saved: a stage loses an endpoint, or the service learns more about a model. */
+export function modelMistakes({
+  llm_model,
+  meta,
+  unified_tools,
+  use_search,
+  output_schema,
+}: AgentDefinition) {
+  const { vision, fallback_models = [] } = meta;
   const mistakes: string[] = [];
-  const seesImages = (model: string, field: string): boolean | undefined => {
+  const found = (model: string, field: string) => {
     try {
       const { provider, name } = findProvider(modelProviders(), model);
-      return vision ?? provider.seesImages(name);
+      return { seesImages: vision ?? provider.seesImages(name), lacksTools: provider.lacksTools?.(name) };
     } catch (error) {
       mistakes.push((error as Error).message.replace('llm_model', field));
       return undefined;
     }
   };
-  const own = seesImages(llm_model, 'llm_model');
+  const own = found(llm_model, 'llm_model');
   for (const [index, model] of fallback_models.entries()) {
     const field = `meta.fallback_models[${index}]`;
+    const fallback = found(model, field);
     // The prompt is the same for all models of an agent.
-    if (seesImages(model, field) === false && own === true)
+    if (fallback?.seesImages === false && own?.seesImages === true)
       mistakes.push(
         `${field} accepts no images, and ${llm_model} does: set meta.vision, or name another model`,
       );
+    if (fallback?.lacksTools === true && (unified_tools.length > 0 || use_search))
+      mistakes.push(`${field} accepts no tools, and the agent has some: name another model`);
+    if (fallback?.lacksTools === true && output_schema !== undefined)
+      mistakes.push(`${field} accepts no output_schema, and the agent has one: name another model`);
     if ([llm_model, ...fallback_models.slice(0, index)].includes(model))
       mistakes.push(`${field} is the same model again`);
   }

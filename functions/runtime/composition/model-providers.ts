@@ -2,6 +2,7 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
+import type { ModelServer } from '#agents/models/http/model-server.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
@@ -13,34 +14,39 @@ export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
     bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
-    openai: openaiAt('openai', () => ({
+    openai: at('openai', openai, () => ({
       url: environment('openAiBaseUrl'),
       secret: environment('openAiApiKeySecret'),
     })),
-    ...Object.fromEntries(
-      Object.entries(environment('openAiEndpoints')).map(([name, endpoint]) => [
-        `openai@${name}`,
-        openaiAt(`openai@${name}`, () => endpoint),
-      ]),
-    ),
+    ...atEndpoints('openai', openai),
   }),
 );
 
-/**
- * A server with OpenAI's chat completions. No other provider sends its key.
- * @param endpoint returns the address, and the ARN of the secret with the key
- */
-const openaiAt = (provider: string, endpoint: () => { url: string; secret: string }): ModelProvider =>
+/** A provider at a server. No other provider sends the key of this one. */
+const at = (
+  name: string,
+  provider: (server: ModelServer) => ModelProvider,
+  endpoint: () => { url: string; secret: string },
+): ModelProvider =>
   cachingModels(
-    openai({
+    provider({
       baseUrl: () => endpoint().url,
       apiKey: cachedSecret(
         () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
         () => endpoint().secret,
       ),
-      onSkipped: (name, kind, count) =>
-        measurements.add('modelEventsSkipped', count, { model: `${provider}:${name}`, kind }),
+      onSkipped: (model, kind, count) =>
+        measurements.add('modelEventsSkipped', count, { model: `${name}:${model}`, kind }),
     }),
+  );
+
+/** A provider at each of the named endpoints of the stage, as `PROVIDER@NAME`. */
+const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvider) =>
+  Object.fromEntries(
+    Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => [
+      `${name}@${endpointName}`,
+      at(`${name}@${endpointName}`, provider, () => endpoint),
+    ]),
   );
 
 /**

@@ -237,6 +237,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:
     // 80 s of 90 s by default.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
+    allow: async () => undefined,
     onRetry: meter.modelRetried,
     onRejected: showProviderErrors,
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),

@@ -16,21 +16,19 @@ export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
   };
   return {
     all: async () => (await read()).models,
-    change: (model, change) =>
+    set: (model, from, price) =>
       transactWithRetry(table, {
         attempts: maxAttempts,
         async plan() {
           const { revision, models } = await read();
-          const { [model]: before = {}, ...others } = models;
-          const after = change(before);
-          const isEmpty = Object.keys(after).length === 0;
+          const before = models[model] ?? {};
+          const after = { ...before, [from]: price };
           const Item = {
             ...keys.operatorsPrices(),
             revision: (revision ?? 0) + 1,
-            models: isEmpty ? others : { ...others, [model]: after },
+            models: { ...models, [model]: after },
           };
-          const removed = Object.fromEntries(Object.keys(before).map((day) => [day, null]));
-          const changes = changesOf(audited(before), { ...removed, ...audited(after) });
+          const changes = changesOf(audited(before), audited(after));
           return {
             writes: [
               { Put: { Item, ...ifStill({ revision }) } },
