@@ -88,7 +88,7 @@ async function reply(deferred: DeferredKind, definition: AgentDefinition, messag
     ...{ clock: manualClock(), random: Math.random, tools: [kindOf(requestForm), deferred] },
     attachments: () => expect.unreachable(),
     ...{ toolTimeout: 60_000, onToolError: () => undefined },
-    ...{ onRetry: () => undefined, onRejected: () => undefined },
+    ...{ onRetry: () => undefined, onRejected: () => undefined, allow: async () => undefined },
   });
   await agentRuntime.reply(
     {
