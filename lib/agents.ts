@@ -31,7 +31,7 @@ export class Agents extends Construct {
   constructor(scope: Construct, id: string, platform: Platform) {
     super(scope, id);
     const { settings } = platform;
-    const { bedrockKnowledgeBases, bedrockModels } = settings;
+    const { bedrockKnowledgeBases, bedrockModels, toolFunctions } = settings;
     const stack = Stack.of(this);
     const { partition, region, account } = stack;
     const openAiApiKey = this.createProviderKey(
@@ -50,6 +50,7 @@ export class Agents extends Construct {
       ...bedrockKnowledgeBases.map((id) =>
         allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`),
       ),
+      toolFunctions.length > 0 ? allow(['lambda:InvokeFunction'], ...toolFunctions) : nothing,
       readsSecrets('openAiApiKeySecret', openAiApiKey),
       variable('openAiBaseUrl', settings.openAiBaseUrl),
       this.callsEndpoints(settings),
@@ -75,6 +76,8 @@ export class Agents extends Construct {
     new CfnOutput(stack, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
     new CfnOutput(stack, 'BedrockKnowledgeBases', { value: JSON.stringify(bedrockKnowledgeBases) });
     new CfnOutput(stack, 'BedrockModels', { value: JSON.stringify(bedrockModels) });
+    if (toolFunctions.length > 0)
+      new CfnOutput(stack, 'ToolFunctions', { value: JSON.stringify(toolFunctions) });
   }
 
   /** @param replyLogs logs with tokens and workspaces */

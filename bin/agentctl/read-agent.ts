@@ -34,22 +34,31 @@ export function rejectUnlisted(where: string, definition: AgentDefinition): void
 }
 
 /**
- * The models and knowledge bases of Bedrock that the target's roles may use; undefined if the target's version has no
- * such output.
+ * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the target's
+ * version has no such output.
  */
-const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonly string[] | undefined } = {};
+const listed: Partial<Record<'models' | 'knowledgeBases' | 'functions', readonly string[] | undefined>> = {};
 
-/** Sets what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
-export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
+/** Sets what the target's roles may use: its outputs BedrockModels, BedrockKnowledgeBases and ToolFunctions. */
+export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** Names the agent's model and knowledge bases, if the target's roles may not use them. */
+/** Names the agent's model, knowledge bases and functions, if the target's roles may not use them. */
 function unlisted(where: string, { llm_model, unified_tools }: AgentDefinition): string[] {
   const models = listed.models?.map((id) => `bedrock:${id}`);
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
-    const id = config?.knowledge_base_id;
-    if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') return [];
-    const at = `${where}: unified_tools[${index}].config.knowledge_base_id`;
-    return mistakesOf(at, id, 'query', 'BedrockKnowledgeBases', listed.knowledgeBases);
+    const at = `${where}: unified_tools[${index}].config`;
+    const { knowledge_base_id: id, function: arn } = config ?? {};
+    if (type === 'consultant_retrieve_context_source' && typeof id === 'string')
+      return mistakesOf(
+        `${at}.knowledge_base_id`,
+        id,
+        'query',
+        'BedrockKnowledgeBases',
+        listed.knowledgeBases,
+      );
+    if (type === 'consultant_call_function' && typeof arn === 'string')
+      return mistakesOf(`${at}.function`, arn, 'invoke', 'ToolFunctions', listed.functions);
+    return [];
   });
   if (!llm_model.startsWith('bedrock:')) return ofTools;
   return [...mistakesOf(`${where}: llm_model`, llm_model, 'invoke', 'BedrockModels', models), ...ofTools];
@@ -74,7 +83,7 @@ function mistakesOf(
   if (ids.includes(id)) return [];
   const known = ids.length === 0 ? 'it is empty' : `it contains ${ids.join(', ')}`;
   return [
-    `${at} ${id} is not in the stage setting ${output.replace('B', 'b')}, so no role may ${verb} it: ${known}. ` +
+    `${at} ${id} is not in the stage setting ${output.replace(/^./, (letter) => letter.toLowerCase())}, so no role may ${verb} it: ${known}. ` +
       'Add it to the stage in cdk.json and deploy, or restart the local run',
   ];
 }

@@ -12,6 +12,16 @@ export const toolLimits = {
   argumentBytes: 256 * 1024,
 } as const;
 
+/** Seconds of one use. A tool may take 80 in all. */
+export const toolTimeout = z.int().min(1).max(75).default(30);
+
+/** Exactly one alias or version of a Lambda function: roles are allowed to invoke it, and no other. */
+export const functionArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
+    error: 'must be the ARN of a Lambda function with an alias, without wildcards',
+  });
+
 /** What the entries of tools of other systems have in common: `tools` of the config. */
 export const pinnedTool = z.strictObject({
   name: text(64),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
+import { functionArn } from '#contract/tools.ts';
 import { httpUrlForm, isHttpUrl } from '#contract/urls.ts';
 import { bedrockModel } from '../bedrock-models.ts';
 import { internalAddresses } from './internal-addresses.ts';
@@ -95,6 +96,18 @@ export const modelSettings = {
       description: `
         Knowledge bases of Amazon Bedrock that agents may search, in this account and Region. Roles may
         query these and no other. Each takes about 80 characters of a role's policies.`,
+    }),
+
+  toolFunctions: z
+    .array(functionArn)
+    .max(20)
+    .default([])
+    .meta({
+      form: 'list of ARNs',
+      description: `
+        Lambda functions whose tools agents may have (\`consultant_call_function\`), each with an alias or a version. Roles may
+        invoke these and no other. Each takes about 100 characters of a role's policies. A function of another account
+        needs a permission of its own for the roles of this stage.`,
     }),
 
   webSearch: z

@@ -37,6 +37,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
         kms_endpoint: endpoints.kms,
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,
+        tool_functions: JSON.parse(outputs.ToolFunctions ?? '[]'),
       }),
     ),
   );

@@ -32,4 +32,5 @@ export const agentTools = (
   kindOf(
     lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
   ),
+  { type: 'consultant_call_function', load: async () => (await import('./function-tools.ts')).functionTools },
 ];
