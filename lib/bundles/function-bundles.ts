@@ -80,7 +80,7 @@ const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name]
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
  * modules that a lazy chunk also imports.
  */
-const deferredImports = ['tool-adapters', 'function-tools'].map(
+const deferredImports = ['tool-adapters', 'function-tools', 'remote-tools'].map(
   (name) => `./functions/runtime/composition/${name}.ts`,
 );
 

@@ -146,10 +146,10 @@ describe('a tool of a Lambda function', () => {
   });
 
   it('has 1 MB for its result, of which the model gets the beginning', async () => {
-    const megabyte = 1024 * 1024;
+    const megabyte = 1_000_000;
     const { result } = await use('fill', { bytes: megabyte }, { max_result_characters: 5 });
     expect(result).toEqual({ success: true, data: { result: 'xxxxx', truncated_from: megabyte - 2 } });
-    const message = 'The answer is too large';
+    const message = 'The answer is larger than 1 MB';
     expect((await use('fill', { bytes: megabyte + 1 })).result).toEqual({
       success: false,
       data: { message },
@@ -166,7 +166,7 @@ describe('a tool of a Lambda function', () => {
   it('has the time of its entry', async () => {
     const startedAt = performance.now();
     const { result } = await use('wait', {}, { timeout_seconds: 1 });
-    expect(result).toEqual({ success: false, data: { message: 'It took too long' } });
+    expect(result).toEqual({ success: false, data: { message: 'It took longer than 1 seconds' } });
     expect(performance.now() - startedAt).toBeLessThan(3000);
     expect((await use('wait')).result).toEqual({ success: true, data: { result: 'late' } });
   });

@@ -1,10 +1,9 @@
 import * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import { functionArn, maxResultCharacters, pinnedTool, toolTimeout } from '#contract/tools.ts';
-import { OutboundFailure } from '#domain/platform/failures.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
-import { pinnedOffer } from '../remote/pinned-tool.ts';
+import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
 
 const config = z.strictObject({
   function: functionArn,
@@ -13,13 +12,22 @@ const config = z.strictObject({
   tools: z.array(pinnedTool).min(1),
 });
 
-interface FunctionCall {
-  arn: string;
-  /** JSON. */
-  payload: string;
-  /** Milliseconds. */
-  timeout: number;
-  signal: AbortSignal;
+interface Services {
+  /**
+   * Invokes a function once, and waits for its end.
+   * @throws OutboundFailure if it does not run, or not to its end in this time
+   */
+  invoke(call: {
+    arn: string;
+    /** JSON. */
+    payload: string;
+    /** Milliseconds. */
+    timeout: number;
+    signal: AbortSignal;
+  }): Promise<FunctionEnd>;
+  /** How many agents a request has come through that one of these functions sends. */
+  depth(): number;
+  countUse(type: string): CountUse;
 }
 
 interface FunctionEnd {
@@ -28,39 +36,32 @@ interface FunctionEnd {
   hasFailed: boolean;
 }
 
-interface Services {
-  /**
-   * Invokes a function once, and waits for its end.
-   * @throws OutboundFailure if it does not run, or not to its end in this time
-   */
-  invoke(call: FunctionCall): Promise<FunctionEnd>;
-  /** How many agents a request has come through that one of these functions sends. */
-  depth(): number;
-}
-
 /** Every value of a result takes two characters of it or more, so a result with more values would be cut anyway. */
 const mostValues = 100_000;
 
 /** Of what a function has thrown. It is for operators, in the log. */
 const loggedCharacters = 2000;
 
+const type = 'consultant_call_function';
+
 /** The tools of a Lambda function. The function learns from `context` for whom it works. */
-export const functionKind = ({ invoke, depth }: Services): ToolKind<z.output<typeof config>> => ({
-  type: 'consultant_call_function',
+export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
+  type,
   config,
   offers: ({ function: arn, timeout_seconds, max_result_characters, tools }) =>
     tools.map((tool, index) =>
       pinnedOffer(
         tool,
-        ['config', 'tools', index],
-        max_result_characters,
-        async (args, { signal, ...use }) => {
-          const payload = JSON.stringify({
-            tool: tool.name,
-            arguments: args,
-            context: { ...contextOf(use), depth: depth() },
-          });
-          const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal }).catch(describe);
+        {
+          field: ['config', 'tools', index],
+          maxResultCharacters: max_result_characters,
+          countUse: countUse(type),
+        },
+        async (args, use) => {
+          const context = { ...contextOf(use), depth: depth() };
+          const payload = JSON.stringify({ tool: tool.name, arguments: args, context });
+          const { signal } = use;
+          const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal });
           return { result: resultOf(end, arn) };
         },
       ),
@@ -73,10 +74,6 @@ function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object 
     ...{ workspace_id: workspaceId, agent_id: agentId, agent_version: number },
     ...{ chat_id: chat?.id ?? null, external_user_id: chat?.externalUserId ?? null },
   };
-}
-
-function describe(error: unknown): never {
-  throw error instanceof OutboundFailure ? new ToolFailure(error.message, { cause: error }) : error;
 }
 
 /** @throws Error with the text of a function that has failed: only the log gets it */
