@@ -80,9 +80,11 @@ const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name]
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
  * modules that a lazy chunk also imports.
  */
-const deferredImports = ['tool-adapters', 'function-tools', 'remote-tools'].map(
-  (name) => `./functions/runtime/composition/${name}.ts`,
-);
+const deferredImports = [
+  './functions/runtime/composition/tool-adapters.ts',
+  './functions/runtime/composition/remote-tools.ts',
+  './functions/runtime/composition/function-tools.ts',
+];
 
 /**
  * What a web function's bundle has in addition. Lambda runs `index.js`, unless the variable AWS_LAMBDA_NODEJS_ENTRYPOINT

@@ -76,14 +76,21 @@ const configOf = (more: object = {}) => ({
 });
 
 /** A use of a tool, by an agent of its own. */
-async function use(name: string, args: object = {}, more: object = {}, chat: Record<string, unknown> = {}) {
+async function use(
+  name: string,
+  args: object = {},
+  more: object = {},
+  chat: Record<string, unknown> = {},
+  headers: Record<string, string> = {},
+) {
   const agentId = await createPublishedAgent(tenant.workspaceId, {
     llm_model: 'openai:test',
     unified_tools: [{ type, config: configOf(more) }],
   });
   const chatId = await createChat(client, { agentId }, chat);
   const message = JSON.stringify({ name: `orders_${name}`, arguments: args });
-  const events = await (await client.stream(chatId, { message, agent_id: agentId, ...chat })).all();
+  const sent = { message, agent_id: agentId, ...chat };
+  const events = await (await client.stream(chatId, sent, { headers })).all();
   const end = events.find(
     (event): event is Extract<StreamEvent, { type: 'response.reasoning_step.end' }> =>
       event !== '[DONE]' && event.type === 'response.reasoning_step.end',
@@ -130,6 +137,11 @@ describe('a tool of a Lambda function', () => {
   it('knows of no user in a chat that is open to all', async () => {
     const { result } = await use('echo');
     expect(result).toMatchObject({ data: { result: { event: { context: { external_user_id: null } } } } });
+  });
+
+  it('knows how many agents the request has come through, so that a circle ends', async () => {
+    const { result } = await use('echo', {}, {}, {}, { 'x-agent-depth': '2' });
+    expect(result).toMatchObject({ data: { result: { event: { context: { depth: 3 } } } } });
   });
 
   it('may return nothing', async () => {
