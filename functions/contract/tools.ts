@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { optionalText, text } from './fields.ts';
+import { isHttpUrl } from './urls.ts';
 
 /** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
@@ -23,6 +24,10 @@ const headerName = z
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
+const serverUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+  error: 'must be an http or https URL without a user, a fragment and placeholders',
+});
+
 /** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
 export const toolAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), secret: secretName }),
@@ -40,6 +45,21 @@ export const toolAuth = z.discriminatedUnion('type', [
     secret: secretName,
   }),
   z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
+  /** What the import has found is pinned here: a server cannot send the credentials elsewhere later. */
+  z.strictObject({
+    type: z.literal('oauth_client_credentials'),
+    client_id: text(256).regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }),
+    secret: secretName,
+    token_url: serverUrl,
+    issuer: serverUrl,
+    resource: serverUrl,
+    scope: text(1024)
+      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/, {
+        error: 'must be scopes with one space between them',
+      })
+      .optional(),
+    method: z.enum(['basic', 'post', 'private_key_jwt']).default('basic'),
+  }),
 ]);
 
 export type ToolAuth = z.output<typeof toolAuth>;

@@ -33,6 +33,7 @@ async function serve(respond: (request: IncomingMessage, response: ServerRespons
   return { received, port: (server.address() as AddressInfo).port };
 }
 
+const noTokens = { tokenFor: () => expect.unreachable() };
 const canary = 'canary-secret-1';
 const bearer: ToolAuth = { type: 'bearer', secret: 'crm' };
 
@@ -48,7 +49,7 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
       denied: [],
       resolve: async () => ['127.0.0.1'],
     },
-    credentialOf: (auth, target) => credentialOf(secrets as never, auth, target),
+    credentialOf: (auth, target) => credentialOf(secrets as never, auth, target, noTokens),
     depth: () => depth,
   });
   const pool = http.openPool();

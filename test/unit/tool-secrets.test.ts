@@ -10,6 +10,7 @@ import { manualClock } from '#support/manual-clock.ts';
 const hosts = ['mcp.crm.example:443'];
 const url = new URL('https://mcp.crm.example/mcp');
 const signal = new AbortController().signal;
+const noTokens = { tokenFor: () => expect.unreachable() };
 
 function open() {
   const clock = manualClock();
@@ -89,7 +90,7 @@ describe('a credential', () => {
     const { set, values } = open();
     set('ws', value);
     const parsed = toolAuth.parse({ ...auth, secret: 'crm' });
-    const credential = await credentialOf(values, parsed, { workspaceId: 'ws', url, signal });
+    const credential = await credentialOf(values, parsed, { workspaceId: 'ws', url, signal }, noTokens);
     expect(credential).toMatchObject(expected);
     const redact = redactor(credential.secrets);
     const sent = [...Object.values(credential.headers), ...Object.values(credential.query)];

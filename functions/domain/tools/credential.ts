@@ -1,4 +1,5 @@
 import type { ToolAuth } from '#contract/tools.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { SecretValues } from './tool-secret.ts';
 
 /** For whom a credential is, and the address that it is sent to. */
@@ -19,6 +20,24 @@ export interface Credential {
   forget(): void;
 }
 
+export type ClientAuth = Extract<ToolAuth, { type: 'oauth_client_credentials' }>;
+
+/** Tokens that authorization servers give to clients. */
+export interface ClientTokens {
+  /**
+   * A token, of which all that use the same client of a workspace at once have the same.
+   * @param secret of the client
+   * @returns also a function that drops the token, after a server has rejected it
+   * @throws OutboundFailure, `unauthorized` if the authorization server rejects the secret
+   */
+  tokenFor(
+    workspaceId: string,
+    auth: ClientAuth,
+    secret: string,
+    signal: AbortSignal,
+  ): Promise<{ token: string; forget(): void }>;
+}
+
 /**
  * The credential of a tool's requests.
  * @throws Error if the secret does not exist or is not for this host. Nothing may be sent then
@@ -26,8 +45,10 @@ export interface Credential {
 export async function credentialOf(
   values: SecretValues,
   auth: ToolAuth | undefined,
-  { workspaceId, url }: CredentialTarget,
+  target: CredentialTarget,
+  tokens: ClientTokens,
 ): Promise<Credential> {
+  const { workspaceId, url } = target;
   if (auth === undefined) return { headers: {}, query: {}, secrets: [], forget: () => undefined };
   const value = await values.valueFor(workspaceId, auth.secret, url);
   const credential = {
@@ -45,7 +66,36 @@ export async function credentialOf(
     }
     case 'query':
       return { ...credential, query: { [auth.name]: value } };
+    case 'oauth_client_credentials':
+      return ofClient(values, auth, target, tokens);
   }
+}
+
+/** The secret must be for the host of the authorization server too. */
+async function ofClient(
+  values: SecretValues,
+  auth: ClientAuth,
+  { workspaceId, signal }: CredentialTarget,
+  tokens: ClientTokens,
+): Promise<Credential> {
+  const forgetSecret = () => values.forget(workspaceId, auth.secret);
+  const request = async () => {
+    const value = await values.valueFor(workspaceId, auth.secret, new URL(auth.token_url));
+    return { value, ...(await tokens.tokenFor(workspaceId, auth, value, signal)) };
+  };
+  const { value, token, forget } = await request().catch((error) => {
+    if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
+    // An operator may have replaced it.
+    forgetSecret();
+    return request();
+  });
+  return {
+    ...{ headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [value, token] },
+    forget() {
+      forget();
+      forgetSecret();
+    },
+  };
 }
 
 /**

@@ -11,6 +11,6 @@ export const functionTools = functionKind({
     credentials: defaultProvider(),
     endpoint: process.env.AWS_ENDPOINT_URL_LAMBDA,
   }),
-  depth: requestDepth,
+  depth: () => requestDepth() + 1,
   countUse,
 }) as ToolKind;

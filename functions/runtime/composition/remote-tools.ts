@@ -2,9 +2,10 @@ import { KMSClient } from '@aws-sdk/client-kms';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
+import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
-import { credentialOf } from '#domain/tools/credential.ts';
+import { type ClientTokens, credentialOf } from '#domain/tools/credential.ts';
 import {
   type SecretOwner,
   SecretValues,
@@ -34,21 +35,24 @@ export const toolSecretCipher = lazily(
 );
 
 let secretValues: SecretValues | undefined;
+let tokens: ClientTokens | undefined;
 
 /** What the kinds of remote tools share. */
 export function remoteServices(toolSecrets: () => ToolSecretStore) {
-  // One cache for the process.
+  const rules = outboundRules(environment('toolAllow'));
+  // One cache of each for the process.
   secretValues ??= new SecretValues({
     toolSecrets: toolSecrets(),
     toolSecretCipher: toolSecretCipher(),
     clock,
   });
-  const values = secretValues;
+  tokens ??= clientTokens({ rules, clock });
+  const [values, issued] = [secretValues, tokens];
   return {
     toolSecrets: toolSecrets(),
     http: remoteHttp({
-      rules: outboundRules(environment('toolAllow')),
-      credentialOf: (auth, target) => credentialOf(values, auth, target),
+      rules,
+      credentialOf: (auth, target) => credentialOf(values, auth, target, issued),
       depth: requestDepth,
     }),
     countUse,

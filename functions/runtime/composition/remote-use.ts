@@ -5,8 +5,8 @@ import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 
-/** How many agents a request of a tool has come through. */
-export const requestDepth = (): number => (invocationContext().getStore()?.agentDepth ?? 0) + 1;
+/** How many agents the current request has come through. */
+export const requestDepth = (): number => invocationContext().getStore()?.agentDepth ?? 0;
 
 /**
  * Hosts and names of tools are in the log alone: as dimensions of metrics they would be very many.
