@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
@@ -226,22 +226,8 @@ describe('the client proves itself', () => {
     ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
     EdDSA: generateKeyPairSync('ed25519'),
   };
-  it.each(
-    Object.entries(pairs).flatMap(([alg, pair]) => [
-      [
-        alg,
-        'JWK',
-        pair,
-        JSON.stringify({ ...pair.privateKey.export({ format: 'jwk' }), kid: 'key 1' }),
-      ] as const,
-      [
-        alg,
-        'PEM',
-        pair,
-        String(pair.privateKey.export({ format: 'pem', type: 'pkcs8' })).replaceAll('\n', ' '),
-      ] as const,
-    ]),
-  )('by a signature %s with a key as %s', async (alg, form, pair, value) => {
+  it.each(Object.entries(pairs))('by a signature %s', async (alg, pair) => {
+    const value = JSON.stringify({ ...pair.privateKey.export({ format: 'jwk' }), kid: 'key 1' });
     const { call, clock, issuer } = await open({ auth: { method: 'private_key_jwt' }, values: [value] });
     await call();
     const [request] = issuer.received;
@@ -254,7 +240,7 @@ describe('the client proves itself', () => {
     const parts = [head, body].map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()));
     const iat = clock.now().getTime() / 1000;
     expect(parts).toEqual([
-      { alg, typ: 'JWT', ...(form === 'JWK' && { kid: 'key 1' }) },
+      { alg, typ: 'JWT', kid: 'key 1' },
       {
         ...{ iss: 'the client', sub: 'the client', aud: issuer.origin, iat, exp: iat + 60 },
         jti: expect.stringMatching(/^[\w-]{36}$/),
@@ -265,12 +251,12 @@ describe('the client proves itself', () => {
     expect(verify(digest, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, 'base64url'))).toBe(
       true,
     );
-    expect(JSON.stringify(issuer.received)).not.toContain(createHash('md5').update(value).digest('hex'));
+    expect(JSON.stringify(issuer.received)).not.toContain(JSON.parse(value).d);
   });
 
   it('by no text that is no key', async () => {
     const { call, issuer } = await open({ auth: { method: 'private_key_jwt' } });
-    expect(await failureOf(call())).toBe('Error: The secret of this tool is no private key');
+    expect(await failureOf(call())).toBe('Error: The secret of this tool is no private key as JWK');
     expect(issuer.received).toEqual([]);
   });
 
@@ -325,7 +311,7 @@ describe('an authorization server', () => {
       '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}',
       1,
     ],
-    ['too-large: The answer is larger than 0.065536 MB', 200, ' '.repeat(70_000), 1],
+    ['too-large: The answer is larger than 0.064 MB', 200, ' '.repeat(70_000), 1],
   ])('is a failure without its words: %s (%d)', async (failure, status, body, requests) => {
     const { call, issuer, tools } = await open({
       issue: (_request, response) => response.writeHead(status).end(body),

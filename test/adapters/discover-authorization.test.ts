@@ -5,7 +5,7 @@ import { toolAuth } from '#contract/tools.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import { closeAfterTest, serveOverTls as serve } from '#support/serve-over-tls.ts';
-import { discoverAuthorization, metadataReader } from '../../bin/agentctl/discover-authorization.ts';
+import { discoverAuthorization } from '../../bin/agentctl/discover-authorization.ts';
 
 type Documents = Record<string, object | { status: number; headers: Record<string, string> }>;
 
@@ -73,10 +73,7 @@ async function open({ tools = {}, issuer = {}, challenge, isAllowed = true }: Op
     paths: () => [...toolServer.received, ...issuerServer.received].map(({ path }) => path),
     /** With origins as in documents. */
     async discover(path = '/mcp') {
-      const found = discoverAuthorization(
-        metadataReader(http, signal),
-        new URL(`${toolServer.origin}${path}`),
-      );
+      const found = discoverAuthorization(http, new URL(`${toolServer.origin}${path}`), signal);
       const text = await found.then(
         (value) => JSON.stringify(value ?? null),
         (error: Error) => JSON.stringify(error.message),
@@ -191,12 +188,12 @@ describe('an import is refused', () => {
     [
       'without metadata',
       { tools: { [`${prm}/mcp`]: { status: 404 } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
+      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS/mcp${prm}, TOOLS${prm}, TOOLS${prm}`,
     ],
     [
       'with other metadata',
       { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp' } } },
-      `TOOLS${prm}/mcp has no metadata of OAuth`,
+      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS/mcp${prm}, TOOLS${prm}, TOOLS${prm}`,
     ],
     [
       'without client credentials',
@@ -209,7 +206,7 @@ describe('an import is refused', () => {
           },
         },
       },
-      'The authorization server ISSUER has no client credentials',
+      'The authorization server ISSUER takes no client credentials of a known method',
     ],
     [
       'without a method that we have',
@@ -222,7 +219,7 @@ describe('an import is refused', () => {
           },
         },
       },
-      'The authorization server ISSUER takes none of client_secret_basic, client_secret_post, private_key_jwt',
+      'The authorization server ISSUER takes no client credentials of a known method',
     ],
     [
       'that redirects',

@@ -296,15 +296,16 @@ export async function readJson<Value>(
   });
   if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
   if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
-  const response = schema.safeParse(parseJson(body.toString()));
+  const response = schema.safeParse(jsonIn(body));
   if (!response.success)
     throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
   return response.data;
 }
 
-function parseJson(text: string): unknown {
+/** Undefined if the body is no JSON. */
+export function jsonIn(body: Uint8Array): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(Buffer.from(body).toString());
   } catch {
     return undefined;
   }

@@ -78,7 +78,6 @@ async function ofClient(
   { workspaceId, signal }: CredentialTarget,
   tokens: ClientTokens,
 ): Promise<Credential> {
-  const forgetSecret = () => values.forget(workspaceId, auth.secret);
   const request = async () => {
     const value = await values.valueFor(workspaceId, auth.secret, new URL(auth.token_url));
     return { value, ...(await tokens.tokenFor(workspaceId, auth, value, signal)) };
@@ -86,16 +85,10 @@ async function ofClient(
   const { value, token, forget } = await request().catch((error) => {
     if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
     // An operator may have replaced it.
-    forgetSecret();
+    values.forget(workspaceId, auth.secret);
     return request();
   });
-  return {
-    ...{ headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [value, token] },
-    forget() {
-      forget();
-      forgetSecret();
-    },
-  };
+  return { headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [value, token], forget };
 }
 
 /**
