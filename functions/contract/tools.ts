@@ -24,9 +24,12 @@ const headerName = z
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
-const serverUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+/** The address of a remote system. A secret in it would be shown in logs and agents. */
+export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
+
+const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
 /** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
 export const toolAuth = z.discriminatedUnion('type', [
@@ -48,16 +51,12 @@ export const toolAuth = z.discriminatedUnion('type', [
   /** What the import has found is pinned here: a server cannot send the credentials elsewhere later. */
   z.strictObject({
     type: z.literal('oauth_client_credentials'),
-    client_id: text(256).regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }),
+    client_id: text(256).regex(/^[\x20-\x7e]*$/, 'must be printable ASCII'),
     secret: secretName,
-    token_url: serverUrl,
-    issuer: serverUrl,
-    resource: serverUrl,
-    scope: text(1024)
-      .regex(/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/, {
-        error: 'must be scopes with one space between them',
-      })
-      .optional(),
+    token_url: toolUrl,
+    issuer: toolUrl,
+    resource: toolUrl,
+    scope: z.string().max(1024).regex(scopes, 'must be scopes with one space between them').optional(),
     method: z.enum(['basic', 'post', 'private_key_jwt']).default('basic'),
   }),
 ]);

@@ -269,6 +269,8 @@ const siblingModules: Plugin = {
     ),
 };
 
+const mcpShims = './functions/adapters/mcp/client-shims.ts';
+
 const options = {
   absWorkingDir: projectFolder,
   outdir: outputFolder,
@@ -283,7 +285,11 @@ const options = {
   // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake and which needs
   // `require`.
   conditions: ['module', 'import'],
-  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
+  alias: {
+    '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts',
+    '@modelcontextprotocol/client/_shims': mcpShims,
+    jose: mcpShims,
+  },
   plugins: [treeShakenZod, treeShakenSchemas, nodeModules, siblingModules],
   // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
   loader: { '.wasm': 'binary' },

@@ -285,7 +285,9 @@ describe('an authorization server', () => {
       const { call, issuer, tools } = await open({
         issue: (_request, response) => response.writeHead(status, { Location: location }).end(),
       });
-      expect(await failureOf(call())).toBe(`refused: The authorization server answers with status ${status}`);
+      expect(await failureOf(call())).toBe(
+        `refused: The authorization server gives no bearer token: its status is ${status}`,
+      );
       expect(issuer.received.map(({ path }) => path)).toEqual(['/token']);
       expect(tools.received).toEqual([]);
     }
@@ -293,20 +295,25 @@ describe('an authorization server', () => {
   });
 
   it.each([
-    ['unauthorized: The authorization server rejects the credentials of this tool', 400, secret, 2],
-    ['unauthorized: The authorization server rejects the credentials of this tool', 401, secret, 2],
-    ['refused: The authorization server answers with status 500', 500, secret, 1],
-    ['refused: The authorization server answers with status 201', 201, '{}', 1],
-    ['protocol: The authorization server answers without a bearer token', 200, secret, 1],
-    ['protocol: The authorization server answers without a bearer token', 200, '{"token_type":"bearer"}', 1],
+    ['unauthorized: The authorization server gives no bearer token: its status is 400', 400, secret, 2],
+    ['unauthorized: The authorization server gives no bearer token: its status is 401', 401, secret, 2],
+    ['refused: The authorization server gives no bearer token: its status is 500', 500, secret, 1],
+    ['refused: The authorization server gives no bearer token: its status is 201', 201, '{}', 1],
+    ['refused: The authorization server gives no bearer token: its status is 200', 200, secret, 1],
     [
-      'protocol: The authorization server answers without a bearer token',
+      'refused: The authorization server gives no bearer token: its status is 200',
+      200,
+      '{"token_type":"bearer"}',
+      1,
+    ],
+    [
+      'refused: The authorization server gives no bearer token: its status is 200',
       200,
       '{"access_token":"canary-token","token_type":"mac"}',
       1,
     ],
     [
-      'protocol: The authorization server answers without a bearer token',
+      'refused: The authorization server gives no bearer token: its status is 200',
       200,
       '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}',
       1,

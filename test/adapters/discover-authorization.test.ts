@@ -196,19 +196,6 @@ describe('an import is refused', () => {
       `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS/mcp${prm}, TOOLS${prm}, TOOLS${prm}`,
     ],
     [
-      'without client credentials',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            grant_types_supported: ['authorization_code'],
-          },
-        },
-      },
-      'The authorization server ISSUER takes no client credentials of a known method',
-    ],
-    [
       'without a method that we have',
       {
         issuer: {
@@ -219,7 +206,7 @@ describe('an import is refused', () => {
           },
         },
       },
-      'The authorization server ISSUER takes no client credentials of a known method',
+      'The authorization server ISSUER takes only none',
     ],
     [
       'that redirects',

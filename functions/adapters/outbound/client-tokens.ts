@@ -74,17 +74,11 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
     headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
     signal: new AbortController().signal,
   });
-  if (status === 400 || status === 401)
-    throw new OutboundFailure(
-      'unauthorized',
-      'The authorization server rejects the credentials of this tool',
-    );
-  // A redirect too: the credentials stay at the address that an operator has named.
-  if (status !== 200)
-    throw new OutboundFailure('refused', `The authorization server answers with status ${status}`);
-  const { data } = tokenResponse.safeParse(jsonIn(body));
+  // A redirect is a failure too: the credentials stay at the address that an operator has named.
+  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(body) : undefined);
   if (data !== undefined) return data;
-  throw new OutboundFailure('protocol', 'The authorization server answers without a bearer token');
+  const kind = status === 400 || status === 401 ? 'unauthorized' : 'refused';
+  throw new OutboundFailure(kind, `The authorization server gives no bearer token: its status is ${status}`);
 }
 
 /** What the request has to prove that the client sends it. */

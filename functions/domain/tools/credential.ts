@@ -45,10 +45,9 @@ export interface ClientTokens {
 export async function credentialOf(
   values: SecretValues,
   auth: ToolAuth | undefined,
-  target: CredentialTarget,
+  { workspaceId, url, signal }: CredentialTarget,
   tokens: ClientTokens,
 ): Promise<Credential> {
-  const { workspaceId, url } = target;
   if (auth === undefined) return { headers: {}, query: {}, secrets: [], forget: () => undefined };
   const value = await values.valueFor(workspaceId, auth.secret, url);
   const credential = {
@@ -66,29 +65,21 @@ export async function credentialOf(
     }
     case 'query':
       return { ...credential, query: { [auth.name]: value } };
-    case 'oauth_client_credentials':
-      return ofClient(values, auth, target, tokens);
+    case 'oauth_client_credentials': {
+      const request = async () => {
+        // The secret must be for the host of the authorization server too.
+        const own = await values.valueFor(workspaceId, auth.secret, new URL(auth.token_url));
+        return { own, ...(await tokens.tokenFor(workspaceId, auth, own, signal)) };
+      };
+      const { own, token, forget } = await request().catch((error) => {
+        if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
+        // An operator may have replaced it.
+        values.forget(workspaceId, auth.secret);
+        return request();
+      });
+      return { headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [own, token], forget };
+    }
   }
-}
-
-/** The secret must be for the host of the authorization server too. */
-async function ofClient(
-  values: SecretValues,
-  auth: ClientAuth,
-  { workspaceId, signal }: CredentialTarget,
-  tokens: ClientTokens,
-): Promise<Credential> {
-  const request = async () => {
-    const value = await values.valueFor(workspaceId, auth.secret, new URL(auth.token_url));
-    return { value, ...(await tokens.tokenFor(workspaceId, auth, value, signal)) };
-  };
-  const { value, token, forget } = await request().catch((error) => {
-    if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
-    // An operator may have replaced it.
-    values.forget(workspaceId, auth.secret);
-    return request();
-  });
-  return { headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [value, token], forget };
 }
 
 /**

@@ -5,7 +5,12 @@ import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-s
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
-import { type ClientTokens, credentialOf } from '#domain/tools/credential.ts';
+import type { ToolKind } from '#agents/tools/agent-tool.ts';
+import { mcpKind } from '#agents/tools/kinds/mcp.ts';
+import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
+import { credentialOf } from '#domain/tools/credential.ts';
+import type { McpConnection, OpenMcp } from '#domain/tools/mcp.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import {
   type SecretOwner,
   SecretValues,
@@ -34,25 +39,43 @@ export const toolSecretCipher = lazily(
     ),
 );
 
-let secretValues: SecretValues | undefined;
-let tokens: ClientTokens | undefined;
+let kinds: { mcp: ToolKind } | undefined;
+
+/** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
+export function remoteKinds(toolSecrets: () => ToolSecretStore): { mcp: ToolKind } {
+  if (kinds !== undefined) return kinds;
+  const services = remoteServices(toolSecrets());
+  kinds = { mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind };
+  return kinds;
+}
+
+/** The client is loaded with the first call: an agent may have tools that its replies do not use. */
+export const openMcpWith =
+  (http: RemoteHttp): OpenMcp =>
+  (target) => {
+    let opened: Promise<McpConnection> | undefined;
+    const connection = () => {
+      opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
+      return opened;
+    };
+    return {
+      call: async (...call) => (await connection()).call(...call),
+      list: async (signal) => (await connection()).list(signal),
+      close: async () => (await opened)?.close(),
+    };
+  };
 
 /** What the kinds of remote tools share. */
-export function remoteServices(toolSecrets: () => ToolSecretStore) {
-  const rules = outboundRules(environment('toolAllow'));
-  // One cache of each for the process.
-  secretValues ??= new SecretValues({
-    toolSecrets: toolSecrets(),
-    toolSecretCipher: toolSecretCipher(),
-    clock,
-  });
-  tokens ??= clientTokens({ rules, clock });
-  const [values, issued] = [secretValues, tokens];
+export function remoteServices(toolSecrets: ToolSecretStore) {
+  const values = new SecretValues({ toolSecrets, toolSecretCipher: toolSecretCipher(), clock });
+  const allow = environment('toolAllow');
+  const rules = outboundRules(allow);
+  const tokens = clientTokens({ rules, clock });
   return {
-    toolSecrets: toolSecrets(),
+    checkTarget: checkTargetWith(toolSecrets, allow),
     http: remoteHttp({
       rules,
-      credentialOf: (auth, target) => credentialOf(values, auth, target, issued),
+      credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),
       depth: requestDepth,
     }),
     countUse,
