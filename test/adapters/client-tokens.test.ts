@@ -23,7 +23,7 @@ interface Options {
   answer?: Respond;
   auth?: object;
   values?: string[];
-  /** The hosts of the secret, in place of both. */
+  /** The hosts of the secret besides that of the server of tools, in place of that of the authorization server. */
   hosts?: string[];
   isAllowed?: boolean;
 }
@@ -57,7 +57,7 @@ async function open({
     clock,
     toolSecrets: {
       get: async (_workspaceId: string, name: string) => ({
-        ...{ name, hosts: hosts ?? [tools.host, issuer.host], updatedAt: '' },
+        ...{ name, hosts: [tools.host, ...(hosts ?? [issuer.host])], updatedAt: '' },
         encrypted: values[Math.min(reads++, values.length - 1)],
       }),
     } as never,
@@ -345,14 +345,11 @@ describe('an authorization server', () => {
     const inside = await open({ isAllowed: false });
     expect(await failureOf(inside.call())).toBe('forbidden: The address is not allowed');
     const plain = await open({
-      isAllowed: false,
-      auth: { token_url: 'http://auth.example:80/token' },
-      hosts: [],
+      ...{ isAllowed: false, auth: { token_url: 'http://auth.example/token' }, hosts: ['auth.example:80'] },
     });
-    const others = await open();
-    const unbound = await open({ hosts: [others.tools.host] });
-    const unboundHost = 'Error: The secret crm is not for the host of this tool';
-    for (const { call } of [plain, unbound]) expect(await failureOf(call())).toBe(unboundHost);
+    expect(await failureOf(plain.call())).toBe('forbidden: A secret is sent over https alone');
+    const unbound = await open({ hosts: [] });
+    expect(await failureOf(unbound.call())).toBe('Error: The secret crm is not for the host of this tool');
     for (const { issuer, tools } of [inside, plain, unbound])
       expect([...issuer.received, ...tools.received]).toEqual([]);
   });
