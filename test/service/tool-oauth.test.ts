@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -25,7 +25,18 @@ const secret = 'canary client secret';
 const asked: string[] = [];
 let valid = '';
 const issuer = createServer(certificate, async (request, response) => {
-  asked.push(await text(request));
+  const body = await text(request);
+  if (request.method === 'GET') {
+    const json = { 'content-type': 'application/json' };
+    const origin = `https://localhost:${port}`;
+    const metadata = {
+      '/.well-known/oauth-authorization-server': { issuer: origin, token_endpoint: `${origin}/token` },
+      '/resource': { resource: mcp.url, authorization_servers: [origin], scopes_supported: ['crm'] },
+    }[request.url ?? ''];
+    response.writeHead(metadata === undefined ? 404 : 200, json).end(JSON.stringify(metadata));
+    return;
+  }
+  asked.push(body);
   valid = `canary-token-${asked.length}`;
   const token = { access_token: valid, token_type: 'Bearer', expires_in: 3600 };
   response.end(JSON.stringify(token));
@@ -34,7 +45,8 @@ const { port } = closeAfterTests(await listenLocally(issuer));
 const mcp = closeAfterTests(await scriptedMcp({ tls: true }));
 mcp.override = ({ headers }, response) => {
   if (headers.authorization === `Bearer ${valid}`) return false;
-  response.writeHead(401).end();
+  const challenge = `Bearer resource_metadata="https://localhost:${port}/resource"`;
+  response.writeHead(401, { 'www-authenticate': challenge }).end();
   return true;
 };
 mcp.call = (_name, _args, { headers }) => ({
@@ -107,6 +119,27 @@ describe('an agent whose MCP server wants tokens', () => {
     seen.push(model.calls.map(({ request }) => request));
     expect(JSON.stringify(seen)).toContain('crm_echo');
     expect(JSON.stringify(seen)).not.toMatch(/canary|localhost:\d+\/(mcp|token)/);
+  });
+
+  it('is made by an import, which asks the server where the tokens are', async () => {
+    const agentctl = agentctlOf(service);
+    const file = join(service.dataDir, 'imported.json');
+    await writeFile(file, JSON.stringify({ name: 'A' }));
+    const words = ['tools', 'import', 'mcp', mcp.url, '--file', file, '--workspace', workspaceId];
+    const unbound = await agentctl.run(...words, '--secret', 'half', '--client-id', 'agents');
+    expect(unbound.stderr).toContain(`which is not for the host localhost:${port}`);
+    expect(await agentctl.run(...words, '--secret', 'crm', '--client-id', 'agents')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    const { unified_tools } = JSON.parse(await readFile(file, 'utf8'));
+    expect(unified_tools[0].config.auth).toEqual({ ...auth, method: 'basic', scope: 'crm' });
+    const args = ['--workspace', workspaceId, '--file', file];
+    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    expect(await agentctl.run('agents', 'publish', id)).toMatchObject({ code: 0 });
+    mcp.override = undefined;
+    const open = await agentctl.run(...words, '--secret', 'crm', '--client-id', 'agents');
+    expect(open.stderr).toContain('answers without credentials: leave --client-id out');
   });
 
   it.each([

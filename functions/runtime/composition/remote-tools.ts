@@ -66,9 +66,8 @@ export const openMcpWith =
   };
 
 /** What the kinds of remote tools share. */
-export function remoteServices(toolSecrets: ToolSecretStore) {
+export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher: toolSecretCipher(), clock });
-  const allow = environment('toolAllow');
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
