@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { jsonIn } from '#adapters/outbound/send-outbound.ts';
 import type { ClientAuth } from '#domain/tools/credential.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 
@@ -94,7 +93,8 @@ async function get(http: RemoteHttp, url: URL, signal: AbortSignal) {
     .send({ ...request, timeout: 10_000, maxBytes: 64_000 }, async ({ status, headers }, chunks) => {
       // A server without authorization may answer with a stream without an end.
       const isDocument = status === 200 && headers['content-type']?.includes('json');
-      const json = isDocument ? jsonIn(Buffer.concat(await Array.fromAsync(chunks))) : undefined;
+      const body = isDocument ? Buffer.concat(await Array.fromAsync(chunks)) : null;
+      const json: unknown = await new Response(body).json().catch(() => undefined);
       return { status, json, challenge: headers['www-authenticate'] ?? '' };
     })
     .finally(() => pool.close());

@@ -22,7 +22,7 @@ const type = 'consultant_call_mcp_tool';
 const secret = 'canary client secret';
 
 /** The bodies of requests for tokens. The newest token is the one that the MCP server takes. */
-const asked: string[] = [];
+const requested: string[] = [];
 let valid = '';
 const issuer = createServer(certificate, async (request, response) => {
   const body = await text(request);
@@ -36,8 +36,8 @@ const issuer = createServer(certificate, async (request, response) => {
     response.writeHead(metadata === undefined ? 404 : 200, json).end(JSON.stringify(metadata));
     return;
   }
-  asked.push(body);
-  valid = `canary-token-${asked.length}`;
+  requested.push(body);
+  valid = `canary-token-${requested.length}`;
   const token = { access_token: valid, token_type: 'Bearer', expires_in: 3600 };
   response.end(JSON.stringify(token));
 });
@@ -106,7 +106,7 @@ describe('an agent whose MCP server wants tokens', () => {
     };
     const result = { success: true, data: { result: 'Got Bearer [secret]' } };
     for (const _ of [1, 2, 3]) expect(await use()).toEqual(result);
-    expect(asked.map((body) => Object.fromEntries(new URLSearchParams(body)))).toEqual([
+    expect(requested.map((body) => Object.fromEntries(new URLSearchParams(body)))).toEqual([
       {
         ...{ grant_type: 'client_credentials', resource: mcp.url },
         ...{ client_id: 'agents', client_secret: secret },
@@ -114,7 +114,7 @@ describe('an agent whose MCP server wants tokens', () => {
     ]);
     valid = 'revoked';
     expect(await use()).toEqual(result);
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     seen.push(await client.get('/chats/published-agents?limit=1000'), logs);
     seen.push(model.calls.map(({ request }) => request));
     expect(JSON.stringify(seen)).toContain('crm_echo');
