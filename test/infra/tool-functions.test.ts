@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseSettings } from '#lib/settings.ts';
-import { synthesize } from './synthesize.ts';
+import { deferredBytes } from '#support/bundle-sizes.ts';
+import { synthesize, theBundles } from './synthesize.ts';
 
 const arnOf = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
 const toolFunctions = [arnOf('orders:live'), arnOf('refunds:7')];
@@ -37,6 +38,15 @@ test('an output tells operators what agents may name', () => {
   const { Outputs } = synthesize({ settings: { toolFunctions } }).template.toJSON();
   expect(Outputs.ToolFunctions).toEqual({ Value: JSON.stringify(toolFunctions) });
 });
+
+test.each(['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'])(
+  '%s loads at most 45 KB for an agent with tools of functions, and nothing of it for others',
+  async (name) => {
+    const bytes = deferredBytes((await theBundles()).metafile(), name, 'function-tools');
+    expect(bytes).toBeGreaterThan(5000);
+    expect(bytes).toBeLessThanOrEqual(45 * 1024);
+  },
+);
 
 describe('the setting', () => {
   const problem = 'must be the ARN of a Lambda function with an alias, without wildcards';
