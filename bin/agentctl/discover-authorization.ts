@@ -23,30 +23,27 @@ const methods = [
   ['private_key_jwt', 'private_key_jwt'],
 ] as const;
 
+type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
+
 /**
  * Asks a server where its clients get their tokens. The result is written into agent.json, so that a reply asks nobody.
  * @param http guards the requests as those of tools
  * @returns what an entry has besides the client; undefined if the server answers without credentials
  * @throws Error if it does not say, or if what it says does not fit together
  */
-export async function discoverAuthorization(
-  http: RemoteHttp,
-  url: URL,
-  signal: AbortSignal,
-): Promise<Omit<ClientAuth, 'client_id' | 'secret'> | undefined> {
-  const { status, challenge } = await get(http, url, signal);
+export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
+  const { status, challenge } = await get(http, url);
   if (status !== 401) return undefined;
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
   const usual = [url, new URL(url.origin)].flatMap((each) => wellKnown(each, 'oauth-protected-resource'));
-  const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata, signal);
+  const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata);
   // A resource may be a part of the server, such as its origin.
   if (!`${url.origin}${url.pathname}/`.startsWith(`${about.resource.replace(/\/$/, '')}/`))
     throw new Error(`The metadata of ${url} is about another resource: ${about.resource}`);
   const [issuer] = about.authorization_servers;
-  const addresses = ['oauth-authorization-server', 'openid-configuration'].flatMap((name) =>
-    wellKnown(new URL(issuer), name),
-  );
-  const server = await firstOf(http, addresses, serverMetadata, signal);
+  const names = ['oauth-authorization-server', 'openid-configuration'];
+  const addresses = names.flatMap((name) => wellKnown(new URL(issuer), name));
+  const server = await firstOf(http, addresses, serverMetadata);
   if (server.issuer !== issuer)
     throw new Error(`The authorization server ${issuer} says that it is ${server.issuer}`);
   const taken = server.token_endpoint_auth_methods_supported;
@@ -67,19 +64,19 @@ function wellKnown({ origin, pathname }: URL, name: string): string[] {
 /** The first of these documents that there is. */
 async function firstOf<Value>(
   http: RemoteHttp,
-  addresses: readonly string[],
+  addresses: string[],
   schema: z.ZodType<Value>,
-  signal: AbortSignal,
 ): Promise<Value> {
   for (const address of addresses) {
-    const { data } = schema.safeParse((await get(http, new URL(address), signal)).json);
+    const { data } = schema.safeParse((await get(http, new URL(address))).json);
     if (data !== undefined) return data;
   }
   throw new Error(`There are no metadata of OAuth at ${addresses.join(', ')}`);
 }
 
-async function get(http: RemoteHttp, url: URL, signal: AbortSignal) {
+async function get(http: RemoteHttp, url: URL) {
   const pool = http.openPool();
+  const { signal } = new AbortController();
   const request = {
     workspaceId: '',
     url,

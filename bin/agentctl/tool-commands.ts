@@ -109,7 +109,7 @@ async function authOf(address: string, { workspace, secret, clientId, allow }: I
   if (secret === undefined) return undefined;
   if (clientId === undefined) return { type: 'bearer' as const, secret };
   const { http, checkTarget } = await mcpServers(allow);
-  const found = await discoverAuthorization(http, new URL(address), new AbortController().signal);
+  const found = await discoverAuthorization(http, new URL(address));
   if (found === undefined) throw new Error(`${address} answers without credentials: leave --client-id out`);
   const auth = { ...found, client_id: clientId, secret };
   const problem = await checkTarget(workspace, new URL(address), auth);

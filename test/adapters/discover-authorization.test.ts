@@ -73,7 +73,7 @@ async function open({ tools = {}, issuer = {}, challenge, isAllowed = true }: Op
     paths: () => [...toolServer.received, ...issuerServer.received].map(({ path }) => path),
     /** With origins as in documents. */
     async discover(path = '/mcp') {
-      const found = discoverAuthorization(http, new URL(`${toolServer.origin}${path}`), signal);
+      const found = discoverAuthorization(http, new URL(`${toolServer.origin}${path}`));
       const text = await found.then(
         (value) => JSON.stringify(value ?? null),
         (error: Error) => JSON.stringify(error.message),

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import { functionArn, maxResultCharacters, pinnedTool, toolTimeout } from '#contract/tools.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
+import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
 import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
 
@@ -13,27 +14,10 @@ const config = z.strictObject({
 });
 
 interface Services {
-  /**
-   * Invokes a function once, and waits for its end.
-   * @throws OutboundFailure if it does not run, or not to its end in this time
-   */
-  invoke(call: {
-    arn: string;
-    /** JSON. */
-    payload: string;
-    /** Milliseconds. */
-    timeout: number;
-    signal: AbortSignal;
-  }): Promise<FunctionEnd>;
+  invoke: InvokeFunction;
   /** How many agents a request has come through that one of these functions sends. */
   depth(): number;
   countUse(type: string): CountUse;
-}
-
-interface FunctionEnd {
-  /** JSON: the result, or what the function has thrown. */
-  payload: string;
-  hasFailed: boolean;
 }
 
 /** Every value of a result takes two characters of it or more, so a result with more values would be cut anyway. */
@@ -77,7 +61,7 @@ function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object 
 }
 
 /** @throws Error with the text of a function that has failed: only the log gets it */
-function resultOf({ payload, hasFailed }: FunctionEnd, arn: string): unknown {
+function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.
   const text = payload.replaceAll(arn.slice(0, arn.lastIndexOf(':')), '[function]');
   if (hasFailed) throw new Error(`The function has failed: ${text.slice(0, loggedCharacters)}`);
