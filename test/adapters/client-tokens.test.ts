@@ -168,7 +168,7 @@ describe('a token', () => {
     expect(tools.received).toHaveLength(41);
   });
 
-  it('is not asked for again and again if the server takes none', async () => {
+  it('is not sent for again and again if the server takes none', async () => {
     const { call, issuer, tools } = await open({
       answer: (_request, response) => response.writeHead(401).end(),
     });
@@ -183,14 +183,14 @@ describe('a token', () => {
   });
 
   it('is still got for others if one of those who wait has gone', async () => {
-    const asked = Promise.withResolvers<ServerResponse>();
+    const sent = Promise.withResolvers<ServerResponse>();
     const { call, issuer } = await open({
-      issue: (_request, response) => asked.resolve(response),
+      issue: (_request, response) => sent.resolve(response),
       answer: (_request, response) => response.end(),
     });
     const gone = new AbortController();
     const [first, second] = [call('ws', gone.signal), call()];
-    const response = await asked.promise;
+    const response = await sent.promise;
     gone.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');
     response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in: 100 }));
