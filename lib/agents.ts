@@ -1,7 +1,8 @@
 import { LogQueryVisualizationType, LogQueryWidget } from 'aws-cdk-lib/aws-cloudwatch';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { CfnOutput, Stack, Validations } from 'aws-cdk-lib/core';
+import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
@@ -13,6 +14,7 @@ import {
   type Need,
   nothing,
   readsSecrets,
+  usesKey,
   type VariableName,
   variable,
 } from './needs.ts';
@@ -31,7 +33,7 @@ export class Agents extends Construct {
   constructor(scope: Construct, id: string, platform: Platform) {
     super(scope, id);
     const { settings } = platform;
-    const { bedrockKnowledgeBases, bedrockModels } = settings;
+    const { bedrockKnowledgeBases, bedrockModels, toolFunctions } = settings;
     const stack = Stack.of(this);
     const { partition, region, account } = stack;
     const openAiApiKey = this.createProviderKey(
@@ -50,10 +52,12 @@ export class Agents extends Construct {
       ...bedrockKnowledgeBases.map((id) =>
         allow(['bedrock:Retrieve'], `arn:${partition}:bedrock:${region}:${account}:knowledge-base/${id}`),
       ),
+      toolFunctions.length > 0 ? allow(['lambda:InvokeFunction'], ...toolFunctions) : nothing,
       readsSecrets('openAiApiKeySecret', openAiApiKey),
       variable('openAiBaseUrl', settings.openAiBaseUrl),
       this.callsEndpoints(settings),
       this.readsTheWeb(settings),
+      this.callsTools(settings),
       this.replyLimits,
     );
     acknowledgeRegions(stack, bedrockModels);
@@ -75,6 +79,8 @@ export class Agents extends Construct {
     new CfnOutput(stack, 'OpenAiApiKeySecretArn', { value: openAiApiKey.secretArn });
     new CfnOutput(stack, 'BedrockKnowledgeBases', { value: JSON.stringify(bedrockKnowledgeBases) });
     new CfnOutput(stack, 'BedrockModels', { value: JSON.stringify(bedrockModels) });
+    if (toolFunctions.length > 0)
+      new CfnOutput(stack, 'ToolFunctions', { value: JSON.stringify(toolFunctions) });
   }
 
   /** @param replyLogs logs with tokens and workspaces */
@@ -133,6 +139,25 @@ export class Agents extends Construct {
     const key = this.createProviderKey('BraveApiKey', 'The key for Brave Search', settings);
     new CfnOutput(Stack.of(this), 'BraveApiKeySecretArn', { value: key.secretArn });
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
+  }
+
+  /** For agents with remote tools. Only operators encrypt the secrets of these. */
+  private callsTools(settings: Settings): Need {
+    const key = new Key(this, 'ToolSecretKey', {
+      description: 'Encrypts the secrets of tools',
+      enableKeyRotation: true,
+      // Without the key all secrets of tools are lost.
+      removalPolicy: removalPolicyOf(settings),
+      pendingWindow: Duration.days(30),
+    });
+    pinLogicalId(key, 'ToolSecretKey');
+    const toolAllow = settings.toolAllow.join(',');
+    new CfnOutput(Stack.of(this), 'ToolSecretKeyArn', { value: key.keyArn });
+    if (toolAllow !== '') new CfnOutput(Stack.of(this), 'ToolAllow', { value: toolAllow });
+    return allOf(
+      usesKey('kms:Decrypt', key, 'toolSecretKey', ['secret', 'hosts']),
+      toolAllow === '' ? nothing : variable('toolAllow', toolAllow),
+    );
   }
 
   /** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */

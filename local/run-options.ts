@@ -21,6 +21,11 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
   readonly secretValues?: Readonly<Record<string, string>>;
+  /**
+   * Functions of other stacks, which this one may invoke: by ARN with an alias or a version, the file of the module whose
+   * export `handler` runs. They have no role and no variables.
+   */
+  readonly otherFunctions?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
   /** What differs between machines. The default is this machine. */
   readonly platform?: Platform;

@@ -38,22 +38,31 @@ export async function checkModels(where: string, definition: AgentDefinition): P
 }
 
 /**
- * The models and knowledge bases of Bedrock that the target's roles may use; undefined if the target's version has no
- * such output.
+ * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the target's
+ * version has no such output.
  */
-const listed: { models?: readonly string[] | undefined; knowledgeBases?: readonly string[] | undefined } = {};
+const listed: Partial<Record<'models' | 'knowledgeBases' | 'functions', readonly string[] | undefined>> = {};
 
-/** Sets what the target's roles may use: its outputs BedrockModels and BedrockKnowledgeBases. */
-export const useBedrock = (lists: typeof listed): void => void Object.assign(listed, lists);
+/** Sets what the target's roles may use: its outputs BedrockModels, BedrockKnowledgeBases and ToolFunctions. */
+export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** Names the agent's models and knowledge bases that the target's roles may not use. */
+/** Names the agent's models, knowledge bases and functions that the target's roles may not use. */
 function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefinition): string[] {
   const models = listed.models?.map((id) => `bedrock:${id}`);
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
-    const id = config?.knowledge_base_id;
-    if (type !== 'consultant_retrieve_context_source' || typeof id !== 'string') return [];
-    const at = `${where}: unified_tools[${index}].config.knowledge_base_id`;
-    return mistakesOf(at, id, 'query', 'BedrockKnowledgeBases', listed.knowledgeBases);
+    const at = `${where}: unified_tools[${index}].config`;
+    const { knowledge_base_id: id, function: arn } = config ?? {};
+    if (type === 'consultant_retrieve_context_source' && typeof id === 'string')
+      return mistakesOf(
+        `${at}.knowledge_base_id`,
+        id,
+        'query',
+        'BedrockKnowledgeBases',
+        listed.knowledgeBases,
+      );
+    if (type === 'consultant_call_function' && typeof arn === 'string')
+      return mistakesOf(`${at}.function`, arn, 'invoke', 'ToolFunctions', listed.functions);
+    return [];
   });
   const ofModels = [llm_model, ...(meta.fallback_models ?? [])].flatMap((model, index) => {
     const at = `${where}: ${index === 0 ? 'llm_model' : `meta.fallback_models[${index - 1}]`}`;
@@ -82,7 +91,7 @@ function mistakesOf(
   if (ids.includes(id)) return [];
   const known = ids.length === 0 ? 'it is empty' : `it contains ${ids.join(', ')}`;
   return [
-    `${at} ${id} is not in the stage setting ${output.replace('B', 'b')}, so no role may ${verb} it: ${known}. ` +
+    `${at} ${id} is not in the stage setting ${output.replace(/^./, (letter) => letter.toLowerCase())}, so no role may ${verb} it: ${known}. ` +
       'Add it to the stage in cdk.json and deploy, or restart the local run',
   ];
 }

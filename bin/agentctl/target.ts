@@ -4,9 +4,15 @@ import { resolve } from 'node:path';
 import { clientTimeouts } from '#runtime/environment/environment.ts';
 import { actAs } from '#runtime/environment/invocation-context.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { type Connection, credentialsOf, readConnection, targetResources } from '../local/connection.ts';
+import {
+  type Connection,
+  credentialsOf,
+  listedBy,
+  readConnection,
+  targetResources,
+} from '../local/connection.ts';
 import { beForOperators, useLocalResources, useLocalTable } from '../operator.ts';
-import { useBedrock } from './read-agent.ts';
+import { useListed } from './read-agent.ts';
 
 export interface TargetOptions {
   data: string;
@@ -33,16 +39,17 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
       const value = outputOf(output);
       if (value !== undefined) process.env[variables[variable]] = value;
     }
-    useBedrock({
+    useListed({
       models: listOf(outputOf('BedrockModels')),
       knowledgeBases: listOf(outputOf('BedrockKnowledgeBases')),
+      functions: listOf(outputOf('ToolFunctions') ?? '[]'),
     });
     return;
   }
   const connection = await findRun(data, 'dynamodb_endpoint', 'name a stack with --stack');
   useLocalTable(connection.data_table, connection.dynamodb_endpoint, credentialsOf(connection));
   useLocalResources(connection);
-  useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
+  useListed(listedBy(connection));
 }
 
 export async function readOutputs(stack: string): Promise<(name: string) => string | undefined> {

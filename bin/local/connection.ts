@@ -40,6 +40,10 @@ export const targetResources = [
   },
   // Encrypts the addresses and secrets of webhooks.
   { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
+  // Encrypts the secrets of tools.
+  { output: 'ToolSecretKeyArn', field: 'tool_secret_key', variable: 'toolSecretKey', service: 'kms' },
+  // The addresses that tools may call although they are not public.
+  { output: 'ToolAllow', field: 'tool_allow', variable: 'toolAllow', service: 'kms' },
 ] as const;
 
 type Resource = (typeof targetResources)[number];
@@ -67,6 +71,8 @@ export interface Connection
   bedrock_knowledge_bases?: string[];
   /** The models that agents may use after `bedrock:`. */
   bedrock_models?: string[];
+  /** The functions whose tools agents may have. */
+  tool_functions?: string[];
 }
 
 const fileOf = (folder: string): string => join(folder, 'connection.json');
@@ -108,6 +114,13 @@ export const credentialsOf = ({
   access_key_id: accessKeyId = '',
   secret_access_key: secretAccessKey = '',
 }: Connection): Credentials => ({ accessKeyId, secretAccessKey });
+
+/** What the roles of the run may use. */
+export const listedBy = (connection: Connection) => ({
+  models: connection.bedrock_models,
+  knowledgeBases: connection.bedrock_knowledge_bases,
+  functions: connection.tool_functions ?? [],
+});
 
 export const writeConnection = (folder: string, connection: Connection): Promise<void> =>
   writeState(fileOf(folder), `${JSON.stringify(connection, null, 2)}\n`);

@@ -7,6 +7,8 @@ export interface SettingOptions {
   /** Seconds. */
   batchTimeout?: number;
   allowOutbound: readonly string[];
+  /** Files of modules, by ARN. */
+  toolFunction: Readonly<Record<string, string>>;
 }
 
 type Settings = Record<string, unknown>;
@@ -17,7 +19,7 @@ type Settings = Record<string, unknown>;
  * @throws UsageError that names each `--set` that is not NAME=VALUE
  */
 export function stageSettings(
-  { set, batchTimeout, allowOutbound }: SettingOptions,
+  { set, batchTimeout, allowOutbound, toolFunction }: SettingOptions,
   { OPENAI_BASE_URL, SEARXNG_URL, BRAVE_API_KEY }: NodeJS.ProcessEnv,
 ): Settings {
   const given = {
@@ -27,12 +29,13 @@ export function stageSettings(
     ...readAssignments(set),
     ...(batchTimeout !== undefined && { batchTimeoutSeconds: batchTimeout }),
   } as Settings;
-  if (allowOutbound.length === 0) return given;
-  const { outboundAllow = [] } = given;
-  // A value that is not a list stays unchanged, so that the validation reports it.
-  return Array.isArray(outboundAllow)
-    ? { ...given, outboundAllow: [...outboundAllow, ...allowOutbound] }
-    : given;
+  const lists = { outboundAllow: allowOutbound, toolFunctions: Object.keys(toolFunction) };
+  for (const [name, added] of Object.entries(lists)) {
+    const { [name]: before = [] } = given;
+    // A value that is not a list stays unchanged, so that the validation reports it.
+    if (added.length > 0 && Array.isArray(before)) given[name] = [...before, ...added];
+  }
+  return given;
 }
 
 /**

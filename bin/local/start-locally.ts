@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join, resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { functionArn } from '#contract/tools.ts';
 import { hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
 import { chooseDynamoDb, thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
@@ -9,7 +11,7 @@ import { awsTime, type StartedEmulators } from '#local/run-options.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { listenOnLoopback } from '#local/wire/listen-on-loopback.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { useBedrock } from '../agentctl/read-agent.ts';
+import { useListed } from '../agentctl/read-agent.ts';
 import { bugReport, exitCodeOf, exitCodes, printUsageErrors, UsageError, version } from '../failures.ts';
 import { useLocalResources, useLocalTable } from '../operator.ts';
 import { print, printError } from '../terminal.ts';
@@ -17,6 +19,7 @@ import { readPort, wholeNumber } from '../whole-number.ts';
 import {
   type Connection,
   dataFormat,
+  listedBy,
   readConnection,
   rejectOtherFormats,
   targetResources,
@@ -50,7 +53,31 @@ const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'Process
 
 /** `npm start`: runs the stack of bin/app.ts on this machine until Ctrl-C. */
 export async function startLocally(argv: string[]): Promise<void> {
-  const options = printUsageErrors(new Command('npm start --'), 'npm start -- --help')
+  const options = readOptions(argv);
+  process.on('uncaughtExceptionMonitor', () => printError([bugReport]));
+  // Only the owner may read the files that this process and its emulators write.
+  process.umask(0o077);
+  const memory = watchMemory();
+  const steps = startSteps();
+  try {
+    showProviderErrors((line) => printError([line]));
+    const service = await start({ ...options, data: resolve(options.data) }, steps);
+    watchDisk(resolve(options.data), (line) => printError([line]));
+    process.on('SIGUSR2', () => {
+      memory()
+        .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))
+        .catch((error: unknown) => printError([`memory.json could not be written: ${error}`]));
+    });
+    closeOnSignals(service);
+  } catch (error) {
+    steps.end();
+    printError(describeStartFailure(error, resolve(options.data)).split('\n'));
+    process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
+  }
+}
+
+function readOptions(argv: string[]): Options {
+  return printUsageErrors(new Command('npm start --'), 'npm start -- --help')
     .exitOverride((error) => process.exit(exitCodeOf(error)))
     .version(version)
     .description(
@@ -72,6 +99,12 @@ export async function startLocally(argv: string[]): Promise<void> {
       [],
     )
     .option(
+      '--tool-function <arn=file>',
+      'a function whose tools agents may have, and the module whose `handler` it is here; may be repeated',
+      addToolFunction,
+      {},
+    )
+    .option(
       '--set <name=value>',
       'a setting of the stage (docs/settings.md); the value is JSON, or else text; may be repeated',
       (text, previous: string[]) => [...previous, text],
@@ -91,26 +124,6 @@ export async function startLocally(argv: string[]): Promise<void> {
     )
     .parse(argv)
     .opts<Options>();
-  process.on('uncaughtExceptionMonitor', () => printError([bugReport]));
-  // Only the owner may read the files that this process and its emulators write.
-  process.umask(0o077);
-  const memory = watchMemory();
-  const steps = startSteps();
-  try {
-    showProviderErrors((line) => printError([line]));
-    const service = await start({ ...options, data: resolve(options.data) }, steps);
-    watchDisk(resolve(options.data), (line) => printError([line]));
-    process.on('SIGUSR2', () => {
-      memory()
-        .then((parts) => writeMemory(join(resolve(options.data), 'memory.json'), parts))
-        .catch((error: unknown) => printError([`memory.json could not be written: ${error}`]));
-    });
-    closeOnSignals(service);
-  } catch (error) {
-    steps.end();
-    printError(describeStartFailure(error, resolve(options.data)).split('\n'));
-    process.exit(error instanceof UsageError ? exitCodes.usageError : exitCodes.failure);
-  }
 }
 
 /**
@@ -141,6 +154,18 @@ function closeOnSignals(service: RunningTemplate): void {
 function addHostAndPort(text: string, previous: string[]): string[] {
   if (parseHostAndPort(text) === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
   return [...previous, text];
+}
+
+/** The module's file, by the function's ARN. */
+function addToolFunction(text: string, previous: Record<string, string>): Record<string, string> {
+  const end = text.indexOf('=');
+  const [arn, file] = [text.slice(0, end), resolve(text.slice(end + 1))];
+  const { error } = functionArn.safeParse(arn);
+  if (error !== undefined)
+    throw new InvalidArgumentError('It must be ARN=FILE, with the alias of the function.');
+  if (!/\.[cm]?js$/.test(file) || !existsSync(file))
+    throw new InvalidArgumentError(`There is no module of JavaScript: ${file}.`);
+  return { ...previous, [arn]: file };
 }
 
 async function start(options: Options, steps: StartSteps): Promise<RunningTemplate> {
@@ -179,6 +204,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
       steps.start('Starting the emulators');
     },
     environment: { [variables.showProviderErrors]: 'true' },
+    otherFunctions: options.toolFunction,
     secretValues: {
       ...(process.env.OPENAI_API_KEY && { OpenAiApiKey: process.env.OPENAI_API_KEY }),
       ...endpointKeys(process.env),
@@ -224,6 +250,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
     dynamodb_endpoint: emulators.endpoints.dynamodb,
     bedrock_knowledge_bases: JSON.parse(emulators.outputs.BedrockKnowledgeBases ?? '[]') as string[],
     bedrock_models: JSON.parse(emulators.outputs.BedrockModels ?? '[]') as string[],
+    tool_functions: JSON.parse(emulators.outputs.ToolFunctions ?? '[]') as string[],
   };
 }
 
@@ -241,7 +268,7 @@ const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connecti
 /** What the playground's operations need besides the table. */
 function useOperatorTarget(connection: Connection): void {
   useLocalResources(connection);
-  useBedrock({ models: connection.bedrock_models, knowledgeBases: connection.bedrock_knowledge_bases });
+  useListed(listedBy(connection));
 }
 
 /** The text and the lines before it fit a terminal of 24 rows and 80 columns. */

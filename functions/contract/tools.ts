@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { optionalText, text } from './fields.ts';
+import { isHttpUrl } from './urls.ts';
 
 /** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
@@ -11,6 +12,83 @@ export const toolLimits = {
   schemaLevels: 16,
   argumentBytes: 256 * 1024,
 } as const;
+
+export const secretName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, {
+  error: 'must be a lower-case letter, then letters, digits, hyphens and underscores, at most 64 in all',
+});
+
+/** A header name that no rule of HTTP or of this service is about. Secrets have their own place. */
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be the name of a header' });
+const reservedHeader =
+  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
+
+/** The address of a remote system. A secret in it would be shown in logs and agents. */
+const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+  error: 'must be an http or https URL without a user, a fragment and placeholders',
+});
+
+const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
+
+/** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
+export const toolAuth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('bearer'), secret: secretName }),
+  z.strictObject({
+    type: z.literal('header'),
+    name: headerName.refine((name) => !reservedHeader.test(name), { error: 'is a header of the protocol' }),
+    prefix: optionalText(64)
+      .regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' })
+      .default(''),
+    secret: secretName,
+  }),
+  z.strictObject({
+    type: z.literal('basic'),
+    username: text(256).regex(/^[^:\p{Cc}]*$/u, { error: 'must have no colon' }),
+    secret: secretName,
+  }),
+  z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
+  /** What the import has found is pinned here: a server cannot send the credentials elsewhere later. */
+  z.strictObject({
+    type: z.literal('oauth_client_credentials'),
+    client_id: text(256).regex(/^[\x20-\x7e]*$/, 'must be printable ASCII'),
+    secret: secretName,
+    token_url: toolUrl,
+    issuer: toolUrl,
+    resource: toolUrl,
+    scope: z.string().max(1024).regex(scopes, 'must be scopes with one space between them').optional(),
+    method: z.enum(['basic', 'post', 'private_key_jwt']).default('basic'),
+  }),
+]);
+
+export type ToolAuth = z.output<typeof toolAuth>;
+
+/** Further headers of the requests of an entry. */
+export const toolHeaders = z
+  .record(headerName, text(1024).regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }))
+  .superRefine((headers, context) => {
+    for (const name of Object.keys(headers))
+      if (/auth|key|token|secret|cookie/i.test(name))
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'may be secret: put its value into a secret',
+        });
+      else if (reservedHeader.test(name))
+        context.addIssue({ code: 'custom', path: [name], message: 'is a header of the protocol' });
+  })
+  .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20 headers' })
+  .default({});
+
+/** Seconds of one use. A tool may take 80 in all. */
+export const toolTimeout = z.int().min(1).max(75).default(30);
+
+/** Exactly one alias or version of a Lambda function: roles are allowed to invoke it, and no other. */
+export const functionArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
+    error: 'must be the ARN of a Lambda function with an alias, without wildcards',
+  });
 
 /** What the entries of tools of other systems have in common: `tools` of the config. */
 export const pinnedTool = z.strictObject({
@@ -24,6 +102,29 @@ export type PinnedTool = z.output<typeof pinnedTool>;
 
 /** How much of a result a model and clients get, in UTF-16 code units. */
 export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
+
+/** The versions of the protocol. The later ones of the two eras are tried first. */
+const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
+
+/** `config` of an entry: one server. */
+export const mcpConfig = z.strictObject({
+  url: toolUrl,
+  protocol: z.enum(mcpProtocols).default('2026-07-28'),
+  auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
+  headers: toolHeaders,
+  timeout_seconds: toolTimeout,
+  max_result_characters: maxResultCharacters,
+  tools: z
+    .array(
+      pinnedTool.extend({
+        tool: text(256),
+        parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
+      }),
+    )
+    .min(1),
+});
+
+export type McpConfig = z.output<typeof mcpConfig>;
 
 /**
  * A character that people do not see, and models read: control, bidirectional, zero-width and tag characters, and those that

@@ -41,8 +41,10 @@ const replyForm = 'functions/domain/chats/reply-form.ts';
 const agentEntryPoints = [
   replyForm,
   objectStores,
+  'functions/adapters/mcp/mcp-client.ts',
   'functions/adapters/text-thread/text-thread.ts',
   'functions/runtime/composition/bedrock-agent-client.ts',
+  'functions/runtime/composition/tool-secret-cipher.ts',
   'functions/agents/models/amazon-bedrock.ts',
   'functions/agents/models/demo-model.ts',
 ];
@@ -80,7 +82,11 @@ const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name]
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
  * modules that a lazy chunk also imports.
  */
-const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
+const deferredImports = [
+  './functions/runtime/composition/tool-adapters.ts',
+  './functions/runtime/composition/remote-tools.ts',
+  './functions/runtime/composition/function-tools.ts',
+];
 
 /**
  * What a web function's bundle has in addition. Lambda runs `index.js`, unless the variable AWS_LAMBDA_NODEJS_ENTRYPOINT
@@ -266,6 +272,8 @@ const siblingModules: Plugin = {
     ),
 };
 
+const mcpShims = './functions/adapters/mcp/client-shims.ts';
+
 const options = {
   absWorkingDir: projectFolder,
   outdir: outputFolder,
@@ -280,7 +288,11 @@ const options = {
   // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake and which needs
   // `require`.
   conditions: ['module', 'import'],
-  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
+  alias: {
+    '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts',
+    '@modelcontextprotocol/client/_shims': mcpShims,
+    jose: mcpShims,
+  },
   plugins: [treeShakenZod, treeShakenSchemas, nodeModules, siblingModules],
   // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
   loader: { '.wasm': 'binary' },

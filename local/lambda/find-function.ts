@@ -4,7 +4,7 @@ import type { InvokableFunction } from './invokable-function.ts';
 const LATEST = '$LATEST';
 
 /**
- * The function of the template with this name or ARN. A qualifier must be a version or an alias of the template. All
+ * The function with this name or ARN. A qualifier must be one of its versions or aliases. All
  * versions and aliases of a function run the same code here.
  */
 export function findFunction(
@@ -12,8 +12,12 @@ export function findFunction(
   reference: string,
 ): InvokableFunction | undefined {
   const [name, qualifier = LATEST] = nameAndQualifier(reference);
-  const found = [...functions.values()].find(({ functionName }) => functionName === name);
-  return found && (qualifier === LATEST || found.qualifiers.includes(qualifier)) ? found : undefined;
+  const arn = reference.startsWith('arn:') ? reference.split(':').slice(0, 7).join(':') : undefined;
+  return [...functions.values()].find(
+    ({ functionArn, functionName, qualifiers }) =>
+      (arn === undefined ? functionName === name : functionArn === arn) &&
+      (qualifier === LATEST || qualifiers.includes(qualifier)),
+  );
 }
 
 function nameAndQualifier(reference: string): string[] {

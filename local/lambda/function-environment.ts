@@ -44,11 +44,14 @@ export function threadEnvironment(
     logicalId,
     functionName,
     environment,
-    compileCacheFolder: options.compileCacheFolder ?? path.join(options.dataDir, 'compile-cache'),
+    compileCacheFolder: compileCacheOf(options),
     hasLogListener: options.onLog !== undefined,
     emulatorRoute: emulatorRouteFor(context, accessKeyId),
   };
 }
+
+export const compileCacheOf = ({ compileCacheFolder, dataDir }: RunContext['options']): string =>
+  compileCacheFolder ?? path.join(dataDir, 'compile-cache');
 
 /** How the threads of a function with this access key call the DynamoDB emulator. */
 function emulatorRouteFor(

@@ -1,10 +1,11 @@
+import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
 import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
-import { threadEnvironment } from './function-environment.ts';
-import { createFunctionPool } from './function-pool.ts';
+import { compileCacheOf, threadEnvironment } from './function-environment.ts';
+import { createFunctionPool, type FunctionPool } from './function-pool.ts';
 import { serveInvocations } from './serve-invocations.ts';
 
 interface FunctionProperties {
@@ -35,6 +36,9 @@ const DEFAULT_MAX_CONCURRENCY = 128;
 // Lambda's defaults.
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
+
+/** What a run does not know of a function of another stack. Its callers have times of their own. */
+const OTHER_FUNCTIONS = { timeoutSeconds: 900, memoryMegabytes: 512 };
 
 /** Lambda functions, each in worker threads. Versions and aliases have their own ARNs and run the function's code. */
 export const functions: ResourceKind = {
@@ -81,24 +85,11 @@ export const functions: ResourceKind = {
             .map(qualifierOf);
           const identity = { functionName, functionArn: arnOf(resource), qualifiers };
           const definition = defineFunction(resource, identity, context);
-          const pool = createFunctionPool(definition, {
-            maxConcurrency: context.options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
-            onLine: (line) => context.options.onLog?.({ functionName, line }),
-            onViolation: (text) => context.violations.push(text),
-            onInvoked(milliseconds) {
-              if (!context.options.recordCalls) return;
-              context.calls.push({
-                service: 'lambda',
-                operation: 'invocation',
-                name: functionName,
-                status: 200,
-                bytes: { sent: 0, received: 0 },
-                milliseconds,
-              });
-            },
-          });
+          const pool = startPool(definition, context);
           context.functions.set(definition.functionArn, concurrency.limit(pool));
         }
+        for (const [arn, file] of Object.entries(context.options.otherFunctions ?? {}))
+          context.functions.set(arn, startPool(defineOther(arn, file, context), context));
         if (context.options.prewarm) void prewarm(context, context.options.prewarm);
       },
       async close() {
@@ -108,6 +99,41 @@ export const functions: ResourceKind = {
     };
   },
 };
+
+function startPool(definition: FunctionDefinition, { options, violations, calls }: RunContext): FunctionPool {
+  const { functionName } = definition;
+  return createFunctionPool(definition, {
+    maxConcurrency: options.maxConcurrency ?? DEFAULT_MAX_CONCURRENCY,
+    onLine: (line) => options.onLog?.({ functionName, line }),
+    onViolation: (text) => violations.push(text),
+    onInvoked(milliseconds) {
+      if (!options.recordCalls) return;
+      calls.push({
+        service: 'lambda',
+        operation: 'invocation',
+        name: functionName,
+        status: 200,
+        bytes: { sent: 0, received: 0 },
+        milliseconds,
+      });
+    },
+  });
+}
+
+/** @param file the module of a function of another stack */
+function defineOther(arn: string, file: string, { options, region }: RunContext): FunctionDefinition {
+  const [functionName = '', qualifier = ''] = arn.split(':').slice(6);
+  const { dir: taskRoot, name } = path.parse(path.resolve(file));
+  return {
+    ...{ logicalId: arn, functionName, functionArn: arn.slice(0, arn.lastIndexOf(':')) },
+    ...{ qualifiers: [qualifier], accessKeyId: '', taskRoot, handler: `${name}.handler` },
+    ...OTHER_FUNCTIONS,
+    environment: { AWS_LAMBDA_FUNCTION_NAME: functionName, AWS_REGION: region, TZ: ':UTC' },
+    compileCacheFolder: compileCacheOf(options),
+    hasLogListener: options.onLog !== undefined,
+    emulatorRoute: undefined,
+  };
+}
 
 function defineFunction(
   resource: TemplateResource,

@@ -29,7 +29,8 @@ async function respond(
   const reference = decodeURIComponent(INVOKE.exec(request.url ?? '')?.[1] ?? '');
   const calledFunction = request.method === 'POST' ? find(reference) : undefined;
   const payload = await text(request);
-  const resource = calledFunction ? invokedArn(calledFunction, reference) : '*';
+  const unknown = reference.startsWith('arn:') ? reference : '*';
+  const resource = calledFunction ? invokedArn(calledFunction, reference) : unknown;
   const denial = denialOf(guard, request, payload, [{ action: 'lambda:InvokeFunction', resource }]);
   if (denial) return reject(response, 403, denialNames[denial.reason], denial.message);
   if (calledFunction === undefined)

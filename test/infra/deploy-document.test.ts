@@ -10,6 +10,8 @@ const { template } = synthesize({
     webFunctions: 'all',
     webSearch: { provider: 'brave' },
     openAiEndpoints: { groq: { url: 'https://api.groq.com/openai/v1' } },
+    toolAllow: ['crm.internal:443'],
+    toolFunctions: ['arn:aws:lambda:eu-central-1:123456789012:function:orders:live'],
   },
 });
 

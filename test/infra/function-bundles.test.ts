@@ -42,6 +42,7 @@ const withModel = [
   /^demo-model\.mjs$/,
   /^reply-form\.mjs$/,
   /^tool-adapters-\w+\.mjs$/,
+  /^function-tools-\w+\.mjs$/,
 ];
 
 /** The source files in a function's bundle after tree shaking, without its worker threads. */

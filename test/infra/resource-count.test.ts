@@ -42,6 +42,7 @@ const neutral = {
   bedrockModels: ['amazon.nova-lite-v1:0', 'eu.amazon.nova-lite-v1:0'],
   bedrockKnowledgeBases: ['ABCDE12345'],
   outboundAllow: ['wiki.internal:443'],
+  toolFunctions: ['arn:aws:lambda:eu-central-1:123456789012:function:orders:live'],
   batchTimeoutSeconds: 3600,
   batchWorkers: 10,
   requestsPerWorker: 10,

@@ -15,6 +15,7 @@ import { createChat, send } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
+const functionArn = 'arn:aws:lambda:eu-central-1:123456789012:function:orders:live';
 const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
 let folder: string;
@@ -38,6 +39,8 @@ beforeAll(async () => {
   await writeFile(join(folder, 'authority.pem'), certificate.cert);
   model = await startScriptedModel();
   callRequestedTool(model);
+  const code = `export const handler = async ({ tool }) => ({ tool, variables: Object.keys(process.env).sort() });`;
+  await writeFile(join(folder, 'orders.mjs'), code);
   data = join(folder, 'data');
   command = startCommand(
     [
@@ -49,6 +52,8 @@ beforeAll(async () => {
       `127.0.0.1:${web.port}`,
       '--allow-outbound',
       'localhost:*',
+      '--tool-function',
+      `${functionArn}=${join(folder, 'orders.mjs')}`,
       '--logs',
     ],
     {
@@ -100,6 +105,32 @@ describe('npm start', () => {
       const { message } = result.data as { message: string };
       expect([port, result.success, message]).toEqual([port, false, expect.stringMatching(unreached)]);
     }
+  });
+
+  it('runs the module of --tool-function for agents with tools of the function', async () => {
+    const input_schema = { type: 'object' };
+    const tools = [{ name: 'orders_find', description: 'Find.', approval: 'never', input_schema }];
+    const agent = {
+      unified_tools: [{ type: 'consultant_call_function', config: { function: functionArn, tools } }],
+    };
+    const tenant = await createTenant({ model: 'demo', titles: false, agent });
+    const client = clientOf(service, tenant);
+    const { body } = await send(client, tenant, await createChat(client, tenant), 'orders_find {}');
+    const variables = ['AWS_LAMBDA_FUNCTION_NAME', 'AWS_REGION', 'TZ'];
+    expect(body.data).toContain(JSON.stringify({ tool: 'orders_find', variables }));
+  });
+
+  it.each([
+    ['orders.mjs', 'It must be ARN=FILE, with the alias of the function.'],
+    [
+      `${functionArn.replace(':live', '')}=orders.mjs`,
+      'It must be ARN=FILE, with the alias of the function.',
+    ],
+    [`${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
+    [`${functionArn}=package.json`, 'There is no module of JavaScript: '],
+  ])('refuses --tool-function %j in one line', async (value, problem) => {
+    const { code, stderr } = await startCommand(['--tool-function', value]).ended;
+    expect([code, stderr.trim().split('\n')]).toEqual([2, [expect.stringContaining(problem)]]);
   });
 
   it('believes the certificate authority of NODE_EXTRA_CA_CERTS', async () => {

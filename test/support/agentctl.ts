@@ -43,8 +43,11 @@ export function agentctlOf(
         openai_endpoints: endpoints,
         webhook_key: outputs.WebhookKeyArn,
         kms_endpoint: servers.kms,
+        tool_secret_key: outputs.ToolSecretKeyArn,
+        tool_allow: '127.0.0.1:*',
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,
+        tool_functions: JSON.parse(outputs.ToolFunctions ?? '[]'),
       }),
     ),
   );
@@ -54,6 +57,8 @@ export function agentctlOf(
   };
   return {
     run,
+    /** The folder with the connection. */
+    data,
     /** The output for a person, in lines. */
     async lines(...args: string[]): Promise<string[]> {
       await written;

@@ -72,6 +72,19 @@ export const filesOfStart = (metafile: Metafile, name: string): Set<string> =>
 export const filesOfFunction = (metafile: Metafile, name: string): Set<string> =>
   filesOf(metafile, [moduleOf(name)], () => true);
 
+/** The bytes that a deferred import of a function's module loads in addition to the function's start. */
+export function deferredBytes(metafile: Metafile, name: string, module: string): number {
+  const roots = Object.keys(metafile.outputs).filter(
+    (file) => file.startsWith(`bundles/${name}/${module}-`) && file.endsWith('.mjs'),
+  );
+  const start = filesOfStart(metafile, name);
+  const loaded = filesOf(metafile, roots, (kind) => kind === 'import-statement');
+  return sizeOf(
+    metafile,
+    [...loaded].filter((file) => !start.has(file)),
+  ).bytes;
+}
+
 /** The roots and all files that they import, directly or indirectly, by imports that `follow` accepts. */
 function filesOf(
   metafile: Metafile,

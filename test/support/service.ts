@@ -25,6 +25,7 @@ export interface ServiceOptions
     | 'recordCalls'
     | 'maxConcurrency'
     | 'onLog'
+    | 'otherFunctions'
     | 'clearAuthorizerCacheOnWrite'
     | 'secretValues'
     | 'timer'

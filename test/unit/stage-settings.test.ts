@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { endpointKeys, type SettingOptions, stageSettings } from '../../bin/local/stage-settings.ts';
 
 const settingsOf = (options: Partial<SettingOptions>, variables: NodeJS.ProcessEnv = {}) =>
-  stageSettings({ set: [], allowOutbound: [], ...options }, variables);
+  stageSettings({ set: [], allowOutbound: [], toolFunction: {}, ...options }, variables);
 
 it.each([
   ['batchWorkers=3', { batchWorkers: 3 }],
@@ -30,6 +30,17 @@ it('joins the addresses of --allow-outbound to those that are set', () => {
   expect(settingsOf({ set: ['outboundAllow=text'], allowOutbound: ['127.0.0.1:80'] })).toEqual({
     outboundAllow: 'text',
   });
+});
+
+it('joins the functions of --tool-function to those that are set', () => {
+  const [one, two] = ['one', 'two'].map(
+    (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}:live`,
+  );
+  const set = [`toolFunctions=["${one}"]`];
+  expect(settingsOf({ set, toolFunction: { [String(two)]: '/two.mjs' } })).toEqual({
+    toolFunctions: [one, two],
+  });
+  expect(settingsOf({ set })).toEqual({ toolFunctions: [one] });
 });
 
 it('names every one that is no NAME=VALUE', () => {

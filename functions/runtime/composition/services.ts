@@ -39,6 +39,7 @@ import { sqsBatchQueue, sqsPurgeQueue, stepFunctionsBatchWorkflow } from '#adapt
 import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
+import type { HostAndPort } from '#contract/urls.ts';
 import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
 import type { BatchServices } from '#domain/batches/batch-store.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
@@ -48,6 +49,7 @@ import type { AttachmentReader, PreparedAttachments } from '#domain/files/servic
 import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
 import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
+import type { ToolSecretCipher, ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import {
@@ -207,6 +209,22 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
+/** Imported for agents with remote tools, which few have. */
+const remoteTools = () => import('./remote-tools.ts');
+export const toolSecrets = () =>
+  deferred<ToolSecretStore>(async () => (await remoteTools()).makeToolSecrets(table(), audit));
+export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
+  async () => (await remoteTools()).toolSecretCipher,
+);
+/**
+ * For operators' commands, which call MCP servers themselves.
+ * @param allow addresses that may be called although they are not public, in addition to those of the stage
+ */
+export const mcpServers = async (allow: readonly HostAndPort[]) => {
+  const { remoteServices, openMcpWith } = await remoteTools();
+  const { http, checkTarget } = remoteServices(toolSecrets(), [...environment('toolAllow'), ...allow]);
+  return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };
+};
 /** The services that erase chats, and the data of persons. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,
@@ -231,7 +249,16 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders(),
     attachments,
-    tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
+    tools: agentTools({
+      agents,
+      attachments,
+      knowledge,
+      knowledgeBase,
+      messages,
+      toolSecrets,
+      webPages,
+      webSearch,
+    }),
     clock,
     random,
     // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:

@@ -48,6 +48,8 @@ export interface InvocationContext {
    * waits for the function: then they have few attempts.
    */
   readonly remainingMilliseconds: (() => number) | undefined;
+  /** How many agents the request has come through; undefined is none. */
+  agentDepth?: number;
 }
 
 const key = Symbol.for('agent-service.invocation-context');

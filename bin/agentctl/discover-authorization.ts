@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import type { ClientAuth } from '#domain/tools/credential.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+
+/** RFC 9728. */
+const resourceMetadata = z.object({
+  resource: z.string(),
+  authorization_servers: z.tuple([z.url()], z.string()),
+  scopes_supported: z.array(z.string()).default([]),
+});
+
+/** RFC 8414. */
+const serverMetadata = z.object({
+  issuer: z.string(),
+  token_endpoint: z.string(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).default(['client_secret_basic']),
+});
+
+/** The first that the server takes, by the names in its metadata. */
+const methods = [
+  ['client_secret_basic', 'basic'],
+  ['client_secret_post', 'post'],
+  ['private_key_jwt', 'private_key_jwt'],
+] as const;
+
+type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
+
+/**
+ * Asks a server where its clients get their tokens. The result is written into agent.json, so that a reply asks nobody.
+ * @param http guards the requests as those of tools
+ * @returns what an entry has besides the client; undefined if the server answers without credentials
+ * @throws Error if it does not say, or if what it says does not fit together
+ */
+export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
+  const { status, challenge } = await get(http, url);
+  if (status !== 401) return undefined;
+  const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
+  const usual = [url, new URL(url.origin)].flatMap((each) => wellKnown(each, 'oauth-protected-resource'));
+  const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata);
+  // A resource may be a part of the server, such as its origin.
+  if (!`${url.origin}${url.pathname}/`.startsWith(`${about.resource.replace(/\/$/, '')}/`))
+    throw new Error(`The metadata of ${url} is about another resource: ${about.resource}`);
+  const [issuer] = about.authorization_servers;
+  const names = ['oauth-authorization-server', 'openid-configuration'];
+  const addresses = names.flatMap((name) => wellKnown(new URL(issuer), name));
+  const server = await firstOf(http, addresses, serverMetadata);
+  if (server.issuer !== issuer)
+    throw new Error(`The authorization server ${issuer} says that it is ${server.issuer}`);
+  const taken = server.token_endpoint_auth_methods_supported;
+  const method = methods.find(([name]) => taken.includes(name))?.[1];
+  if (method === undefined)
+    throw new Error(`The authorization server ${issuer} takes only ${taken.join(', ')}`);
+  const scope = /scope="([^"]+)"/.exec(challenge)?.[1] ?? about.scopes_supported.join(' ');
+  const pinned = { token_url: server.token_endpoint, issuer, resource: about.resource, method };
+  return { type: 'oauth_client_credentials', ...pinned, ...(scope !== '' && { scope }) };
+}
+
+/** Where metadata may be: the path of their subject is after the name, or before it. */
+function wellKnown({ origin, pathname }: URL, name: string): string[] {
+  const [path, known] = [pathname.replace(/\/$/, ''), `/.well-known/${name}`];
+  return [`${origin}${known}${path}`, `${origin}${path}${known}`];
+}
+
+/** The first of these documents that there is. */
+async function firstOf<Value>(
+  http: RemoteHttp,
+  addresses: string[],
+  schema: z.ZodType<Value>,
+): Promise<Value> {
+  for (const address of addresses) {
+    const { data } = schema.safeParse((await get(http, new URL(address))).json);
+    if (data !== undefined) return data;
+  }
+  throw new Error(`There are no metadata of OAuth at ${addresses.join(', ')}`);
+}
+
+async function get(http: RemoteHttp, url: URL) {
+  const pool = http.openPool();
+  const { signal } = new AbortController();
+  const request = {
+    workspaceId: '',
+    url,
+    method: 'GET',
+    headers: {},
+    auth: undefined,
+    pool,
+    signal,
+  } as const;
+  return http
+    .send({ ...request, timeout: 10_000, maxBytes: 64_000 }, async ({ status, headers }, chunks) => {
+      // A server without authorization may answer with a stream without an end.
+      const isDocument = status === 200 && headers['content-type']?.includes('json');
+      const body = isDocument ? Buffer.concat(await Array.fromAsync(chunks)) : null;
+      const json: unknown = await new Response(body).json().catch(() => undefined);
+      return { status, json, challenge: headers['www-authenticate'] ?? '' };
+    })
+    .finally(() => pool.close());
+}

@@ -1,0 +1,123 @@
+import { createPrivateKey, type JsonWebKey, randomUUID, sign } from 'node:crypto';
+import * as z from 'zod';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import type { Clock } from '#domain/platform/services.ts';
+import type { ClientAuth, ClientTokens } from '#domain/tools/credential.ts';
+import { maySendSecret } from '#domain/tools/tool-secret.ts';
+import type { OutboundRules } from './addresses.ts';
+import { jsonIn, sendOutbound } from './send-outbound.ts';
+
+/** Milliseconds for a token, whoever waits for it. */
+const times = { response: 10_000, whole: 10_000 };
+
+/** Tokens with many claims have 4 KB. */
+const maxBytes = 64_000;
+
+/** Milliseconds before its end from which a token is not used: a request may be on its way for so long. */
+const reserve = 60_000;
+
+/** Of all workspaces. */
+const cachedTokens = 1000;
+
+/** A token is as long as other secrets, so that it can be removed from results. */
+const tokenResponse = z.object({
+  access_token: z.string().regex(/^[\x21-\x7e]{8,16384}$/),
+  token_type: z.string().regex(/^bearer$/i),
+  // A text at some servers. Five minutes if there is none; an hour at most, whatever the server says.
+  expires_in: z.coerce.number().catch(300),
+});
+
+interface Options {
+  /** As of the requests of tools. */
+  rules: OutboundRules;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** Tokens by client credentials (RFC 6749, section 4.4), in the memory of this process alone. */
+export function clientTokens(options: Options): ClientTokens {
+  const now = () => options.clock.now().getTime();
+  const cached = new Map<string, { token: Promise<string>; until: number }>();
+  return {
+    async tokenFor(workspaceId, auth, secret, signal) {
+      const key = JSON.stringify([workspaceId, auth]);
+      let entry = cached.get(key);
+      if (entry === undefined || now() >= entry.until) {
+        const made = { token: Promise.resolve(''), until: Number.POSITIVE_INFINITY };
+        // Those who wait for the token share its request, so that it does not end with one of them.
+        made.token = requestToken(auth, secret, options).then(({ access_token, expires_in }) => {
+          made.until = now() + Math.min(expires_in, 3600) * 1000 - reserve;
+          return access_token;
+        });
+        if (cached.size >= cachedTokens) cached.clear();
+        cached.set(key, made);
+        entry = made;
+      }
+      const used = entry;
+      // Another use may have got a new one since.
+      const forget = () => cached.get(key) === used && cached.delete(key);
+      used.token.catch(forget);
+      return { token: await untilAborted(used.token, signal), forget };
+    },
+  };
+}
+
+async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: Options) {
+  const url = new URL(auth.token_url);
+  if (!maySendSecret(url, rules.allow))
+    throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
+  const { headers, fields } = proofOf(auth, secret, clock);
+  const grant = { grant_type: 'client_credentials', resource: auth.resource };
+  const form = new URLSearchParams({ ...grant, ...(auth.scope && { scope: auth.scope }), ...fields });
+  const { status, body } = await sendOutbound({
+    ...{ url, method: 'POST', rules, redirects: 0, maxBytes, times, body: Buffer.from(String(form)) },
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+    signal: new AbortController().signal,
+  });
+  // A redirect is a failure too: the credentials stay at the address that an operator has named.
+  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(body) : undefined);
+  if (data !== undefined) return data;
+  const kind = status === 400 || status === 401 ? 'unauthorized' : 'refused';
+  throw new OutboundFailure(kind, `The authorization server gives no bearer token: its status is ${status}`);
+}
+
+/** What the request has to prove that the client sends it. */
+function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
+  const { client_id, method } = auth;
+  if (method === 'post') return { headers: {}, fields: { client_id, client_secret: secret } };
+  if (method === 'basic') {
+    const pair = [client_id, secret].map((text) => String(new URLSearchParams({ '': text })).slice(1));
+    const Authorization = `Basic ${Buffer.from(pair.join(':')).toString('base64')}`;
+    return { headers: { Authorization }, fields: {} };
+  }
+  const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+  const client_assertion = assertionOf(auth, secret, clock);
+  return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
+}
+
+/** Signature algorithms of JSON Web Tokens, by the type of the key. */
+const algorithms: Partial<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' };
+
+/** RFC 7523. */
+function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
+  const { key, kid } = keyOf(secret);
+  const alg = algorithms[key.asymmetricKeyType ?? ''];
+  const iat = Math.floor(clock.now().getTime() / 1000);
+  const claims = { iss: client_id, sub: client_id, aud: issuer, jti: randomUUID(), iat, exp: iat + 60 };
+  const signed = [{ alg, typ: 'JWT', kid }, claims]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  const hash = alg === 'EdDSA' ? null : 'sha256';
+  const signature = sign(hash, Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
+  return `${signed}.${signature.toString('base64url')}`;
+}
+
+/** @param secret a JWK. @throws Error without the key's text */
+function keyOf(secret: string) {
+  try {
+    const key: JsonWebKey = JSON.parse(secret);
+    return { key: createPrivateKey({ key, format: 'jwk' }), kid: key.kid };
+  } catch {
+    throw new Error('The secret of this tool is no private key as JWK');
+  }
+}

@@ -1,0 +1,49 @@
+import { AwsV4Signer } from 'aws4fetch';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import type { InvokeFunction } from '#domain/tools/tool-function.ts';
+import { sendOutbound } from './send-outbound.ts';
+
+/** Lambda returns 6 MB at most. A model gets a small part even of this. */
+const maxBytes = 1_000_000;
+
+/** By the types of Lambda's errors. */
+const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFailure>>> = {
+  AccessDeniedException: ['forbidden', 'This service may not call the function'],
+  ResourceNotFoundException: ['changed', 'The function does not exist'],
+  TooManyRequestsException: ['refused', 'The function is busy; it may answer later'],
+};
+
+interface InvokerOptions {
+  credentials(): Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
+  /** In place of the address of Lambda in the function's Region. */
+  endpoint: string | undefined;
+}
+
+/**
+ * Invokes a function once and waits for its end. The SDK's client would add 14 KB to the start of all functions that reply,
+ * because their bundles share its protocol, and reads any answer to its end.
+ */
+export const functionInvoker =
+  ({ credentials, endpoint }: InvokerOptions): InvokeFunction =>
+  async ({ arn, payload, timeout, signal }) => {
+    const [, partition, , region = ''] = arn.split(':');
+    const suffix = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com';
+    const base = endpoint ?? `https://lambda.${region}.${suffix}`;
+    const signer = new AwsV4Signer({
+      ...(await credentials()),
+      ...{ service: 'lambda', region, method: 'POST', body: payload },
+      url: `${base}/2015-03-31/functions/${encodeURIComponent(arn)}/invocations`,
+      headers: { 'Content-Type': 'application/json' },
+    });
+    const { status, headers, body } = await sendOutbound({
+      ...{ url: signer.url, method: 'POST', body: Buffer.from(payload), maxBytes, signal },
+      headers: Object.fromEntries((await signer.sign()).headers),
+      ...{ rules: undefined, redirects: 0, times: { response: timeout, whole: timeout } },
+    });
+    // Such as `AccessDeniedException`, at times with a suffix.
+    const [error = ''] = String(headers['x-amzn-errortype']).split(':');
+    const rejection = rejections[error];
+    if (rejection !== undefined) throw new OutboundFailure(...rejection);
+    if (status !== 200) throw new Error(`The function was not called: ${error}`);
+    return { payload: body.toString(), hasFailed: headers['x-amz-function-error'] !== undefined };
+  };

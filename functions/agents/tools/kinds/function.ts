@@ -1,0 +1,73 @@
+import * as z from 'zod';
+import { ServiceError } from '#contract/errors.ts';
+import { functionArn, maxResultCharacters, pinnedTool, toolTimeout } from '#contract/tools.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
+import type { InvokeFunction } from '#domain/tools/tool-function.ts';
+import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
+import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
+
+const config = z.strictObject({
+  function: functionArn,
+  timeout_seconds: toolTimeout,
+  max_result_characters: maxResultCharacters,
+  tools: z.array(pinnedTool).min(1),
+});
+
+interface Services {
+  invoke: InvokeFunction;
+  /** How many agents a request has come through that one of these functions sends. */
+  depth(): number;
+  countUse(type: string): CountUse;
+}
+
+/** Every value of a result takes two characters of it or more, so a result with more values would be cut anyway. */
+const mostValues = 100_000;
+
+/** Of what a function has thrown. It is for operators, in the log. */
+const loggedCharacters = 2000;
+
+const type = 'consultant_call_function';
+
+/** The tools of a Lambda function. The function learns from `context` for whom it works. */
+export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
+  type,
+  config,
+  offers: ({ function: arn, timeout_seconds, max_result_characters, tools }) =>
+    tools.map((tool, index) =>
+      pinnedOffer(
+        tool,
+        {
+          field: ['config', 'tools', index],
+          maxResultCharacters: max_result_characters,
+          countUse: countUse(type),
+        },
+        async (args, use) => {
+          const context = { ...contextOf(use), depth: depth() };
+          const payload = JSON.stringify({ tool: tool.name, arguments: args, context });
+          const { signal } = use;
+          const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal });
+          return { result: resultOf(end, arn) };
+        },
+      ),
+    ),
+});
+
+function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object {
+  const { workspaceId, agentId, number } = agents.at(-1) ?? agents[0];
+  return {
+    ...{ workspace_id: workspaceId, agent_id: agentId, agent_version: number },
+    ...{ chat_id: chat?.id ?? null, external_user_id: chat?.externalUserId ?? null },
+  };
+}
+
+/** @throws Error with the text of a function that has failed: only the log gets it */
+function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
+  // Functions know their own ARN, which clients must not learn.
+  const text = payload.replaceAll(arn.slice(0, arn.lastIndexOf(':')), '[function]');
+  if (hasFailed) throw new Error(`The function has failed: ${text.slice(0, loggedCharacters)}`);
+  try {
+    return text === '' ? null : parseJson('The result of the function', text, mostValues);
+  } catch (error) {
+    throw error instanceof ServiceError ? new ToolFailure(error.message) : error;
+  }
+}

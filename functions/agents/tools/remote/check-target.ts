@@ -1,0 +1,27 @@
+import type { ToolAuth } from '#contract/tools.ts';
+import type { HostAndPort } from '#contract/urls.ts';
+import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
+
+/** @returns what is wrong with the address of an entry and its secret, such as `auth.secret names no secret …` */
+export type CheckTarget = (
+  workspaceId: string,
+  url: URL,
+  auth: ToolAuth | undefined,
+) => Promise<string | undefined>;
+
+/** @param allow the stage's setting toolAllow */
+export const checkTargetWith =
+  (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]): CheckTarget =>
+  async (workspaceId, url, auth) => {
+    if (auth === undefined) return undefined;
+    if (!maySendSecret(url, allow)) return 'url must be https, because the entry has a secret';
+    const tokenUrl = 'token_url' in auth ? new URL(auth.token_url) : url;
+    if (!maySendSecret(tokenUrl, allow)) return 'auth.token_url must be https';
+    const secret = await toolSecrets.get(workspaceId, auth.secret);
+    if (secret === undefined)
+      return `auth.secret names no secret of the workspace: ${auth.secret}. Set it with agentctl secrets set`;
+    const host = [url, tokenUrl].map(hostOf).find((each) => !secret.hosts.includes(each));
+    return host === undefined
+      ? undefined
+      : `auth.secret is ${auth.secret}, which is not for the host ${host}: it is for ${secret.hosts.join(', ')}`;
+  };

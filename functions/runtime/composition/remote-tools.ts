@@ -1,0 +1,85 @@
+import type { Table } from '#adapters/dynamo/table/table.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
+import { clientTokens } from '#adapters/outbound/client-tokens.ts';
+import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import type { ToolKind } from '#agents/tools/agent-tool.ts';
+import { mcpKind } from '#agents/tools/kinds/mcp.ts';
+import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
+import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
+import { credentialOf } from '#domain/tools/credential.ts';
+import { type McpConnection, McpRejection, type OpenMcp } from '#domain/tools/mcp.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import { SecretValues, type ToolSecretCipher, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
+import { deferred, environment } from '#runtime/environment/environment.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
+import { outboundRules } from './outbound-rules.ts';
+import { countUse, requestDepth } from './remote-use.ts';
+
+/**
+ * What remote tools of agents need. Import this module only dynamically, for an agent with an entry of such tools: in the
+ * functions' bundles it is a separate chunk, which does not slow down their start.
+ */
+
+export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
+  dynamoToolSecretStore(table, audit);
+
+/** Loaded with the first secret. */
+export const toolSecretCipher: ToolSecretCipher = deferred(
+  async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
+);
+
+let kinds: { mcp: ToolKind } | undefined;
+
+/** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
+export function remoteKinds(toolSecrets: () => ToolSecretStore): { mcp: ToolKind } {
+  if (kinds !== undefined) return kinds;
+  const services = remoteServices(toolSecrets());
+  kinds = { mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind };
+  return kinds;
+}
+
+/** The client is loaded with the first call: an agent may have tools that its replies do not use. */
+export const openMcpWith =
+  (http: RemoteHttp): OpenMcp =>
+  (target) => {
+    let opened: Promise<McpConnection> | undefined;
+    const connection = () => {
+      opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
+      return opened;
+    };
+    return {
+      call: async (...call) =>
+        connection()
+          .then((mcp) => mcp.call(...call))
+          .catch(ownError),
+      list: async (signal) =>
+        connection()
+          .then((mcp) => mcp.list(signal))
+          .catch(ownError),
+      close: async () => (await opened)?.close(),
+    };
+  };
+
+/** The client is a file of its own in the functions' bundles, which has copies of the classes of errors. */
+function ownError(error: Error & { kind?: OutboundFailureKind }): never {
+  if (error.name === 'OutboundFailure' && error.kind !== undefined)
+    throw new OutboundFailure(error.kind, error.message, { cause: error });
+  throw error.name === 'McpRejection' ? new McpRejection(error.message, { cause: error }) : error;
+}
+
+/** What the kinds of remote tools share. */
+export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
+  const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
+  const rules = outboundRules(allow);
+  const tokens = clientTokens({ rules, clock });
+  return {
+    checkTarget: checkTargetWith(toolSecrets, allow),
+    http: remoteHttp({
+      rules,
+      credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),
+      depth: requestDepth,
+    }),
+    countUse,
+  };
+}
