@@ -1,7 +1,8 @@
 import { LogQueryVisualizationType, LogQueryWidget } from 'aws-cdk-lib/aws-cloudwatch';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
-import { CfnOutput, Stack, Validations } from 'aws-cdk-lib/core';
+import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
@@ -13,6 +14,7 @@ import {
   type Need,
   nothing,
   readsSecrets,
+  usesKey,
   type VariableName,
   variable,
 } from './needs.ts';
@@ -54,6 +56,7 @@ export class Agents extends Construct {
       variable('openAiBaseUrl', settings.openAiBaseUrl),
       this.callsEndpoints(settings),
       this.readsTheWeb(settings),
+      this.callsTools(settings),
       this.replyLimits,
     );
     acknowledgeRegions(stack, bedrockModels);
@@ -133,6 +136,25 @@ export class Agents extends Construct {
     const key = this.createProviderKey('BraveApiKey', 'The key for Brave Search', settings);
     new CfnOutput(Stack.of(this), 'BraveApiKeySecretArn', { value: key.secretArn });
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
+  }
+
+  /** For agents with remote tools. Only operators encrypt the secrets of these. */
+  private callsTools(settings: Settings): Need {
+    const key = new Key(this, 'ToolSecretKey', {
+      description: 'Encrypts the secrets of tools',
+      enableKeyRotation: true,
+      // Without the key all secrets of tools are lost.
+      removalPolicy: removalPolicyOf(settings),
+      pendingWindow: Duration.days(30),
+    });
+    pinLogicalId(key, 'ToolSecretKey');
+    const toolAllow = settings.toolAllow.join(',');
+    new CfnOutput(Stack.of(this), 'ToolSecretKeyArn', { value: key.keyArn });
+    if (toolAllow !== '') new CfnOutput(Stack.of(this), 'ToolAllow', { value: toolAllow });
+    return allOf(
+      usesKey('kms:Decrypt', key, 'toolSecretKey', ['secret', 'hosts']),
+      toolAllow === '' ? nothing : variable('toolAllow', toolAllow),
+    );
   }
 
   /** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */

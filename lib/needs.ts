@@ -1,5 +1,6 @@
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Bucket } from 'aws-cdk-lib/aws-s3';
 import type { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
@@ -82,6 +83,33 @@ export const readsSecrets = (name: VariableName, ...secrets: readonly Secret[]):
   const arns = secrets.map(({ secretArn }) => secretArn);
   return allOf(allow(['secretsmanager:GetSecretValue'], ...arns), variable(name, arns.join(',')));
 };
+
+/**
+ * Only for a named owner in a named workspace: KMS decrypts for the same one alone.
+ * @param owner the fields of the encryption context, besides the workspace
+ */
+export const usesKey = (
+  action: 'kms:Encrypt' | 'kms:Decrypt',
+  { keyArn }: IKey,
+  name: VariableName,
+  owner: readonly string[],
+): Need =>
+  allOf(
+    (grantee) =>
+      grantee.addToRolePolicy(
+        new PolicyStatement({
+          actions: [action],
+          resources: [keyArn],
+          conditions: {
+            StringLike: {
+              'kms:EncryptionContext:workspace': 'ws_*',
+              ...Object.fromEntries(owner.map((field) => [`kms:EncryptionContext:${field}`, '?*'])),
+            },
+          },
+        }),
+      ),
+    variable(name, keyArn),
+  );
 
 export const sendsTo = (queue: Queue, name: VariableName): Need =>
   allOf(allow(['sqs:SendMessage'], queue.queueArn), variable(name, queue.queueUrl));

@@ -1,11 +1,10 @@
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { CfnOutput, Duration, Stack } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
 import { hour } from './alarms.ts';
 import { graph } from './dashboard.ts';
 import { webhookRetrySeconds, webhookTimeoutSeconds } from './limits.ts';
-import { allOf, type Need, nothing, reads, variable } from './needs.ts';
+import { allOf, type Need, nothing, reads, usesKey, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { ServiceFunction } from './service-function.ts';
@@ -32,7 +31,7 @@ export class Webhooks extends Construct {
     // The command that replaces a webhook's secret encrypts and decrypts.
     new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: key.keyArn });
     const rules = rulesOf(settings);
-    this.accept = allOf(usesKey('kms:Encrypt', key), rules);
+    this.accept = allOf(usesKey('kms:Encrypt', key, 'webhookKey', ['batch']), rules);
     this.deliverer = platform.task(
       'deliver-webhook',
       {
@@ -44,7 +43,7 @@ export class Webhooks extends Construct {
       },
       platform.data(reads, { PutItem: ['batches', 'slotReports'] }),
       platform.pools,
-      usesKey('kms:Decrypt', key),
+      usesKey('kms:Decrypt', key, 'webhookKey', ['batch']),
       rules,
     );
     alarms.add('WebhooksGivenUp', {
@@ -63,22 +62,6 @@ export class Webhooks extends Construct {
     }),
   ];
 }
-
-/** Only for a named batch of a named workspace (adapters/kms-secret-cipher.ts): KMS decrypts for the same one alone. */
-const usesKey = (action: 'kms:Encrypt' | 'kms:Decrypt', key: Key): Need =>
-  allOf(
-    (grantee) =>
-      grantee.addToRolePolicy(
-        new PolicyStatement({
-          actions: [action],
-          resources: [key.keyArn],
-          conditions: {
-            StringLike: { 'kms:EncryptionContext:workspace': 'ws_*', 'kms:EncryptionContext:batch': '?*' },
-          },
-        }),
-      ),
-    variable('webhookKey', key.keyArn),
-  );
 
 const rulesOf = (settings: Settings): Need =>
   allOf(

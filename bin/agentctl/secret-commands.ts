@@ -8,10 +8,11 @@ import { Argument, Command } from 'commander';
 import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 import { overlapMilliseconds } from '#runtime/http/caller-secrets.ts';
 import { type Result, report } from './report.ts';
+import { addToolSecrets } from './tool-secrets.ts';
 
 export function secretCommands(): Command {
   const group = new Command('secrets').description(
-    'The secrets by which the parts of a stage trust each other.',
+    'The secrets of tools, and those by which the parts of a stage trust each other.',
   );
   group
     .command('rotate')
@@ -22,6 +23,7 @@ export function secretCommands(): Command {
     .option('--force', 'even if requests fail, because the last rotation was a short time ago')
     .addHelpText('after', help)
     .action(report((_secret: 'caller', { force }: { force?: true }) => rotateCaller(force === true)));
+  addToolSecrets(group);
   return group;
 }
 

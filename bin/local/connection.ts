@@ -40,6 +40,10 @@ export const targetResources = [
   },
   // Encrypts the addresses and secrets of webhooks.
   { output: 'WebhookKeyArn', field: 'webhook_key', variable: 'webhookKey', service: 'kms' },
+  // Encrypts the secrets of tools.
+  { output: 'ToolSecretKeyArn', field: 'tool_secret_key', variable: 'toolSecretKey', service: 'kms' },
+  // The addresses that tools may call although they are not public.
+  { output: 'ToolAllow', field: 'tool_allow', variable: 'toolAllow', service: 'kms' },
 ] as const;
 
 type Resource = (typeof targetResources)[number];

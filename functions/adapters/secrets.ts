@@ -4,7 +4,6 @@ import {
   ResourceNotFoundException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import type { DeliveryOwner, SecretCipher } from '#domain/webhooks/services.ts';
 
 /** A replaced secret takes effect within five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
@@ -69,17 +68,26 @@ async function readVersion(
   return { value: response.SecretString, since: response.CreatedDate?.getTime() ?? 0 };
 }
 
-/** KMS's encryption context. It is not secret; decryption fails if it differs. */
-const contextOf = ({ workspaceId, batchId }: DeliveryOwner) => ({ workspace: workspaceId, batch: batchId });
-
 /**
  * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters and a secret fit. An address of as many
  * other characters takes further calls.
  */
 const bytesOfCall = 4096;
 
-/** The ciphertext is base64 of each call's result, with spaces between them. */
-export const kmsSecretCipher = (client: KMSClient, keyId: string): SecretCipher => ({
+interface Cipher<Owner> {
+  encrypt(text: string, owner: Owner): Promise<string>;
+  decrypt(encrypted: string, owner: Owner): Promise<string>;
+}
+
+/**
+ * The ciphertext is base64 of each call's result, with spaces between them.
+ * @param contextOf makes KMS's encryption context. It is not secret; decryption fails if it differs
+ */
+export const kmsSecretCipher = <Owner>(
+  client: KMSClient,
+  keyId: string,
+  contextOf: (owner: Owner) => Record<string, string>,
+): Cipher<Owner> => ({
   async encrypt(text, owner) {
     const bytes = Buffer.from(text);
     const calls = Array.from({ length: Math.ceil(bytes.length / bytesOfCall) }, async (_, index) => {

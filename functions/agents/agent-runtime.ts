@@ -10,12 +10,16 @@ import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './
 import { requestModel } from './request-model.ts';
 import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
+import { ReplyScope } from './tools/reply-scope.ts';
 
 /** Generates replies with the agent's model and tools. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
-    reply: ({ agent, ...request }, emit) =>
-      reply(settings, { ...request, agents: [agent], caller: undefined }, emit),
+    reply({ agent, ...request }, emit) {
+      const scope = new ReplyScope();
+      const task = { ...request, agents: [agent] as const, caller: undefined, scope };
+      return reply(settings, task, emit).finally(() => scope.close());
+    },
 
     async title({ agent, message, budget, signal, onCall }) {
       const { llm_model: modelName } = agent.definition;

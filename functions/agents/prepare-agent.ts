@@ -22,12 +22,14 @@ import { findProvider } from './models/model-provider.ts';
 import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from './tools/agent-tool.ts';
+import type { ReplyScope } from './tools/reply-scope.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
 /** The work of one agent: the reply itself, or a call from another agent's tool. */
 export interface Task extends Omit<ReplyRequest, 'agent'> {
   /** The chain of calls: the reply's agent first, the agent of this task last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
+  scope: ReplyScope;
   /** The tool use that called this agent; undefined for the reply's own agent. */
   caller: RunningTool | undefined;
 }

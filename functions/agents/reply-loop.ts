@@ -193,9 +193,10 @@ export class ReplyLoop {
   }
 
   private replyUse(running: RunningTool): ReplyUse {
-    const { chat, attachments, agents, signal } = this.task;
+    const { chat, scope, attachments, agents, signal } = this.task;
     return {
       chat,
+      scope,
       attachments,
       agents,
       signal,

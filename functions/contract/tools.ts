@@ -12,6 +12,55 @@ export const toolLimits = {
   argumentBytes: 256 * 1024,
 } as const;
 
+export const secretName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, {
+  error: 'must be a lower-case letter, then letters, digits, hyphens and underscores, at most 64 in all',
+});
+
+/** A header name that no rule of HTTP or of this service is about. Secrets have their own place. */
+const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be the name of a header' });
+const reservedHeader =
+  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
+
+/** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
+export const toolAuth = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('bearer'), secret: secretName }),
+  z.strictObject({
+    type: z.literal('header'),
+    name: headerName.refine((name) => !reservedHeader.test(name), { error: 'is a header of the protocol' }),
+    prefix: optionalText(64)
+      .regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' })
+      .default(''),
+    secret: secretName,
+  }),
+  z.strictObject({
+    type: z.literal('basic'),
+    username: text(256).regex(/^[^:\p{Cc}]*$/u, { error: 'must have no colon' }),
+    secret: secretName,
+  }),
+  z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
+]);
+
+export type ToolAuth = z.output<typeof toolAuth>;
+
+/** Further headers of the requests of an entry. */
+export const toolHeaders = z
+  .record(headerName, text(1024).regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }))
+  .superRefine((headers, context) => {
+    for (const name of Object.keys(headers))
+      if (/auth|key|token|secret|cookie/i.test(name))
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'may be secret: put its value into a secret',
+        });
+      else if (reservedHeader.test(name))
+        context.addIssue({ code: 'custom', path: [name], message: 'is a header of the protocol' });
+  })
+  .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20 headers' })
+  .default({});
+
 /** What the entries of tools of other systems have in common: `tools` of the config. */
 export const pinnedTool = z.strictObject({
   name: text(64),

@@ -9,8 +9,8 @@ const httpUrl = z
   .refine(isHttpUrl, { error: `must be http://HOST or ${httpUrlForm}` })
   .meta({ form: 'URL, `http` or `https`' });
 
-/** Of Lambda's 4,096 bytes of variables, the others of `process-batch-items` take 1,800 with the longest names of resources. */
-const addressBytes = 2200;
+/** Of Lambda's 4,096 bytes of variables, the others of `process-batch-items` take 1,900 with the longest names of resources. */
+const addressBytes = 2100;
 
 /** An endpoint's bytes in the variable, besides its URL and twice its name: 36 of JSON, and 90 of the secret's ARN. */
 const endpointBytes = 130;
@@ -18,21 +18,21 @@ const endpointBytes = 130;
 export type EndpointSettings = Readonly<
   Pick<
     z.output<z.ZodObject<typeof modelSettings>>,
-    'openAiBaseUrl' | 'openAiEndpoints' | 'outboundAllow' | 'webSearch'
+    'openAiBaseUrl' | 'openAiEndpoints' | 'outboundAllow' | 'toolAllow' | 'webSearch'
   >
 >;
 
 /** Why the addresses of models do not fit into the variables of a function; undefined if they do. */
 export function endpointsProblem(settings: EndpointSettings): string | undefined {
-  const { openAiBaseUrl, openAiEndpoints, outboundAllow, webSearch } = settings;
+  const { openAiBaseUrl, openAiEndpoints, outboundAllow, toolAllow, webSearch } = settings;
   const endpoints = Object.entries(openAiEndpoints);
-  const others = [openAiBaseUrl, webSearch?.url ?? '', outboundAllow.join(',')];
+  const others = [openAiBaseUrl, webSearch?.url ?? '', outboundAllow.join(','), toolAllow.join(',')];
   const bytes =
     Buffer.byteLength([...endpoints.flatMap(([name, { url }]) => [name, name, url]), ...others].join('')) +
     endpoints.length * endpointBytes;
   return endpoints.length === 0 || bytes <= addressBytes
     ? undefined
-    : `must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow and webSearch they take ${bytes} bytes ` +
+    : `must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow, toolAllow and webSearch they take ${bytes} bytes ` +
         `of a function's variables, which have room for ${addressBytes}`;
 }
 
@@ -64,7 +64,7 @@ export const modelSettings = {
       description: `
         Further services with OpenAI's chat completions, for agents with \`openai@NAME:MODEL\`. Each has a key of its own, in
         the secret that the output \`OpenAiEndpoints\` names. Lambda allows 4 KB of variables, so the
-        addresses share them with \`outboundAllow\`. Each takes about 120 characters of a role's policies.`,
+        addresses share them with \`outboundAllow\` and \`toolAllow\`. Each takes about 120 characters of a role's policies.`,
     }),
 
   bedrockModels: z
@@ -117,4 +117,9 @@ export const modelSettings = {
   outboundAllow: internalAddresses.describe(`
     Addresses that agents may read pages from although they are not public, such as \`wiki.internal:443\`.
     \`*\` is every port.`),
+
+  toolAllow: internalAddresses.describe(`
+    Addresses that the remote tools of agents may call although they are not public, such as
+    \`crm.internal:443\`; also without TLS, and with a secret. The model of an agent never chooses the address of a remote
+    tool, so pages at these addresses stay out of reach: \`outboundAllow\` is for them.`),
 };

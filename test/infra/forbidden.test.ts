@@ -166,6 +166,7 @@ const items: Record<keyof typeof keys, [Key, ItemKind?, ...attributes: string[]]
   whitelistEntry: [keys.whitelistEntry(w, user), 'whitelists'],
   rateBuckets: [keys.rateBuckets(w, 'key', 'sends=1/s'), 'rateBuckets'],
   slotReport: [keys.slotReport(id), 'slotReports'],
+  toolSecret: [keys.toolSecret(w, 'crm')],
   agent: [keys.agent(w, id)],
   publishedAgent: [keys.publishedAgent(w, id)],
   publishedEntry: [keys.publishedEntry(w, id)],
@@ -283,6 +284,18 @@ for (const [action, owner] of [
 }
 for (const action of ['GenerateDataKey', 'CreateGrant', 'PutKeyPolicy', 'ScheduleKeyDeletion'])
   request(`kms:${action}`, webhookKey, undefined, contextOfKey);
+
+const toolKey = arn('AWS::KMS::Key', 'ToolSecretKey');
+const contextOfTool = {
+  ...{ 'kms:encryptioncontext:workspace': w, 'kms:encryptioncontext:secret': 'crm' },
+  'kms:encryptioncontext:hosts': 'mcp.crm.example:443',
+};
+request('kms:Decrypt', toolKey, among(...repliers, 'CompleteChat', 'TestAgent'), contextOfTool);
+request('kms:Decrypt', toolKey, undefined, contextOfKey);
+for (const [name, value] of Object.entries(contextOfTool))
+  request('kms:Decrypt', toolKey, undefined, { [name]: value });
+for (const action of ['Encrypt', 'GenerateDataKey', 'CreateGrant', 'PutKeyPolicy', 'ScheduleKeyDeletion'])
+  request(`kms:${action}`, toolKey, undefined, contextOfTool);
 
 const tasks = ['DispatchBatch', 'AdvanceBatch', 'FailBatch', 'DeliverWebhook'];
 /** Functions that the gateway calls: its requests to the others go to the web function. */

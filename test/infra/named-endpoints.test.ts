@@ -30,6 +30,7 @@ const environmentsOf = ({ resources }: Stack): [string, Record<string, unknown>]
 const inRegion = (service: string) => `arn:aws:${service}:ap-southeast-1:123456789012:`;
 const longestIds: Readonly<Record<string, (id: string) => string>> = {
   'AWS::DynamoDB::GlobalTable': (id) => `agent-service-${'s'.repeat(23)}-${id}-${'x'.repeat(13)}`,
+  'AWS::KMS::Key': () => `${inRegion('kms')}key/${'x'.repeat(36)}`,
   'AWS::Lambda::Function': () => `${inRegion('lambda')}function:${'x'.repeat(64)}`,
   'AWS::S3::Bucket': () => 'x'.repeat(63),
   'AWS::SecretsManager::Secret': (id) =>
@@ -121,8 +122,8 @@ describe('is refused with a reason:', () => {
     [
       'more than fits',
       named(10, `https://models.example/${'p'.repeat(100)}`),
-      'openAiEndpoints: must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow and webSearch ' +
-        "they take 2595 bytes of a function's variables, which have room for 2200",
+      'openAiEndpoints: must be fewer endpoints, or shorter ones: with openAiBaseUrl, outboundAllow, toolAllow and webSearch ' +
+        "they take 2595 bytes of a function's variables, which have room for 2100",
     ],
   ])('%s', (_, endpoints, problem) => {
     expect(() => parseSettings({ openAiEndpoints: endpoints })).toThrow(problem);

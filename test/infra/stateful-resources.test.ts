@@ -11,7 +11,8 @@ const stateful = [
   ['AWS::S3::Bucket', 'ContentBucket'],
   ['AWS::S3::Bucket', 'FileBucket'],
   ['AWS::SecretsManager::Secret', 'OpenAiApiKey'],
-  // Without the key, the stored secrets of webhooks cannot be decrypted.
+  // Without the keys, the stored secrets of tools and of webhooks cannot be decrypted.
+  ['AWS::KMS::Key', 'ToolSecretKey'],
   ['AWS::KMS::Key', 'WebhookKey'],
 ] as const;
 

@@ -59,6 +59,7 @@ describe('items of an earlier version', () => {
       whitelistEntry: [keys.whitelistEntry(workspaceId, userId)],
       rateBuckets: [],
       slotReport: [],
+      toolSecret: [],
       agent: [keys.agent(workspaceId, agentId)],
       publishedAgent: [keys.publishedAgent(workspaceId, agentId)],
       publishedEntry: [keys.publishedEntry(workspaceId, agentId)],

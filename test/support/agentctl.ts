@@ -34,6 +34,8 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
         authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
         secretsmanager_endpoint: endpoints.secretsmanager,
         webhook_key: outputs.WebhookKeyArn,
+        tool_secret_key: outputs.ToolSecretKeyArn,
+        tool_allow: outputs.ToolAllow,
         kms_endpoint: endpoints.kms,
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,
@@ -46,6 +48,8 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
   };
   return {
     run,
+    /** The folder with the connection. */
+    data,
     /** The output for a person, in lines. */
     async lines(...args: string[]): Promise<string[]> {
       await written;

@@ -181,7 +181,7 @@ const functionRooms = [
 const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'functions/domain': [
     ['platform'],
-    ['workspaces', 'webhooks'],
+    ['workspaces', 'webhooks', 'tools'],
     ['agents', 'files'],
     ['knowledge', 'chats'],
     ['batches', 'completions'],

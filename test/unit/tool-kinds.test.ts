@@ -43,10 +43,14 @@ function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result
     ...{ type, config },
     offers: ({ tools, max_result_characters: most }) =>
       tools.map((tool, index) =>
-        pinnedOffer(tool, ['config', 'tools', index], most, (args) => {
-          calls.push({ tool: tool.name, args });
-          return respond();
-        }),
+        pinnedOffer(
+          tool,
+          { field: ['config', 'tools', index], maxResultCharacters: most, countUse: () => () => undefined },
+          (args) => {
+            calls.push({ tool: tool.name, args });
+            return respond();
+          },
+        ),
       ),
   };
   const deferred: DeferredKind = {

@@ -190,7 +190,8 @@ const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
-const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
+/** An IPv6 address without its brackets. */
+export const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(
   host: string,

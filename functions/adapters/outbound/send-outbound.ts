@@ -1,36 +1,38 @@
 import {
   type ClientRequest,
+  Agent as HttpAgent,
   request as httpRequest,
   type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestOptions,
 } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { isIPv6, type LookupFunction } from 'node:net';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import type * as z from 'zod';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
-import { checkedAddresses, type OutboundRules } from './addresses.ts';
+import { bare, checkedAddresses, type OutboundRules } from './addresses.ts';
 
 /**
- * Reads and decompresses a response's body.
+ * A response's body, decompressed, as it comes.
  * @throws OutboundFailure `too-large` for more than `maxBytes` of decompressed data, `broken` for an unknown content
  *   coding; errors of the connection or the decompression unchanged
  */
-async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+async function* chunksOf(response: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    chunks.push(chunk);
     // Leaving the loop destroys the connection.
     if (bytes > maxBytes)
       throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
+    yield chunk;
   }
-  return Buffer.concat(chunks, bytes);
 }
+
+const readAll = async (_head: ResponseHead, chunks: AsyncIterable<Buffer>): Promise<Buffer> =>
+  Buffer.concat(await Array.fromAsync(chunks));
 
 function decoded(response: IncomingMessage): AsyncIterable<unknown> {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? '';
@@ -70,7 +72,7 @@ const through = (source: Readable, decoder: NodeJS.ReadWriteStream): AsyncIterab
 
 export interface OutboundRequest {
   url: URL;
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Sent to every server, even after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
@@ -86,15 +88,37 @@ export interface OutboundRequest {
   maxBytes: number;
   /** Receives the body within the timeout and drops it. An error in the body is not a failure. */
   discardBody?: true;
+  /** Retains connections for the next request to the same server. Addresses are checked when a connection is made. */
+  pool?: ConnectionPool | undefined;
   signal: AbortSignal;
 }
 
-interface OutboundResponse {
+export interface ResponseHead {
   /** The final URL, after redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
-  body: Buffer;
+}
+
+interface OutboundResponse<Body> extends ResponseHead {
+  body: Body;
+}
+
+/** Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed unless all of it was read. */
+export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
+
+/** The open connections of one reply. They must not outlive it: the function may be frozen then. */
+export class ConnectionPool {
+  readonly #agents = {
+    'http:': new HttpAgent({ keepAlive: true }),
+    'https:': new HttpsAgent({ keepAlive: true }),
+  };
+
+  agentFor = ({ protocol }: URL): HttpAgent => this.#agents[protocol === 'https:' ? 'https:' : 'http:'];
+
+  close(): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
 }
 
 /** The headers of real sites, with policies and cookies, stay below 16 KB. */
@@ -105,11 +129,19 @@ const headerBytes = 32 * 1024;
  * within the timeout and with a bounded response, whatever the server does.
  * @throws OutboundFailure, or the signal's reason
  */
-export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse> {
+export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse<Buffer>>;
+export async function sendOutbound<Body>(
+  request: OutboundRequest,
+  read: ReadBody<Body>,
+): Promise<OutboundResponse<Body>>;
+export async function sendOutbound(
+  request: OutboundRequest,
+  read: ReadBody<unknown> = readAll,
+): Promise<OutboundResponse<unknown>> {
   const timeout = AbortSignal.timeout(request.times.whole);
   const signal = AbortSignal.any([request.signal, timeout]);
   try {
-    return await follow(request, signal);
+    return await follow(request, read, signal);
   } catch (error) {
     request.signal.throwIfAborted();
     if (error instanceof OutboundFailure) throw error;
@@ -119,22 +151,26 @@ export async function sendOutbound(request: OutboundRequest): Promise<OutboundRe
   }
 }
 
-async function follow(request: OutboundRequest, signal: AbortSignal): Promise<OutboundResponse> {
+async function follow(
+  request: OutboundRequest,
+  read: ReadBody<unknown>,
+  signal: AbortSignal,
+): Promise<OutboundResponse<unknown>> {
   let url = request.url;
   for (let hop = 0; ; hop += 1) {
     const response = await responseOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
-    const { statusCode: status = 0, headers } = response;
+    const head = { url, status: response.statusCode ?? 0, headers: response.headers };
     if (next === undefined && request.discardBody) {
-      await readBody(response, request.maxBytes).catch(() => undefined);
+      await readAll(head, chunksOf(response, request.maxBytes)).catch(() => undefined);
       response.destroy();
-      return { url, status, headers, body: Buffer.alloc(0) };
+      return { ...head, body: Buffer.alloc(0) };
     }
     if (next === undefined) {
-      const body = await readBody(response, request.maxBytes);
+      const body = await read(head, chunksOf(response, request.maxBytes));
       // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
       signal.throwIfAborted();
-      return { url, status, headers, body };
+      return { ...head, body };
     }
     response.destroy();
     if (hop === request.redirects)
@@ -156,9 +192,12 @@ async function responseOf(
   const headTimeout = AbortSignal.timeout(request.times.response);
   const aborted = AbortSignal.any([signal, headTimeout]);
   try {
-    const addresses =
-      request.rules && (await untilAborted(checkedAddresses(url, request.rules, aborted), aborted));
-    return await untilAborted(connect(request, url, addresses, signal, headTimeout), aborted);
+    const { rules, pool } = request;
+    const check = rules && (() => untilAborted(checkedAddresses(url, rules, aborted), aborted));
+    // No lookup precedes a connection to an address. Otherwise the check is part of the lookup.
+    const addresses = pool === undefined || isIP(bare(url.hostname)) !== 0 ? await check?.() : undefined;
+    const lookup = addresses ? connecting(async () => addresses) : check && connecting(check);
+    return await untilAborted(connect(request, url, lookup, signal, headTimeout), aborted);
   } catch (error) {
     signal.throwIfAborted();
     if (headTimeout.aborted)
@@ -172,15 +211,15 @@ async function responseOf(
 function connect(
   request: OutboundRequest,
   url: URL,
-  addresses: readonly string[] | undefined,
+  lookup: LookupFunction | undefined,
   signal: AbortSignal,
   headTimeout: AbortSignal,
 ): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const options: RequestOptions = {
     method: request.method,
-    // No keep-alive: a reused connection could outlive the address check, and the function's invocation.
-    agent: false,
+    // Without a pool no keep-alive: a reused connection could outlive the address check, and the function's invocation.
+    agent: request.pool?.agentFor(url) ?? false,
     maxHeaderSize: headerBytes,
     headers: {
       'Accept-Encoding': 'gzip, deflate, br',
@@ -188,7 +227,7 @@ function connect(
       ...(request.body && { 'Content-Length': String(request.body.byteLength) }),
     },
     signal,
-    ...(addresses && { lookup: connecting(addresses) }),
+    ...(lookup && { lookup }),
   };
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   const sent: ClientRequest = send(url, options, resolve);
@@ -206,12 +245,17 @@ function connect(
 
 /** Connects to the checked addresses instead of resolving the name again. TLS still verifies the name. */
 const connecting =
-  (addresses: readonly string[]): LookupFunction =>
+  (check: () => Promise<readonly string[]>): LookupFunction =>
   (_host, { all }, done) => {
-    const known = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
-    const [first] = known;
-    if (all) done(null, known);
-    else if (first !== undefined) done(null, first.address, first.family);
+    check().then(
+      (addresses) => {
+        const known = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+        const [first] = known;
+        if (all) done(null, known);
+        else if (first !== undefined) done(null, first.address, first.family);
+      },
+      (error) => done(error, ''),
+    );
   };
 
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);

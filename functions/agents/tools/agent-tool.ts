@@ -5,6 +5,7 @@ import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { ReplyScope } from './reply-scope.ts';
 
 /** Amazon Bedrock's own limit. More words only make the results less precise. */
 const queryCharacters = 1000;
@@ -110,6 +111,8 @@ export interface ToolUse<Config> extends ReplyUse {
 export interface ReplyUse {
   /** Null for a reply that belongs to no chat. */
   chat: Chat | null;
+  /** Shared by the tools of the reply, those of called agents included. */
+  scope: ReplyScope;
   /** Files attached to the current user message. */
   attachments: readonly StoredFile[];
   /** The chain of agents: the reply's agent first, the agent that uses the tool last. */

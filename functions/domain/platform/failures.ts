@@ -73,6 +73,9 @@ const outboundFailureTexts = {
   timeout: 'It took too long',
   refused: 'The server rejected the request',
   unreadable: 'The answer cannot be read as text',
+  unauthorized: 'The server rejects the credentials of this tool',
+  protocol: "The server's answer is not what its protocol says",
+  changed: 'The server has no such tool any more',
 } as const;
 
 /** The table rejects this item. A retry would not help. */

@@ -17,6 +17,8 @@ export type AuditAction =
   | 'user erased'
   | 'knowledge changed'
   | 'prices changed'
+  | 'secret set'
+  | 'secret removed'
   | 'webhook resent'
   | 'webhook secret replaced';
 

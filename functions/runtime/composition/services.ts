@@ -48,6 +48,7 @@ import type { AttachmentReader, PreparedAttachments } from '#domain/files/servic
 import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
 import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
+import type { ToolSecretCipher, ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import {
@@ -203,6 +204,13 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
+/** Imported for agents with remote tools, which few have. */
+const remoteTools = () => import('./remote-tools.ts');
+export const toolSecrets = () =>
+  deferred<ToolSecretStore>(async () => (await remoteTools()).makeToolSecrets(table(), audit));
+export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(async () =>
+  (await remoteTools()).toolSecretCipher(),
+);
 /** What erases chats and what persons have done. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,

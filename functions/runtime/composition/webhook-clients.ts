@@ -1,12 +1,17 @@
 import { KMSClient } from '@aws-sdk/client-kms';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
+import type { DeliveryOwner } from '#domain/webhooks/services.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { outboundRules } from './outbound-rules.ts';
 
 export const secretCipher = lazily(() =>
-  kmsSecretCipher(new KMSClient({ requestHandler: clientTimeouts }), environment('webhookKey')),
+  kmsSecretCipher<DeliveryOwner>(
+    new KMSClient({ requestHandler: clientTimeouts }),
+    environment('webhookKey'),
+    ({ workspaceId, batchId }) => ({ workspace: workspaceId, batch: batchId }),
+  ),
 );
 export const webhookSender = lazily(() =>
   httpWebhookSender({

@@ -135,6 +135,7 @@ const schemas = {
   replyToolUses: () => z.coerce.number().int().positive(),
   replyToolsAtOnce: () => z.coerce.number().int().positive(),
   outboundAllow: hostsAndPorts,
+  toolAllow: hostsAndPorts,
   webhookAllow: hostsAndPorts,
   webhookPlainLoopback: () => z.enum(['true', 'false']).optional(),
   webhookTimeoutSeconds: () => z.coerce.number().positive(),

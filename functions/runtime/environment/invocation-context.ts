@@ -45,6 +45,8 @@ export interface InvocationContext {
   readonly properties: Record<string, string | undefined>;
   /** Milliseconds until the function's timeout. While time is left, calls to AWS are retried. */
   readonly remainingMilliseconds: (() => number) | undefined;
+  /** How many agents the request has come through; undefined is none. */
+  agentDepth?: number;
 }
 
 const key = Symbol.for('agent-service.invocation-context');

@@ -29,6 +29,9 @@ export const variables = {
   replyToolUses: 'REPLY_TOOL_USES',
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',
   outboundAllow: 'OUTBOUND_ALLOW',
+  /** Of agents' remote tools. */
+  toolAllow: 'TOOL_ALLOW',
+  toolSecretKey: 'TOOL_SECRET_KEY_ARN',
   webhookAllow: 'WEBHOOK_ALLOW',
   webhookPlainLoopback: 'WEBHOOK_PLAIN_LOOPBACK',
   webhookKey: 'WEBHOOK_KEY_ARN',

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { BodyTooLarge, ServiceError, unauthenticated } from '#contract/errors.ts';
-import { type idempotencyHeaders, replayedHeader } from '#contract/headers.ts';
+import { depthHeader, type idempotencyHeaders, maxAgentDepth, replayedHeader } from '#contract/headers.ts';
 import { type Limits, parseLimits } from '#contract/rate-limits.ts';
 import { hasBody, type Route, shortBody } from '#contract/routes/route.ts';
 import type { ChatOfUser } from '#domain/chats/chats.ts';
@@ -13,7 +13,7 @@ import { isExpired } from '#domain/workspaces/api-key.ts';
 import type { Caller } from '#domain/workspaces/api-keys.ts';
 import { checkNamedUsers } from '#domain/workspaces/workspaces.ts';
 import { workspaces } from '#runtime/composition/services.ts';
-import { clock } from '#runtime/environment/invocation-context.ts';
+import { clock, invocationContext } from '#runtime/environment/invocation-context.ts';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { isFromDistribution } from './caller-secrets.ts';
 
@@ -216,6 +216,14 @@ function validRequest<R extends Route>(
     headers: parse(route.headers, singles(request.headers, Object.keys(route.headers.shape), decodeHeader)),
     body: route.multipart ? undefined : parse(route.body, body),
   } as ValidRequest<R>;
+}
+
+/** @throws badRequest if the request has come through too many agents */
+export function noteAgentDepth(request: Pick<Request, 'headers'>): void {
+  const agentDepth = Number(headerIn(request, depthHeader) ?? 0);
+  if (!(agentDepth < maxAgentDepth))
+    throw new ServiceError('badRequest', `The request has come through ${maxAgentDepth} agents or more`);
+  Object.assign(invocationContext().getStore() ?? {}, { agentDepth });
 }
 
 /** @throws accessDenied without a caller; unauthenticated if the key has expired */

@@ -4,7 +4,7 @@ import { bytesPerToken } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { endRequest } from '#runtime/observability/invocation.ts';
 import { type RateLimiter, startRateLimit } from './rate-limiter.ts';
-import { type CheckUsers, type Request, readRequest, type ValidRequest } from './request.ts';
+import { type CheckUsers, noteAgentDepth, type Request, readRequest, type ValidRequest } from './request.ts';
 import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from './response-form.ts';
 
 /** How the response of one request is sent: by a Lambda function or by a web function. */
@@ -94,6 +94,7 @@ export function serveRoute<R extends Route>(
     };
     const { awaitRateLimit, takeMore, charge } = limiter;
     const success = await limiter.through(async () => {
+      noteAgentDepth(request);
       const valid = await readRequest(route, request, caller, checkUsers);
       if (!awaitsRateLimit) await awaitRateLimit();
       return work(valid, {

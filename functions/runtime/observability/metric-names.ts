@@ -29,12 +29,13 @@ export type MetricDimension =
   | 'model'
   /**
    * Why a model failed: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`, `stalled` (idle timeout) or `slow`
-   * (deadline).
+   * (deadline). Why the system of a remote tool failed: `timeout`, `unreachable`, `forbidden` (an address or a secret over
+   * plain HTTP), `refused`, `auth`, `protocol`, `too-large` or `changed` (it has no such tool).
    */
   | 'failure'
   /** Why an event of a model was skipped: `empty`, `unparsable`, `without-choices` or `after-end`. */
   | 'kind'
-  /** `type` of a reasoning step (specification, section 6.1): six values. */
+  /** `type` of a reasoning step: ten values. */
   | 'tool'
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
   | 'status'
@@ -100,6 +101,11 @@ export const metrics = {
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
   /** Ended reasoning steps with `success: false`. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
+
+  /** Of the uses of remote tools, those that failed included. */
+  toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
+  /** Uses of remote tools that failed because of their system; not those that it has carried out without success. */
+  toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
   /**
    * Batch requests that a worker ended. Requests that a cancel or a timeout ended had no worker and are not counted.

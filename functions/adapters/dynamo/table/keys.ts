@@ -69,6 +69,11 @@ export const keys = {
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
     sk: limits,
   }),
+  /** A secret for tools. */
+  toolSecret: (workspaceId: string, name: string): Key => ({
+    pk: `${workspace(workspaceId)}#SECRETS`,
+    sk: name,
+  }),
   agent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,

@@ -1,6 +1,7 @@
 import { problemOfData } from '#contract/json-schema.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
 import { type PinnedTool, toolLimits } from '#contract/tools.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
 /** What a use of a remote tool has found: JSON. `text` is what the result says in addition. */
@@ -12,15 +13,28 @@ export interface RemoteResult {
 }
 
 /**
+ * Counts the uses of tools, for metrics and logs.
+ * @param name of the tool
+ * @returns called at the end, with a failure of the system; a use that the system has carried out without success has none
+ */
+export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
+
+interface PinnedOptions {
+  /** As of `Offer`. */
+  field: Offer['field'];
+  maxResultCharacters: number;
+  countUse: CountUse;
+}
+
+/**
  * The offer of a tool whose name, description and schema are in agent.json. The model gets what an operator has read there,
  * whatever the remote system says now. Steps name the tool, and never its host.
- * @param field as of `Offer`
- * @param call uses the tool. Its ToolFailure may have a text of the remote system, of any length
+ * @param call uses the tool. Its ToolFailure may have a text of the remote system, of any length; an OutboundFailure is
+ *   counted as a failure of the system
  */
 export function pinnedOffer(
   { name, description, approval, input_schema: schema }: PinnedTool,
-  field: Offer['field'],
-  maxResultCharacters: number,
+  { field, maxResultCharacters, countUse }: PinnedOptions,
   call: (args: Record<string, unknown>, use: ReplyUse) => Promise<RemoteResult>,
 ): Offer {
   return {
@@ -33,12 +47,17 @@ export function pinnedOffer(
     },
     start: (args) => ({ content: name, args: { tool: name, arguments: args } }),
     async run(args, use) {
+      const end = countUse(name);
+      let failure: OutboundFailure | undefined;
       try {
         const found = await call(args as Record<string, unknown>, use);
         return { data: shapeResult(found, maxResultCharacters) };
       } catch (error) {
-        if (!(error instanceof ToolFailure)) throw error;
+        if (error instanceof OutboundFailure) failure = error;
+        else if (!(error instanceof ToolFailure)) throw error;
         throw new ToolFailure(cut(error.message, maxResultCharacters), { cause: error });
+      } finally {
+        end(failure);
       }
     },
   };

@@ -1,0 +1,71 @@
+import { depthHeader } from '#contract/headers.ts';
+import type { ToolAuth } from '#contract/tools.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';
+import type { RemoteHead, RemoteHttp, RemoteRequest } from '#domain/tools/remote-http.ts';
+import { hostOf } from '#domain/tools/tool-secret.ts';
+import type { OutboundRules } from './addresses.ts';
+import { ConnectionPool, sendOutbound } from './send-outbound.ts';
+
+interface Options {
+  /** Of the stage's setting toolAllow. */
+  rules: OutboundRules;
+  credentialOf: (auth: ToolAuth | undefined, target: CredentialTarget) => Promise<Credential>;
+  /** How many agents the current request has come through. */
+  depth: () => number;
+}
+
+/** In place of a body: the server has rejected the credential. */
+const rejected = Symbol('rejected');
+
+/** The requests of tools to the addresses in their entries. */
+export const remoteHttp = (options: Options): RemoteHttp => ({
+  openPool: () => new ConnectionPool(),
+  async send(request, read) {
+    const { auth, url } = request;
+    const isAllowed = ({ host, port }: OutboundRules['allow'][number]) =>
+      hostOf(url) === `${host}:${port === '*' ? hostOf(url).slice(host.length + 1) : port}`;
+    if (auth !== undefined && url.protocol !== 'https:' && !options.rules.allow.some(isAllowed))
+      throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
+    for (let attempt = 1; ; attempt += 1) {
+      const credential = await options.credentialOf(auth, request);
+      const body = await attemptRequest(request, credential, options, (head, chunks) =>
+        head.status === 401 && auth !== undefined && attempt === 1
+          ? Promise.resolve(rejected)
+          : read(head, chunks),
+      );
+      if (body !== rejected) return body as Awaited<ReturnType<typeof read>>;
+      credential.forget();
+    }
+  },
+});
+
+async function attemptRequest(
+  { headers, method, body, timeout, maxBytes, pool, signal, ...request }: RemoteRequest,
+  credential: Credential,
+  { rules, depth }: Options,
+  read: (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<unknown>,
+): Promise<unknown> {
+  const url = new URL(request.url);
+  for (const [name, value] of Object.entries(credential.query)) url.searchParams.set(name, value);
+  const redact = redactor(credential.secrets);
+  const response = await sendOutbound(
+    {
+      ...{ url, method, maxBytes, signal, rules, redirects: 0, pool: pool as ConnectionPool },
+      headers: {
+        ...{ 'User-Agent': 'agent-service-tools', [depthHeader]: String(depth() + 1) },
+        ...headers,
+        ...credential.headers,
+      },
+      ...(body && { body }),
+      times: { response: timeout, whole: timeout },
+    },
+    async ({ status, headers: received }, chunks) => {
+      if (status >= 300 && status < 400)
+        throw new OutboundFailure('redirects', 'The server redirects, which tools do not follow');
+      const single = Object.entries(received).map(([name, value]) => [name, String(value)] as const);
+      return read({ status, headers: Object.fromEntries(single), redact }, chunks);
+    },
+  );
+  return response.body;
+}

@@ -1,0 +1,97 @@
+import type { Clock } from '#domain/platform/services.ts';
+
+export const secretLimits = {
+  ofWorkspace: 100,
+  /** What KMS encrypts in a call. */
+  bytes: 4096,
+  /** A shorter value could be a part of other texts, which would then be removed from results too. */
+  characters: 8,
+  hosts: 20,
+} as const;
+
+/** A secret of a workspace for the tools of its agents. It is sent to its hosts alone. */
+export interface ToolSecret {
+  /** Unique in the workspace. */
+  name: string;
+  /** Each as HOST:PORT, exactly, sorted. The ciphertext is bound to them. */
+  hosts: readonly string[];
+  encrypted: string;
+  updatedAt: string;
+}
+
+export interface ToolSecretStore {
+  get(workspaceId: string, name: string): Promise<ToolSecret | undefined>;
+  /** In the order of names. */
+  list(workspaceId: string): Promise<ToolSecret[]>;
+  /** Creates or replaces it, with an audit entry that has the hosts and no value. */
+  put(workspaceId: string, secret: ToolSecret): Promise<void>;
+  /** @returns false if there is none */
+  remove(workspaceId: string, name: string): Promise<boolean>;
+}
+
+/** KMS's encryption context: a value cannot be decrypted for another workspace, name or list of hosts. */
+export interface SecretOwner {
+  workspaceId: string;
+  name: string;
+  hosts: readonly string[];
+}
+
+export interface ToolSecretCipher {
+  encrypt(text: string, owner: SecretOwner): Promise<string>;
+  decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
+}
+
+/** An address in the form of `hosts`: `mcp.crm.example:443`. */
+export const hostOf = ({ hostname, port, protocol }: URL): string =>
+  `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`;
+
+/** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
+const cacheMilliseconds = 5 * 60_000;
+
+/** Of all workspaces, so that the cache of a process that serves many stays small. */
+const cachedSecrets = 1000;
+
+/** The decrypted secrets that a process has used. */
+export class SecretValues {
+  readonly #services: { toolSecrets: ToolSecretStore; toolSecretCipher: ToolSecretCipher; clock: Clock };
+  readonly #cached = new Map<
+    string,
+    { secret: Promise<{ value: string; hosts: readonly string[] }>; until: number }
+  >();
+
+  constructor(services: { toolSecrets: ToolSecretStore; toolSecretCipher: ToolSecretCipher; clock: Clock }) {
+    this.#services = services;
+  }
+
+  /**
+   * The value of a secret, for a request to this address.
+   * @throws Error if there is no such secret, or if it is not for the host. Nothing may be sent then
+   */
+  async valueFor(workspaceId: string, name: string, url: URL): Promise<string> {
+    const key = `${workspaceId} ${name}`;
+    const now = this.#services.clock.now().getTime();
+    let entry = this.#cached.get(key);
+    if (entry === undefined || entry.until < now) {
+      if (this.#cached.size >= cachedSecrets) this.#cached.clear();
+      entry = { secret: this.#read(workspaceId, name), until: now + cacheMilliseconds };
+      this.#cached.set(key, entry);
+      entry.secret.catch(() => this.#cached.delete(key));
+    }
+    const { value, hosts } = await entry.secret;
+    if (!hosts.includes(hostOf(url))) throw new Error(`The secret ${name} is not for the host of this tool`);
+    return value;
+  }
+
+  /** After a server has rejected the value. */
+  forget(workspaceId: string, name: string): void {
+    this.#cached.delete(`${workspaceId} ${name}`);
+  }
+
+  async #read(workspaceId: string, name: string) {
+    const secret = await this.#services.toolSecrets.get(workspaceId, name);
+    if (secret === undefined) throw new Error(`The workspace has no secret ${name}`);
+    const { hosts } = secret;
+    const owner = { workspaceId, name, hosts };
+    return { value: await this.#services.toolSecretCipher.decrypt(secret.encrypted, owner), hosts };
+  }
+}

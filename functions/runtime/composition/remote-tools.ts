@@ -1,0 +1,87 @@
+import { KMSClient } from '@aws-sdk/client-kms';
+import type { Table } from '#adapters/dynamo/table/table.ts';
+import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
+import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
+import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { kmsSecretCipher } from '#adapters/secrets.ts';
+import type { CountUse } from '#agents/tools/remote/pinned-tool.ts';
+import type { OutboundFailureKind } from '#domain/platform/failures.ts';
+import { credentialOf } from '#domain/tools/credential.ts';
+import {
+  hostOf,
+  type SecretOwner,
+  SecretValues,
+  type ToolSecretCipher,
+  type ToolSecretStore,
+} from '#domain/tools/tool-secret.ts';
+import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+import { clock, invocationContext } from '#runtime/environment/invocation-context.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { log } from '#runtime/observability/log.ts';
+import { outboundRules } from './outbound-rules.ts';
+
+/**
+ * What remote tools of agents need. Import this module only dynamically, for an agent with an entry of such tools: in the
+ * functions' bundles it is a separate chunk, which does not slow down their start.
+ */
+
+export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
+  dynamoToolSecretStore(table, audit);
+
+export const toolSecretCipher = lazily(
+  (): ToolSecretCipher =>
+    kmsSecretCipher<SecretOwner>(
+      new KMSClient({ requestHandler: clientTimeouts }),
+      environment('toolSecretKey'),
+      ({ workspaceId, name, hosts }) => ({ workspace: workspaceId, secret: name, hosts: hosts.join(' ') }),
+    ),
+);
+
+let secretValues: SecretValues | undefined;
+
+/** What the kinds of remote tools share. */
+export function remoteServices(toolSecrets: () => ToolSecretStore) {
+  // One cache for the process.
+  secretValues ??= new SecretValues({
+    toolSecrets: toolSecrets(),
+    toolSecretCipher: toolSecretCipher(),
+    clock,
+  });
+  const values = secretValues;
+  return {
+    toolSecrets: toolSecrets(),
+    http: remoteHttp({
+      rules: outboundRules(environment('toolAllow')),
+      credentialOf: (auth, target) => credentialOf(values, auth, target),
+      depth: () => invocationContext().getStore()?.agentDepth ?? 0,
+    }),
+    countUse,
+  };
+}
+
+/** Hosts and names of tools are in the log alone: as dimensions of metrics they would be very many. */
+const countUse =
+  (tool: string, url: URL): CountUse =>
+  (name) => {
+    const startedAt = performance.now();
+    return (failure) => {
+      measurements.add('toolTime', Math.round(performance.now() - startedAt), { tool });
+      if (failure === undefined) return;
+      const kind = failureKinds[failure.kind];
+      measurements.add('toolFailures', 1, { tool, failure: kind });
+      log.warn('A remote tool failed', { tool, name, host: hostOf(url), failure: kind });
+    };
+  };
+
+const failureKinds: Readonly<Record<OutboundFailureKind, string>> = {
+  ...{ malformed: 'forbidden', forbidden: 'forbidden', unlisted: 'forbidden' },
+  ...{ unresolved: 'unreachable', unreachable: 'unreachable', untrusted: 'unreachable' },
+  ...{ broken: 'protocol', unreadable: 'protocol', protocol: 'protocol', 'too-large': 'too-large' },
+  ...{
+    redirects: 'refused',
+    refused: 'refused',
+    timeout: 'timeout',
+    unauthorized: 'auth',
+    changed: 'changed',
+  },
+};
