@@ -95,6 +95,7 @@ function openApi(url: string, tools: readonly HttpTool[]) {
       },
     },
     countUse: () => () => () => undefined,
+    checkTarget: async () => undefined,
   });
   const config = kind.config.parse({ base_url: url, tools });
   return { offers: kind.offers(config, {}), sent: () => sent };

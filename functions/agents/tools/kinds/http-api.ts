@@ -1,6 +1,7 @@
 import { type HttpApiConfig, httpApiConfig } from '#contract/http-api.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import type { ToolKind } from '../agent-tool.ts';
+import type { CheckTarget } from '../remote/check-target.ts';
 import { fillIn } from '../remote/fill-in.ts';
 import { resultOf } from '../remote/http-reply.ts';
 import { requestOf } from '../remote/http-request.ts';
@@ -9,6 +10,7 @@ import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
 interface Services {
   http: RemoteHttp;
   countUse: (type: string, url: URL) => CountUse;
+  checkTarget: CheckTarget;
 }
 
 const type = 'consultant_call_http_api';
@@ -17,9 +19,11 @@ const type = 'consultant_call_http_api';
 const responseBytes = 1_000_000;
 
 /** An HTTP API: each operation is a tool, which sends one request. */
-export const httpApi = ({ http, countUse }: Services): ToolKind<HttpApiConfig> => ({
+export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,
+  checkConfig: async ({ base_url, auth }, workspaceId) =>
+    (await checkTarget(workspaceId, new URL(base_url), auth))?.replace(/^url/, 'base_url'),
   offers: ({ tools, auth, timeout_seconds, max_result_characters: maxResultCharacters, ...entry }) =>
     tools.map((tool, index) =>
       pinnedOffer(
