@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { optionalText, text } from './fields.ts';
+import { isHttpUrl } from './urls.ts';
 
 /** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
@@ -60,6 +61,14 @@ export const toolHeaders = z
   })
   .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20 headers' })
   .default({});
+
+/** Seconds of one use. A tool may take 80 in all. */
+export const toolTimeout = z.int().min(1).max(75).default(30);
+
+/** The address of a remote system. A secret in it would be shown in logs and agents. */
+export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+  error: 'must be an http or https URL without a user, a fragment and placeholders',
+});
 
 /** What the entries of tools of other systems have in common: `tools` of the config. */
 export const pinnedTool = z.strictObject({

@@ -80,7 +80,10 @@ const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name]
  * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
  * modules that a lazy chunk also imports.
  */
-const deferredImports = ['./functions/runtime/composition/tool-adapters.ts'];
+const deferredImports = [
+  './functions/runtime/composition/tool-adapters.ts',
+  './functions/runtime/composition/remote-tools.ts',
+];
 
 /**
  * What a web function's bundle has in addition. Lambda runs `index.js`, unless the variable AWS_LAMBDA_NODEJS_ENTRYPOINT
@@ -265,6 +268,8 @@ const siblingModules: Plugin = {
     ),
 };
 
+const mcpShims = './functions/adapters/mcp/client-shims.ts';
+
 const options = {
   absWorkingDir: projectFolder,
   outdir: outputFolder,
@@ -279,7 +284,11 @@ const options = {
   // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake and which needs
   // `require`.
   conditions: ['module', 'import'],
-  alias: { '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts' },
+  alias: {
+    '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts',
+    '@modelcontextprotocol/client/_shims': mcpShims,
+    jose: mcpShims,
+  },
   plugins: [treeShakenZod, treeShakenSchemas, nodeModules, siblingModules],
   // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
   loader: { '.wasm': 'binary' },

@@ -9,7 +9,7 @@ const unused = (): never => {
 test('the interface names the step type of every tool', () => {
   const tools = agentTools({
     ...{ agents: unused, attachments: unused, knowledge: unused, knowledgeBase: unused },
-    ...{ messages: unused, webPages: unused, webSearch: unused },
+    ...{ messages: unused, webPages: unused, webSearch: unused, toolSecrets: unused },
   });
   expect(reasoningStepTypes).toEqual(expect.arrayContaining(tools.map(({ type }) => type)));
 });

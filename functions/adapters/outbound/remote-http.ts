@@ -3,7 +3,7 @@ import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';
 import type { RemoteHead, RemoteHttp, RemoteRequest } from '#domain/tools/remote-http.ts';
-import { hostOf } from '#domain/tools/tool-secret.ts';
+import { maySendSecret } from '#domain/tools/tool-secret.ts';
 import type { OutboundRules } from './addresses.ts';
 import { ConnectionPool, sendOutbound } from './send-outbound.ts';
 
@@ -23,9 +23,7 @@ export const remoteHttp = (options: Options): RemoteHttp => ({
   openPool: () => new ConnectionPool(),
   async send(request, read) {
     const { auth, url } = request;
-    const isAllowed = ({ host, port }: OutboundRules['allow'][number]) =>
-      hostOf(url) === `${host}:${port === '*' ? hostOf(url).slice(host.length + 1) : port}`;
-    if (auth !== undefined && url.protocol !== 'https:' && !options.rules.allow.some(isAllowed))
+    if (auth !== undefined && !maySendSecret(url, options.rules.allow))
       throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
     for (let attempt = 1; ; attempt += 1) {
       const credential = await options.credentialOf(auth, request);

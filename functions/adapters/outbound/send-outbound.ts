@@ -167,7 +167,10 @@ async function follow(
       return { ...head, body: Buffer.alloc(0) };
     }
     if (next === undefined) {
-      const body = await read(head, chunksOf(response, request.maxBytes));
+      const body = await read(head, chunksOf(response, request.maxBytes)).catch((error: unknown) => {
+        response.destroy();
+        throw error;
+      });
       // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
       signal.throwIfAborted();
       return { ...head, body };

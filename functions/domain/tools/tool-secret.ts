@@ -1,3 +1,4 @@
+import type { HostAndPort } from '#contract/urls.ts';
 import type { Clock } from '#domain/platform/services.ts';
 
 export const secretLimits = {
@@ -44,6 +45,14 @@ export interface ToolSecretCipher {
 /** An address in the form of `hosts`: `mcp.crm.example:443`. */
 export const hostOf = ({ hostname, port, protocol }: URL): string =>
   `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`;
+
+/** @param allow the stage's setting toolAllow: addresses that may get a secret without TLS */
+export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean {
+  const address = hostOf(url);
+  const isListed = ({ host, port }: HostAndPort) =>
+    address === `${host}:${port === '*' ? address.slice(host.length + 1) : port}`;
+  return url.protocol === 'https:' || allow.some(isListed);
+}
 
 /** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
 const cacheMilliseconds = 5 * 60_000;

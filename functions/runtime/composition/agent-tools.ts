@@ -6,6 +6,7 @@ import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts'
 import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
+import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 
 /** Each service is created at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
@@ -21,7 +22,7 @@ export const agentTools = (
       KnowledgeServices,
       'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'webPages' | 'webSearch'
     > &
-      Pick<ChatServices, 'messages'>
+      Pick<ChatServices, 'messages'> & { toolSecrets: ToolSecretStore }
   >,
 ): readonly (ToolKind | DeferredKind)[] => [
   kindOf(callAgent(services.agents)),
@@ -32,4 +33,8 @@ export const agentTools = (
   kindOf(
     lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
   ),
+  {
+    type: 'consultant_call_mcp_tool',
+    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).mcp,
+  },
 ];

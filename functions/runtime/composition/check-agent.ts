@@ -8,7 +8,16 @@ import { problemOfSchema } from '#contract/json-schema.ts';
 import { limits } from '#contract/limits.ts';
 import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
-import { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch } from './services.ts';
+import {
+  agents,
+  attachments,
+  knowledge,
+  knowledgeBase,
+  messages,
+  toolSecrets,
+  webPages,
+  webSearch,
+} from './services.ts';
 
 /** Unknown fields are rejected, because a mistyped field would otherwise be ignored silently. */
 const agentFile = agentDefinition
@@ -113,7 +122,16 @@ async function toolMistakes(
   definition: AgentDefinition,
   wrongTools: readonly unknown[],
 ): Promise<string[]> {
-  const services = { agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch };
+  const services = {
+    agents,
+    attachments,
+    knowledge,
+    knowledgeBase,
+    messages,
+    toolSecrets,
+    webPages,
+    webSearch,
+  };
   const { offered, toolsets, issues } = await inspectTools(agentTools(services), definition);
   const mistakes = [...issues, ...issuesOfOffers(offered, definition)]
     .filter(({ path }) => !wrongTools.includes(path[1]))

@@ -4,9 +4,14 @@ import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
+import type { ToolKind } from '#agents/tools/agent-tool.ts';
+import { mcpKind } from '#agents/tools/kinds/mcp.ts';
+import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
 import type { CountUse } from '#agents/tools/remote/pinned-tool.ts';
 import type { OutboundFailureKind } from '#domain/platform/failures.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
+import type { McpConnection, OpenMcp } from '#domain/tools/mcp.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import {
   hostOf,
   type SecretOwner,
@@ -37,21 +42,40 @@ export const toolSecretCipher = lazily(
     ),
 );
 
-let secretValues: SecretValues | undefined;
+let kinds: { mcp: ToolKind } | undefined;
+
+/** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
+export function remoteKinds(toolSecrets: () => ToolSecretStore): { mcp: ToolKind } {
+  if (kinds !== undefined) return kinds;
+  const services = remoteServices(toolSecrets());
+  kinds = { mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind };
+  return kinds;
+}
+
+/** The client is loaded with the first call: an agent may have tools that its replies do not use. */
+export const openMcpWith =
+  (http: RemoteHttp): OpenMcp =>
+  (target) => {
+    let opened: Promise<McpConnection> | undefined;
+    const connection = () => {
+      opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
+      return opened;
+    };
+    return {
+      call: async (...call) => (await connection()).call(...call),
+      list: async (signal) => (await connection()).list(signal),
+      close: async () => (await opened)?.close(),
+    };
+  };
 
 /** What the kinds of remote tools share. */
-export function remoteServices(toolSecrets: () => ToolSecretStore) {
-  // One cache for the process.
-  secretValues ??= new SecretValues({
-    toolSecrets: toolSecrets(),
-    toolSecretCipher: toolSecretCipher(),
-    clock,
-  });
-  const values = secretValues;
+export function remoteServices(toolSecrets: ToolSecretStore) {
+  const values = new SecretValues({ toolSecrets, toolSecretCipher: toolSecretCipher(), clock });
+  const allow = environment('toolAllow');
   return {
-    toolSecrets: toolSecrets(),
+    checkTarget: checkTargetWith(toolSecrets, allow),
     http: remoteHttp({
-      rules: outboundRules(environment('toolAllow')),
+      rules: outboundRules(allow),
       credentialOf: (auth, target) => credentialOf(values, auth, target),
       depth: () => invocationContext().getStore()?.agentDepth ?? 0,
     }),

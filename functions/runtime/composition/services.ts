@@ -235,7 +235,16 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders(),
     attachments,
-    tools: agentTools({ agents, attachments, knowledge, knowledgeBase, messages, webPages, webSearch }),
+    tools: agentTools({
+      agents,
+      attachments,
+      knowledge,
+      knowledgeBase,
+      messages,
+      toolSecrets,
+      webPages,
+      webSearch,
+    }),
     // Clients get no events while a tool runs. So the timeout of a tool, 80 s, is below the stream's timeout of 90 s.
     clock,
     random,

@@ -1,0 +1,216 @@
+import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { untilAborted } from '#domain/platform/promises.ts';
+import {
+  type McpCall,
+  type McpConnection,
+  type McpListing,
+  McpRejection,
+  type McpResult,
+  type McpTarget,
+} from '#domain/tools/mcp.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import { DefaultJsonSchemaValidator } from './client-shims.ts';
+import { asOneCall, mcpFetch } from './mcp-fetch.ts';
+
+/** The first version without a handshake. */
+const modernVersion = '2026-07-28';
+
+/** An MCP server in either era, through the official client. Every rule about what it may do is in `mcpFetch`. */
+export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
+
+type Era = 'modern' | 'legacy';
+
+/** A client with its session. */
+interface Session {
+  client: Client;
+  transport: StreamableHTTPClientTransport;
+}
+
+/** Pages of a list of tools, and tools. */
+const listLimits = { pages: 20, tools: 500 };
+
+/** Milliseconds until a session is left to its server. */
+const closeMilliseconds = 1000;
+
+class Connection implements McpConnection {
+  readonly #http: RemoteHttp;
+  readonly #target: McpTarget;
+  #era: Era;
+  #session: Promise<Session> | undefined;
+
+  constructor(http: RemoteHttp, target: McpTarget) {
+    this.#http = http;
+    this.#target = target;
+    this.#era = target.protocol >= modernVersion ? 'modern' : 'legacy';
+  }
+
+  async call({ tool, args, schema, parameterHeaders }: McpCall, signal: AbortSignal): Promise<McpResult> {
+    const toolDefinition = { name: tool, inputSchema: withHeaders(schema, parameterHeaders) } as never;
+    return this.#inEra(signal, async ({ client }, options) => {
+      const result = await client.callTool({ name: tool, arguments: args }, { ...options, toolDefinition });
+      return result as McpResult;
+    });
+  }
+
+  async list(signal: AbortSignal): Promise<McpListing> {
+    return this.#inEra(signal, async ({ client }, options) => {
+      if (client.getProtocolEra() === 'modern') await client.discover(options);
+      const listing: McpListing = {
+        protocol: client.getNegotiatedProtocolVersion() ?? '',
+        server: client.getServerVersion()?.name,
+        instructions: client.getInstructions(),
+        tools: [],
+      };
+      let cursor: string | undefined;
+      for (let page = 1; ; page += 1) {
+        const { tools, nextCursor } = await client.request(
+          { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
+          options,
+        );
+        listing.tools.push(...(tools as McpListing['tools']));
+        if (nextCursor === undefined) return listing;
+        if (page === listLimits.pages || listing.tools.length > listLimits.tools)
+          throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
+        cursor = nextCursor;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    const session = await this.#session?.catch(() => undefined);
+    this.#session = undefined;
+    if (session === undefined) return;
+    const timeout = AbortSignal.timeout(closeMilliseconds);
+    await untilAborted(session.transport.terminateSession(), timeout).catch(() => undefined);
+    await session.client.close();
+  }
+
+  /**
+   * Runs a call in the era that was tried first, or that has worked before. The other era is tried once, after a rejection
+   * that proves that the server has done nothing.
+   */
+  async #inEra<Result>(
+    signal: AbortSignal,
+    work: (session: Session, options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
+  ): Promise<Result> {
+    const { timeout } = this.#target;
+    return asOneCall(this.#target, signal, async (state) => {
+      const options = { signal: state.signal, timeout: timeout + closeMilliseconds };
+      const attempt = async () => {
+        const session = await this.#open(options);
+        return work(session, options);
+      };
+      try {
+        try {
+          return await untilAborted(attempt(), state.signal);
+        } catch (error) {
+          signal.throwIfAborted();
+          if (state.failure !== undefined || !this.#changesEra(error, state.status ?? 0)) throw error;
+          return await untilAborted(attempt(), state.signal);
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        if (state.failure !== undefined) throw state.failure;
+        if (!state.signal.aborted) throw failureOf(error);
+        throw new OutboundFailure('timeout', `It took longer than ${timeout / 1000} seconds`, {
+          cause: error,
+        });
+      }
+    });
+  }
+
+  /** Whether another attempt may be made: in the other era, or with a new session if the server has ended this one. */
+  #changesEra(error: unknown, status: number): boolean {
+    const isSession = this.#era === 'legacy' && this.#session !== undefined;
+    const hasEnded = isSession && error instanceof SdkHttpError && status === 404;
+    if (!hasEnded && !provesNothing(error, status)) return false;
+    if (!hasEnded) this.#era = this.#era === 'modern' ? 'legacy' : 'modern';
+    this.#session = undefined;
+    return true;
+  }
+
+  #open(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
+    this.#session ??= this.#connect(options);
+    this.#session.catch(() => {
+      this.#session = undefined;
+    });
+    return this.#session;
+  }
+
+  async #connect(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
+    const client = new Client(
+      { name: 'agent-service', version: '1' },
+      { capabilities: {}, jsonSchemaValidator: new DefaultJsonSchemaValidator() as never },
+    );
+    // The call itself fails with its own error.
+    client.onerror = () => undefined;
+    const transport = new StreamableHTTPClientTransport(this.#target.url, {
+      fetch: mcpFetch(this.#http, this.#target),
+      reconnectionOptions: {
+        ...{ initialReconnectionDelay: 100, maxReconnectionDelay: 1000 },
+        ...{ reconnectionDelayGrowFactor: 2, maxRetries: 2 },
+      },
+      onInsufficientScope: 'throw',
+    });
+    const discover = {
+      supportedVersions: [modernVersion],
+      capabilities: { tools: {} },
+      resultType: 'complete',
+    };
+    const prior =
+      this.#era === 'legacy' ? { kind: 'legacy' as const } : { kind: 'modern' as const, discover };
+    await client.connect(transport, { ...options, prior: prior as never });
+    return { client, transport };
+  }
+}
+
+/** The schema with the marks of arguments that headers repeat, which no model gets. */
+function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeaders']): object {
+  const copy = structuredClone(schema);
+  for (const [name, path] of Object.entries(headers)) {
+    const node = path.reduce<unknown>((parent, step) => Object(Object(parent).properties)[step], copy);
+    if (typeof node === 'object' && node !== null) Object.assign(node, { 'x-mcp-header': name });
+  }
+  return copy;
+}
+
+/** Malformed, invalid, unknown method, another version, headers that do not match. */
+const unheard: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32022, -32020]);
+const rejections: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
+
+/** Whether a server that fails so has not carried out anything: it did not understand the request. */
+const provesNothing = (error: unknown, status: number): boolean =>
+  (error instanceof ProtocolError && unheard.has(error.code)) ||
+  ((error instanceof ProtocolError || error instanceof SdkHttpError) && rejections.has(status));
+
+/** Messages of the client may have texts of the server, so they are replaced. */
+function failureOf(error: unknown): Error {
+  if (error instanceof OutboundFailure) return error;
+  if (error instanceof ProtocolError) {
+    if (error.code === -32601 || isUnknownTool(error.message))
+      return new OutboundFailure('changed', undefined, { cause: error });
+    return new McpRejection(error.message);
+  }
+  if (error instanceof SdkHttpError) {
+    const status = error.status ?? 0;
+    if (status === 401 || status === 403) return new OutboundFailure('unauthorized');
+    return new OutboundFailure('refused', `The server answered with status ${status}`);
+  }
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
+    return new OutboundFailure('timeout');
+  return new OutboundFailure('protocol', undefined, { cause: error });
+}
+
+/** How servers say that they do not have a tool; there is no code for it. */
+function isUnknownTool(text: string): boolean {
+  const said = text.slice(0, 300).toLowerCase();
+  return said.includes('tool') && ['unknown', 'not found', 'not exist'].some((words) => said.includes(words));
+}

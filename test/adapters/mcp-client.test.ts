@@ -1,0 +1,369 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openMcp } from '#adapters/mcp/mcp-client.ts';
+import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { resultOf } from '#agents/tools/kinds/mcp.ts';
+import { credentialOf } from '#domain/tools/credential.ts';
+import type { McpCall, McpTarget } from '#domain/tools/mcp.ts';
+import { certificate } from '#support/certificate.ts';
+import { type Override, type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const canary = 'canary-secret-1';
+const call: McpCall = { tool: 'echo', args: { a: 1 }, schema: { type: 'object' }, parameterHeaders: {} };
+const { signal } = new AbortController();
+
+function connect(server: ScriptedMcp, changes: Partial<McpTarget> = {}) {
+  const url = new URL(server.url);
+  const http = remoteHttp({
+    rules: {
+      allow: [{ host: url.hostname, port: Number(url.port) }],
+      denied: [],
+      resolve: async () => ['127.0.0.1'],
+    },
+    credentialOf: (auth, target) =>
+      credentialOf({ valueFor: async () => canary, forget: () => undefined } as never, auth, target),
+    depth: () => 0,
+  });
+  const pool = http.openPool();
+  const connection = openMcp(http, {
+    ...{ workspaceId: 'ws', url, protocol: '2026-07-28', headers: {}, timeout: 1500, pool },
+    auth: { type: 'bearer', secret: 'crm' },
+    ...changes,
+  });
+  closing.push(() => pool.close());
+  return connection;
+}
+
+let server: ScriptedMcp;
+beforeEach(async () => {
+  server = await scriptedMcp();
+  closing.push(() => server.close());
+});
+
+describe('a call', () => {
+  it('is one request in the later era, with the headers of the protocol', async () => {
+    const connection = connect(server, { headers: { 'X-Tenant': '7' } });
+    const schema = { type: 'object', properties: { region: { type: 'string' } } };
+    const parameterHeaders = { Region: ['region'] };
+    const result = await connection.call(
+      { ...call, args: { region: 'Ä' }, schema, parameterHeaders },
+      signal,
+    );
+    await connection.close();
+    expect(result).toMatchObject({ content: [{ type: 'text', text: '{"region":"Ä"}' }] });
+    expect(server.methods()).toEqual(['tools/call']);
+    expect(server.received[0]?.headers).toEqual({
+      ...{ accept: 'application/json, text/event-stream', 'accept-encoding': 'gzip, deflate, br' },
+      ...{ authorization: `Bearer ${canary}`, connection: 'keep-alive', 'content-type': 'application/json' },
+      ...{ 'content-length': expect.any(String), host: server.host, 'user-agent': 'agent-service-tools' },
+      ...{ 'mcp-method': 'tools/call', 'mcp-name': 'echo', 'mcp-protocol-version': '2026-07-28' },
+      ...{ 'mcp-param-region': '=?base64?w4Q=?=', 'x-agent-depth': '1', 'x-tenant': '7' },
+    });
+  });
+
+  it.each([false, true])(
+    'of the earlier era has one session for the connection, streams: %s',
+    async (streams) => {
+      Object.assign(server, { era: 'legacy', streams });
+      const connection = connect(server, { protocol: '2025-11-25' });
+      await connection.call(call, signal);
+      await Promise.all([connection.call(call, signal), connection.call(call, signal)]);
+      await connection.close();
+      const calls = ['tools/call', 'tools/call', 'tools/call'];
+      expect(server.methods()).toEqual(['initialize', 'notifications/initialized', ...calls, 'DELETE']);
+    },
+  );
+
+  it('tries the other era once, after a rejection that proves that nothing ran', async () => {
+    server.era = 'legacy';
+    await connect(server).call(call, signal);
+    expect(server.methods()).toEqual(['tools/call', 'initialize', 'notifications/initialized', 'tools/call']);
+    Object.assign(server, { era: 'modern', received: [] });
+    await connect(server, { protocol: '2025-11-25' }).call(call, signal);
+    expect(server.methods()).toEqual(['initialize', 'tools/call']);
+  });
+
+  it.each([500, 503, 429, 403])('is not repeated after the status %i', async (status) => {
+    server.override = (_request, response) => Boolean(response.writeHead(status).end());
+    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure' });
+    expect(server.received).toHaveLength(1);
+  });
+
+  it('gets a new session once, if the server has ended it', async () => {
+    server.era = 'legacy';
+    const connection = connect(server, { protocol: '2025-11-25' });
+    await connection.call(call, signal);
+    server.forget();
+    await connection.call(call, signal);
+    expect(server.methods().filter((method) => method === 'initialize')).toHaveLength(2);
+    server.override = ({ method }, response) =>
+      method === 'tools/call' && Boolean(response.writeHead(404).end());
+    await expect(connection.call(call, signal)).rejects.toMatchObject({ kind: 'refused' });
+  });
+
+  it('goes on with a stream that ended before the response', async () => {
+    server.override = ({ http, headers }, response, id) => {
+      if (http === 'POST') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: 7\nretry: 10\ndata:\n\n');
+        requested = id;
+        return true;
+      }
+      expect(headers['last-event-id']).toBe('7');
+      const message = JSON.stringify({
+        jsonrpc: '2.0',
+        id: requested,
+        result: { content: [], resultType: 'complete' },
+      });
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${message}\n\n`);
+      return true;
+    };
+    let requested: unknown;
+    expect(await connect(server).call(call, signal)).toMatchObject({ content: [] });
+  });
+
+  it('answers a ping of the server, and no other request', async () => {
+    server.era = 'legacy';
+    const responses: unknown[] = [];
+    server.override = ({ method, body }, response, id) => {
+      if (method === undefined && body !== '') {
+        responses.push(JSON.parse(body));
+        return Boolean(response.writeHead(202).end());
+      }
+      if (method !== 'tools/call') return false;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const [index, method] of ['ping', 'sampling/createMessage'].entries())
+        response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: `s${index}`, method: method })}\n\n`);
+      setTimeout(
+        () => response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [] } })}\n\n`),
+        50,
+      );
+      return true;
+    };
+    await connect(server, { protocol: '2025-11-25' }).call(call, signal);
+    expect(responses).toEqual([
+      { jsonrpc: '2.0', id: 's0', result: {} },
+      { jsonrpc: '2.0', id: 's1', error: { code: -32601, message: 'Method not found' } },
+    ]);
+  });
+
+  it('over TLS reaches a server with a valid certificate alone', async () => {
+    const secure = await scriptedMcp({ tls: true });
+    closing.push(() => secure.close());
+    await expect(connect(secure).call(call, signal)).rejects.toMatchObject({ kind: 'untrusted' });
+    expect(secure.received).toEqual([]);
+    const trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, certificate.cert]);
+    closing.push(() => setDefaultCACertificates(trusted));
+    expect(await connect(secure).call(call, signal)).toMatchObject({ content: [{ text: '{"a":1}' }] });
+  });
+
+  it('of a removed tool says so', async () => {
+    server.tools = [];
+    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ kind: 'changed' });
+  });
+
+  it('never gives a secret that the server repeats', async () => {
+    server.call = (_name, _args, { headers }) => ({
+      content: [{ type: 'text', text: JSON.stringify(headers) }],
+      structuredContent: { [String(headers.authorization)]: headers },
+    });
+    const shown = JSON.stringify(await connect(server).call(call, signal));
+    expect(shown).toContain('[secret]');
+    expect(shown).not.toContain(canary);
+    server.override = ({ headers }, response, id) =>
+      Boolean(
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(
+            JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message: headers.authorization } }),
+          ),
+      );
+    const failed = await connect(server)
+      .call(call, signal)
+      .catch((error: Error) => error);
+    expect(String(failed)).toBe('McpRejection: Bearer [secret]');
+  });
+});
+
+const json = (response: Parameters<Override>[1], text: string | Buffer, headers: object = {}) =>
+  Boolean(response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(text));
+const resultWith = (id: unknown, result: string) =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+const many = (count: number) => `[${Array(count).fill('{"type":"text","text":"x"}').join()}]`;
+const forever = (response: Parameters<Override>[1], chunk: string, every = 0) => {
+  const timer = setInterval(() => response.write(chunk), every);
+  response.once('close', () => clearInterval(timer));
+  return true;
+};
+
+/** The hostile endpoints, each with the kind of failure. */
+const hostile: [what: string, kind: string, Override][] = [
+  ['silence', 'timeout', () => true],
+  [
+    'a head without an end',
+    'timeout',
+    (_request, response) => Boolean(response.socket?.write('HTTP/1.1 200 OK\r\nX-A: ')),
+  ],
+  [
+    'a byte a second',
+    'timeout',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      return forever(response, ' ', 1000);
+    },
+  ],
+  [
+    'an endless stream of comments',
+    'too-large',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      return forever(response, `:${'x'.repeat(60_000)}\n\n`);
+    },
+  ],
+  [
+    'an endless stream of notifications',
+    'too-large',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const event = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress' })}\n\n`;
+      return forever(response, event.repeat(500));
+    },
+  ],
+  [
+    'an endless line',
+    'too-large',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: ');
+      return forever(response, 'x'.repeat(60_000));
+    },
+  ],
+  [
+    'requests without end',
+    'protocol',
+    (request, response) => {
+      if (request.method === undefined) return Boolean(response.writeHead(202).end());
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      return forever(response, `data: ${JSON.stringify({ jsonrpc: '2.0', id: 's', method: 'ping' })}\n\n`, 5);
+    },
+  ],
+  [
+    'streams that end without end',
+    'protocol',
+    (_request, response) =>
+      Boolean(
+        response
+          .writeHead(200, { 'content-type': 'text/event-stream' })
+          .end(`id: ${Math.random()}\nretry: 1\ndata:\n\n`),
+      ),
+  ],
+  ['100 MB', 'too-large', (_request, response) => json(response, Buffer.alloc(100_000_000, 0x20))],
+  ['a gzip bomb', 'too-large', (_request, response) => json(response, bomb, { 'content-encoding': 'gzip' })],
+  [
+    '20,000 levels',
+    'protocol',
+    (_request, response, id) => json(response, resultWith(id, '['.repeat(20_000) + ']'.repeat(20_000))),
+  ],
+  [
+    '65 levels',
+    'protocol',
+    (_request, response, id) => json(response, resultWith(id, '['.repeat(65) + ']'.repeat(65))),
+  ],
+  [
+    '50,000 contents',
+    'protocol',
+    (_request, response, id) => json(response, resultWith(id, `{"content":${many(50_000)}}`)),
+  ],
+  [
+    '201 contents',
+    'protocol',
+    (_request, response, id) => json(response, resultWith(id, `{"content":${many(201)}}`)),
+  ],
+  [
+    'an unknown content',
+    'protocol',
+    (_request, response, id) => json(response, resultWith(id, '{"content":[{"type":"html"}]}')),
+  ],
+  ['a wrong id', 'protocol', (_request, response) => json(response, resultWith('other', '{"content":[]}'))],
+  ['no JSON', 'protocol', (_request, response) => json(response, '<html>')],
+  [
+    'HTML',
+    'protocol',
+    (_request, response) => Boolean(response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')),
+  ],
+  [
+    'a session id of 20 KB',
+    'protocol',
+    (_request, response, id) =>
+      json(response, resultWith(id, '{}'), { 'mcp-session-id': 'x'.repeat(20_000) }),
+  ],
+  [
+    '40 KB of headers',
+    'too-large',
+    (_request, response, id) => json(response, resultWith(id, '{}'), { 'x-a': 'x'.repeat(40_000) }),
+  ],
+  [
+    'a redirect',
+    'redirects',
+    (_request, response) => Boolean(response.writeHead(307, { location: 'http://169.254.169.254/' }).end()),
+  ],
+  [
+    'a cut body',
+    'unreachable',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{');
+      setTimeout(() => response.destroy(), 50);
+      return true;
+    },
+  ],
+];
+const bomb = gzipSync(Buffer.alloc(50_000_000, 0x20));
+
+describe('a hostile server costs a failed step, in its time:', () => {
+  it.each(hostile)('%s', async (_what, kind, override) => {
+    server.override = override;
+    const startedAt = performance.now();
+    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure', kind });
+    expect(performance.now() - startedAt).toBeLessThan(1500 + 500);
+  });
+});
+
+it('makes a result of what a server gives', () => {
+  const link = { type: 'resource_link', uri: 'file:///a', name: 'a', mimeType: 'text/plain' };
+  expect(
+    resultOf({
+      content: [
+        { type: 'text', text: 'one' },
+        { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+        link,
+        { type: 'resource', resource: { uri: 'x', text: 'two' } },
+        { type: 'resource', resource: { uri: 'x', blob: 'AAA=', mimeType: 'a/b' } },
+      ],
+    }),
+  ).toEqual({
+    result: 'one\ntwo',
+    attachments: [
+      { type: 'image', mime_type: 'image/png', bytes: 3 },
+      { type: 'resource_link', uri: 'file:///a', name: 'a', mime_type: 'text/plain' },
+      { type: 'resource', mime_type: 'a/b', bytes: 2 },
+    ],
+  });
+  const structuredContent = { id: 7 };
+  expect(resultOf({ content: [{ type: 'text', text: '{ "id": 7 }' }], structuredContent })).toEqual({
+    result: structuredContent,
+  });
+  expect(resultOf({ content: [{ type: 'text', text: 'Found' }], structuredContent })).toEqual({
+    result: structuredContent,
+    text: 'Found',
+  });
+  expect(() => resultOf({ content: [{ type: 'text', text: 'No such customer' }], isError: true })).toThrow(
+    'No such customer',
+  );
+});
