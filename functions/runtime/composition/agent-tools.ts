@@ -37,4 +37,8 @@ export const agentTools = (
     type: 'consultant_call_mcp_tool',
     load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).mcp,
   },
+  {
+    type: 'consultant_call_http_api',
+    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).httpApi,
+  },
 ];
