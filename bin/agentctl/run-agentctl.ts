@@ -18,6 +18,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   workspaces: async () => (await import('./workspace-commands.ts')).workspaceCommands(),
   keys: async () => (await import('./key-commands.ts')).keyCommands(),
   agents: async () => (await import('./agent-commands.ts')).agentCommands(),
+  tools: async () => (await import('./tool-commands.ts')).toolCommands(),
   whitelist: async () => (await import('./whitelist-commands.ts')).whitelistCommands(),
   knowledge: async () => (await import('./knowledge-commands.ts')).knowledgeCommands(),
   usage: async () => (await import('./usage-command.ts')).usageCommand(),

@@ -63,10 +63,10 @@ export const toolHeaders = z
   .default({});
 
 /** Seconds of one use. A tool may take 80 in all. */
-export const toolTimeout = z.int().min(1).max(75).default(30);
+const toolTimeout = z.int().min(1).max(75).default(30);
 
 /** The address of a remote system. A secret in it would be shown in logs and agents. */
-export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
 
@@ -82,6 +82,29 @@ export type PinnedTool = z.output<typeof pinnedTool>;
 
 /** How much of a result a model and clients get, in UTF-16 code units. */
 export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
+
+/** The versions of the protocol. The later ones of the two eras are tried first. */
+const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
+
+/** `config` of an entry: one server. */
+export const mcpConfig = z.strictObject({
+  url: toolUrl,
+  protocol: z.enum(mcpProtocols).default('2026-07-28'),
+  auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
+  headers: toolHeaders,
+  timeout_seconds: toolTimeout,
+  max_result_characters: maxResultCharacters,
+  tools: z
+    .array(
+      pinnedTool.extend({
+        tool: text(256),
+        parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
+      }),
+    )
+    .min(1),
+});
+
+export type McpConfig = z.output<typeof mcpConfig>;
 
 /**
  * A character that people do not see, and models read: control, bidirectional, zero-width and tag characters, and those that

@@ -35,7 +35,7 @@ export function agentctlOf(service: Service, knowledgeBases: string[] = [], base
         secretsmanager_endpoint: endpoints.secretsmanager,
         webhook_key: outputs.WebhookKeyArn,
         tool_secret_key: outputs.ToolSecretKeyArn,
-        tool_allow: outputs.ToolAllow,
+        tool_allow: '127.0.0.1:*',
         kms_endpoint: endpoints.kms,
         bedrock_models: [],
         bedrock_knowledge_bases: knowledgeBases,

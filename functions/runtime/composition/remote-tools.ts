@@ -73,9 +73,8 @@ export const openMcpWith =
   };
 
 /** What the kinds of remote tools share. */
-export function remoteServices(toolSecrets: ToolSecretStore) {
+export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher: toolSecretCipher(), clock });
-  const allow = environment('toolAllow');
   return {
     checkTarget: checkTargetWith(toolSecrets, allow),
     http: remoteHttp({

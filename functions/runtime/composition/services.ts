@@ -39,6 +39,7 @@ import { sqsBatchQueue, sqsPurgeQueue, stepFunctionsBatchWorkflow } from '#adapt
 import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
+import type { HostAndPort } from '#contract/urls.ts';
 import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
 import type { BatchServices } from '#domain/batches/batch-store.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
@@ -211,6 +212,15 @@ export const toolSecrets = () =>
 export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(async () =>
   (await remoteTools()).toolSecretCipher(),
 );
+/**
+ * For operators' commands, which call MCP servers themselves.
+ * @param allow addresses that may be called although they are not public, in addition to those of the stage
+ */
+export const mcpServers = async (allow: readonly HostAndPort[]) => {
+  const { remoteServices, openMcpWith } = await remoteTools();
+  const { http } = remoteServices(toolSecrets(), [...environment('toolAllow'), ...allow]);
+  return { pool: http.openPool(), open: openMcpWith(http) };
+};
 /** What erases chats and what persons have done. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,

@@ -1,43 +1,11 @@
-import * as z from 'zod';
-import { text } from '#contract/fields.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
-import {
-  maxResultCharacters,
-  pinnedTool,
-  toolAuth,
-  toolHeaders,
-  toolTimeout,
-  toolUrl,
-} from '#contract/tools.ts';
+import { type McpConfig, mcpConfig } from '#contract/tools.ts';
 import { type McpConnection, McpRejection, type McpResult, type McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
 import type { CheckTarget } from '../remote/check-target.ts';
 import { fillIn } from '../remote/fill-in.ts';
 import { type CountUse, pinnedOffer, type RemoteResult } from '../remote/pinned-tool.ts';
-
-/** The versions of the protocol. The later ones of the two eras are tried first. */
-export const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
-
-/** `config` of an entry: one server. */
-export const mcpConfig = z.strictObject({
-  url: toolUrl,
-  protocol: z.enum(mcpProtocols).default('2026-07-28'),
-  auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
-  headers: toolHeaders,
-  timeout_seconds: toolTimeout,
-  max_result_characters: maxResultCharacters,
-  tools: z
-    .array(
-      pinnedTool.extend({
-        tool: text(256),
-        parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
-      }),
-    )
-    .min(1),
-});
-
-export type McpConfig = z.output<typeof mcpConfig>;
 
 interface Services {
   http: RemoteHttp;
