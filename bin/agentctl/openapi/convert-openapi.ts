@@ -23,7 +23,8 @@ export interface OpenApiTools {
   /** How requests prove who sends them; undefined if the document does not say, or needs more than a secret. */
   authOf: (secret: string) => ToolAuth | undefined;
   tools: HttpTool[];
-  skipped: { operation: string; reason: string }[];
+  /** Operations that are no tools, with the reasons. */
+  skipped: (Pick<HttpTool, 'name' | 'path'> & { method: string; reason: string })[];
 }
 
 interface Options {
@@ -73,7 +74,7 @@ function toolsOf(document: SchemaObject, isOld: boolean, options: Options): Open
         tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path, item, operation }, options));
       } catch (error) {
         if (!(error instanceof Skipped)) throw error;
-        skipped.push({ operation: `${method.toUpperCase()} ${path}`, reason: error.message });
+        skipped.push({ name, method: method.toUpperCase(), path, reason: error.message });
       }
     }
   }

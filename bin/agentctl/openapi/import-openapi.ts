@@ -4,6 +4,7 @@ import { describeIssues } from '#contract/describe-issues.ts';
 import { configuredNames, type HttpApiConfig, type HttpTool, httpApiConfig } from '#contract/http-api.ts';
 import { listOf, own } from '#contract/json-schema-rules.ts';
 import { type ToolAuth, toolLimits } from '#contract/tools.ts';
+import type { PinnedChange } from '#domain/tools/pin-tools.ts';
 import { convertOpenApi, type OpenApiTools } from './convert-openapi.ts';
 
 interface ImportOptions {
@@ -30,7 +31,7 @@ export async function importOpenApi(
   text: string,
   options: ImportOptions,
   written?: WrittenConfig,
-): Promise<{ config: WrittenConfig; skipped: OpenApiTools['skipped'] }> {
+): Promise<{ config: WrittenConfig; changes: PinnedChange[] }> {
   const { data: previous, error } = httpApiConfig.optional().safeParse(written, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry in the file is wrong: ${describeIssues(error.issues)}`);
   const { document, name: prefix = 'api', only, secret } = options;
@@ -43,9 +44,9 @@ export async function importOpenApi(
   const { tools, skipped, ...found } = await convert(auth);
   const baseUrl = options.baseUrl ?? previous?.base_url ?? found.baseUrl;
   if (baseUrl === undefined) throw new Error('The document has no address of its own: give --base-url');
-  const isChosen = ({ name, method, path }: HttpTool) =>
+  const isChosen = ({ name, ...operation }: Operation & { name: string }) =>
     only === undefined
-      ? previous === undefined || previousOf(previous, { method, path }) !== undefined
+      ? previous === undefined || previousOf(previous, operation) !== undefined
       : only.some((each) => [each, `${prefix}_${each}`].includes(name));
   const chosen = tools.filter(isChosen).map((tool) => refreshed(tool, previousOf(previous, tool)));
   if (chosen.length === 0) throw new Error('The document has none of the operations');
@@ -53,10 +54,38 @@ export async function importOpenApi(
     throw new Error(
       `There are ${chosen.length} operations, and an agent may have ${toolLimits.offers} tools: choose some with --only`,
     );
+  // What has not changed stays as it is written.
+  const asWritten = (tool: HttpTool) =>
+    written?.tools[previous?.tools.findIndex((each) => isDeepStrictEqual(each, tool)) ?? -1] ?? tool;
   return {
-    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools: chosen },
-    skipped,
+    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools: chosen.map(asWritten) },
+    changes: changesOf(previous, chosen, skipped.filter(isChosen)),
   };
+}
+
+/** In the order of the tools; what is skipped or gone comes last. */
+function changesOf(
+  previous: HttpApiConfig | undefined,
+  tools: readonly HttpTool[],
+  skipped: OpenApiTools['skipped'],
+): PinnedChange[] {
+  const changes = tools.map((after): PinnedChange => {
+    const before = previousOf(previous, after);
+    const state = before === undefined ? 'new' : isDeepStrictEqual(before, after) ? 'same' : 'changed';
+    return { name: after.name, approval: after.approval, state, before, after, notes: [] };
+  });
+  const left = skipped.map(({ reason, ...operation }): PinnedChange => {
+    const before = previousOf(previous, operation);
+    const name = before?.name ?? operation.name;
+    return { name, approval: null, state: 'skipped', before, after: undefined, notes: [reason] };
+  });
+  const known = [...changes, ...left].map(({ before }) => before);
+  const removed = (previous?.tools ?? [])
+    .filter((tool) => !known.includes(tool))
+    .map((before): PinnedChange => {
+      return { name: before.name, approval: null, state: 'removed', before, after: undefined, notes: [] };
+    });
+  return [...changes, ...left, ...removed];
 }
 
 function authWith(secret: string, previous: HttpApiConfig | undefined, { authOf }: OpenApiTools): ToolAuth {
@@ -67,10 +96,11 @@ function authWith(secret: string, previous: HttpApiConfig | undefined, { authOf 
   );
 }
 
-const previousOf = (
-  previous: HttpApiConfig | undefined,
-  { method, path }: Pick<HttpTool, 'method' | 'path'>,
-) => previous?.tools.find((tool) => tool.method === method && tool.path === path);
+/** An operation is the same while its method and path are. */
+const previousOf = (previous: HttpApiConfig | undefined, { method, path }: Operation) =>
+  previous?.tools.find((tool) => tool.method === method && tool.path === path);
+
+type Operation = Pick<OpenApiTools['skipped'][number], 'method' | 'path'>;
 
 /** The operation as the document has it, with what the operator has written into the entry. */
 function refreshed(tool: HttpTool, previous: HttpTool | undefined): HttpTool {

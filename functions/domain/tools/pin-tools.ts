@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { problemOfSchema } from '#contract/json-schema.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
-import { type McpConfig, problemOfText, toolLimits } from '#contract/tools.ts';
+import { type McpConfig, type PinnedTool, problemOfText, toolLimits } from '#contract/tools.ts';
 import type { McpTool } from './mcp.ts';
 
 type Pinned = McpConfig['tools'][number];
 
-export interface PinnedChange {
+export interface PinnedChange<Pinned extends PinnedTool = PinnedTool> {
   name: string;
   approval: Pinned['approval'] | null;
   state: 'new' | 'changed' | 'removed' | 'same' | 'skipped';
@@ -27,7 +27,7 @@ export function pinTools(
   live: readonly McpTool[],
   before: readonly Pinned[],
   { prefix, only }: { prefix: string; only?: readonly string[] | undefined },
-): PinnedChange[] {
+): PinnedChange<Pinned>[] {
   const names = new Set(before.map(({ name }) => name));
   const wanted = live.filter(({ name }) => only === undefined || only.includes(name));
   const changes = wanted
@@ -46,7 +46,12 @@ export function pinTools(
   return [...changes, ...removed].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-function pin(tool: McpTool, earlier: Pinned | undefined, names: Set<string>, prefix: string): PinnedChange {
+function pin(
+  tool: McpTool,
+  earlier: Pinned | undefined,
+  names: Set<string>,
+  prefix: string,
+): PinnedChange<Pinned> {
   const name = earlier?.name ?? nameOf(`${prefix}_${tool.name}`, names);
   names.add(name);
   const { description = '' } = tool;
@@ -73,7 +78,7 @@ function pin(tool: McpTool, earlier: Pinned | undefined, names: Set<string>, pre
   return { ...changeOf(earlier ? 'changed' : 'new', name, notes), approval, before: earlier, after };
 }
 
-const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange => ({
+const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange<Pinned> => ({
   ...{ name, state, notes, approval: null, before: undefined, after: undefined },
 });
 
