@@ -27,9 +27,9 @@ export async function readAgentFile<Config>(path: string) {
   return {
     entries,
     /** Replaces an entry, or adds one at the end. */
-    async write(earlier: Entry<Config> | undefined, entry: Entry<object>): Promise<void> {
-      const unified_tools = earlier
-        ? entries.map((each) => (each === earlier ? entry : each))
+    async write(previous: Entry<Config> | undefined, entry: Entry<object>): Promise<void> {
+      const unified_tools = previous
+        ? entries.map((each) => (each === previous ? entry : each))
         : [...entries, entry];
       await writeFile(path, `${JSON.stringify({ ...file, unified_tools }, null, 2)}\n`);
     },
