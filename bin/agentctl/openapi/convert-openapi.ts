@@ -1,4 +1,3 @@
-import type { Validator } from '@seriousme/openapi-schema-validator';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { formType, type HttpTool, httpTool, isJsonType } from '#contract/http-api.ts';
 import { problemOfSchema } from '#contract/json-schema.ts';
@@ -14,9 +13,6 @@ import {
 import { problemOfTexts, type ToolAuth, toolHeaders, toolLimits } from '#contract/tools.ts';
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
-type Errors = Awaited<ReturnType<Validator['validate']>>['errors'];
-type ErrorObject = Exclude<Errors, string | undefined>[number];
-
 export interface OpenApiTools {
   /** Undefined if the document has none. */
   baseUrl: string | undefined;
@@ -24,7 +20,7 @@ export interface OpenApiTools {
   authOf: (secret: string) => ToolAuth | undefined;
   tools: HttpTool[];
   /** Operations that are no tools, with the reasons. */
-  skipped: (Pick<HttpTool, 'name' | 'path'> & { method: string; reason: string })[];
+  skipped: (Operation & { reason: string })[];
 }
 
 interface Options {
@@ -47,15 +43,13 @@ export async function convertOpenApi(text: string, options: Options): Promise<Op
   const validator = new Validator();
   // The validator takes a text of one line as the name of a file.
   const { valid, errors } = await validator.validate(`${text}\n`);
-  const problem = isList(errors) ? problemOf(errors[0]) : errors;
+  const [first] = isList(errors) ? errors : [];
+  const problem = first === undefined ? errors : `${first.instancePath || 'it'} ${first.message}`;
   if (!valid) throw new Error(`It is not a valid OpenAPI document: ${problem}`);
   if (!['3.0', '3.1'].includes(validator.version))
     throw new Error(`It is OpenAPI ${validator.version}, and must be 3.0 or 3.1`);
   return toolsOf(validator.specification, validator.version === '3.0', options);
 }
-
-const problemOf = ({ instancePath = '', message = '', params = {} }: Partial<ErrorObject> = {}): string =>
-  `${instancePath || '/'} ${message}${params.additionalProperty ? `: ${params.additionalProperty}` : ''}`;
 
 const methods = 'get put post patch delete head options trace'.split(' ');
 
@@ -67,11 +61,11 @@ function toolsOf(document: SchemaObject, isOld: boolean, options: Options): Open
   for (const path of paths.toSorted()) {
     const item = resolved(document, own(document.paths, path));
     for (const method of methods.filter((each) => isObject(item[each]))) {
-      const operation = Object(item[method]) as SchemaObject;
-      const id = operation.operationId ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
+      const id =
+        own(item[method], 'operationId') ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
       const name = uniqueName(`${options.prefix}_${id}`, /[^A-Za-z0-9_-]/g, names);
       try {
-        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path, item, operation }, options));
+        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path }, item, options));
       } catch (error) {
         if (!(error instanceof Skipped)) throw error;
         skipped.push({ name, method: method.toUpperCase(), path, reason: error.message });
@@ -117,61 +111,53 @@ function authOf(document: SchemaObject): OpenApiTools['authOf'] {
   };
 }
 
-interface Operation {
-  /** Of the tool. */
-  name: string;
-  method: string;
-  path: string;
-  item: SchemaObject;
-  operation: SchemaObject;
-}
+type Operation = Pick<HttpTool, 'name' | 'path'> & { method: string };
 
 function toolOf(
   conversion: Conversion,
-  { name, method, path, item, operation }: Operation,
-  options: Options,
-) {
+  { name, method, path }: Operation,
+  item: SchemaObject,
+  { configured }: Options,
+): HttpTool {
+  const operation = item[method] as SchemaObject;
   if (listOf(operation.servers ?? item.servers).length > 0) throw new Skipped('it has a server of its own');
-  const request = new RequestForm(conversion);
+  const args = new Arguments(conversion);
   const all = [...listOf(item.parameters), ...listOf(operation.parameters)]
     .map((value) => resolved(conversion.document, value))
     .map((parameter) => [`${parameter.in} ${parameter.name}`, parameter] as const);
   // A parameter of the operation replaces that of its path.
-  for (const parameter of new Map(all).values())
-    if (!isLeftOut(parameter, options)) request.addParameter(parameter);
+  const parameters = [...new Map(all).values()]
+    .filter((parameter) => !isLeftOut(parameter, configured))
+    .map((parameter) => parameterOf(args, parameter));
   // A body of GET has no meaning in HTTP.
-  if (operation.requestBody !== undefined && method !== 'get') request.addBody(operation.requestBody);
+  const hasBody = operation.requestBody !== undefined && method !== 'get';
+  const body = hasBody ? bodyOf(args, resolved(conversion.document, operation.requestBody)) : null;
   const texts = new Set([operation.summary, operation.description].filter(isText));
   return checked({
     name,
     description: [...texts].join('\n\n').trim().slice(0, 8192).toWellFormed(),
     approval: method === 'get' ? 'never' : 'always',
-    ...{ method: method.toUpperCase(), path },
-    ...{ parameters: request.parameters, body: request.body },
+    ...{ method: method.toUpperCase(), path, parameters, body },
     input_schema: {
-      ...{ type: 'object', properties: request.properties },
-      ...(request.required.length > 0 && { required: request.required }),
+      ...{ type: 'object', properties: args.properties },
+      ...(args.required.length > 0 && { required: args.required }),
       additionalProperties: false,
     },
   });
 }
 
-/** Whether the entry has its value, or the parameter is a header that the model may not choose and requests need not have. */
-const isLeftOut = ({ in: location, name, required }: SchemaObject, { configured }: Options): boolean =>
+/** Whether the entry has its value, or it is a header that the model may not choose and requests need not have. */
+const isLeftOut = ({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean =>
   (location !== 'path' && configured.includes(String(name).toLowerCase())) ||
   (location === 'header' &&
-    (ownHeaders.includes(String(name).toLowerCase()) ||
+    // OpenAPI ignores parameters of these names.
+    (/^(?:accept|content-type|authorization)$/i.test(String(name)) ||
       (required !== true && !toolHeaders.safeParse({ [String(name)]: '-' }).success)));
 
-/** OpenAPI ignores parameters of these names: it has other ways to describe them. */
-const ownHeaders = ['accept', 'content-type', 'authorization'];
-
-/** The arguments of an operation, and where they are in its requests. */
-class RequestForm {
-  readonly parameters: object[] = [];
+/** The arguments of an operation so far. */
+class Arguments {
   readonly properties: Record<string, unknown> = {};
   readonly required: string[] = [];
-  body: object | null = null;
   readonly #conversion: Conversion;
   readonly #names = new Set<string>();
 
@@ -179,47 +165,44 @@ class RequestForm {
     this.#conversion = conversion;
   }
 
-  addParameter(parameter: SchemaObject): void {
-    const { name, in: location, style, explode, content } = parameter;
-    if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
-    if (style === 'label' || style === 'matrix') throw new Skipped(`${name} has the style ${style}`);
-    const [media] = Object.entries(Object(content) as object);
-    if (media !== undefined && !isJsonType(media[0])) throw new Skipped(`${name} has the type ${media[0]}`);
-    const argument = this.#addArgument(String(name), {
-      ...parameter,
-      schema: media === undefined ? parameter.schema : own(media[1], 'schema'),
-    });
-    this.parameters.push({
-      ...{ argument, name, in: location },
-      ...(media ? { style: 'json' } : isText(style) && { style }),
-      ...(isBoolean(explode) && { explode }),
-    });
-  }
-
-  addBody(value: unknown): void {
-    const body = resolved(this.#conversion.document, value);
-    const types = Object.keys(Object(body.content));
-    const type = types.find(isJsonType) ?? types.find((each) => each === formType);
-    if (type === undefined) throw new Skipped(`its body is ${types.join(' or ') || 'without a type'}`);
-    const { schema, encoding } = own(body.content, type) as SchemaObject;
-    const argument = this.#addArgument('body', { ...body, schema });
-    const styles = Object.entries(Object(encoding) as Record<string, SchemaObject>).map(
-      ([name, { style, explode }]) => [name, JSON.parse(JSON.stringify({ style, explode }))] as const,
-    );
-    const isStyled = type === formType && styles.length > 0;
-    this.body = { argument, content_type: type, ...(isStyled && { encoding: Object.fromEntries(styles) }) };
-  }
-
-  #addArgument(text: string, { schema, description, required }: SchemaObject): string {
+  /** @returns the name of the argument */
+  add(text: string, schema: unknown = {}, { description, required }: SchemaObject): string {
     const name = uniqueName(text, /[^A-Za-z0-9_.-]/g, this.#names);
-    const converted = convertSchema(this.#conversion, schema ?? {});
-    this.properties[name] = {
-      ...(isObject(converted) ? converted : { not: {} }),
-      ...(isText(description) && { description }),
-    };
+    const converted = convertSchema(this.#conversion, schema);
+    this.properties[name] = { ...Object(converted), ...(isText(description) && { description }) };
     if (required === true) this.required.push(name);
     return name;
   }
+}
+
+function parameterOf(args: Arguments, parameter: SchemaObject): object {
+  const { name, in: location, style, explode, content, schema } = parameter;
+  if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
+  if (style === 'label' || style === 'matrix') throw new Skipped(`${name} has the style ${style}`);
+  const [type] = Object.keys(Object(content));
+  if (type !== undefined && !isJsonType(type)) throw new Skipped(`${name} has the type ${type}`);
+  const used = type === undefined ? schema : own(own(content, type), 'schema');
+  return {
+    ...{ argument: args.add(String(name), used, parameter), name, in: location },
+    ...styleOf({ style: type === undefined ? style : 'json', explode }),
+  };
+}
+
+const styleOf = ({ style, explode }: SchemaObject): object => ({
+  ...(isText(style) && { style }),
+  ...(isBoolean(explode) && { explode }),
+});
+
+function bodyOf(args: Arguments, body: SchemaObject): object {
+  const types = Object.keys(Object(body.content));
+  const type = types.find(isJsonType) ?? types.find((each) => each === formType);
+  if (type === undefined) throw new Skipped(`its body is ${types.join(' or ')}`);
+  const { schema, encoding = {} } = own(body.content, type) as SchemaObject;
+  const styles = Object.entries(Object(encoding)).map(([name, style]) => [name, styleOf(Object(style))]);
+  return {
+    ...{ argument: args.add('body', schema, body), content_type: type },
+    ...(type === formType && styles.length > 0 && { encoding: Object.fromEntries(styles) }),
+  };
 }
 
 /** @throws Skipped if `agents create` would not accept the tool */

@@ -70,21 +70,21 @@ function changesOf(
   skipped: OpenApiTools['skipped'],
 ): PinnedChange[] {
   const changes = tools.map((after): PinnedChange => {
+    const { name, approval } = after;
     const before = previousOf(previous, after);
     const state = before === undefined ? 'new' : isDeepStrictEqual(before, after) ? 'same' : 'changed';
-    return { name: after.name, approval: after.approval, state, before, after, notes: [] };
+    return { name, approval, state, before, after, notes: [] };
   });
-  const left = skipped.map(({ reason, ...operation }): PinnedChange => {
+  const none = { approval: null, after: undefined };
+  const left = skipped.map(({ reason, name, ...operation }): PinnedChange => {
     const before = previousOf(previous, operation);
-    const name = before?.name ?? operation.name;
-    return { name, approval: null, state: 'skipped', before, after: undefined, notes: [reason] };
+    return { ...none, name: before?.name ?? name, state: 'skipped', before, notes: [reason] };
   });
   const known = [...changes, ...left].map(({ before }) => before);
-  const removed = (previous?.tools ?? [])
-    .filter((tool) => !known.includes(tool))
-    .map((before): PinnedChange => {
-      return { name: before.name, approval: null, state: 'removed', before, after: undefined, notes: [] };
-    });
+  const gone = (previous?.tools ?? []).filter((tool) => !known.includes(tool));
+  const removed = gone.map((before): PinnedChange => {
+    return { ...none, name: before.name, state: 'removed', before, notes: [] };
+  });
   return [...changes, ...left, ...removed];
 }
 
@@ -116,21 +116,15 @@ function refreshed(tool: HttpTool, previous: HttpTool | undefined): HttpTool {
     (each) => each.fixed !== undefined && !parameters.includes(each),
   );
   const taken = [...parameters, ...listOf(tool.body)].map((part) => own(part, 'argument'));
-  const isTaken = ([name]: readonly [unknown, unknown?]) => taken.includes(name);
-  const required = listOf(tool.input_schema.required).filter((name) => isTaken([name]));
-  const properties = Object.fromEntries(Object.entries(Object(tool.input_schema.properties)).filter(isTaken));
-  const schema = Object.entries({ ...tool.input_schema, properties, required });
-  const input_schema = Object.fromEntries(
-    schema.filter(([keyword]) => keyword !== 'required' || required.length > 0),
-  );
-  const { name, approval, pick } = previous;
-  const merged = {
-    ...tool,
-    name,
-    approval,
-    parameters: [...parameters, ...further],
-    ...(pick && { pick }),
-    input_schema,
+  const { properties, required, ...schema } = tool.input_schema;
+  const used = Object.entries(Object(properties)).filter(([name]) => taken.includes(name));
+  const needed = listOf(required).filter((name) => taken.includes(name));
+  const input_schema = {
+    ...{ ...schema, properties: Object.fromEntries(used) },
+    ...(needed.length > 0 && { required: needed }),
   };
+  const { name, approval, pick } = previous;
+  const all = [...parameters, ...further];
+  const merged = { ...tool, name, approval, parameters: all, ...(pick && { pick }), input_schema };
   return { ...merged, approval: isDeepStrictEqual(merged, previous) ? approval : 'always' };
 }

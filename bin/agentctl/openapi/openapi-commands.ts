@@ -16,7 +16,9 @@ const documentBytes = 16_000_000;
 /** `tools import openapi`: writes or refreshes the entry of the document in agent.json. */
 export async function importDocument(document: string, options: ImportOptions): Promise<Result> {
   const file = await readAgentFile<WrittenConfig>(options.file);
-  const previous = file.entries.find(({ type, config }) => type === httpType && config?.document === document);
+  const previous = file.entries.find(
+    ({ type, config }) => type === httpType && config?.document === document,
+  );
   const text = await readDocument(document, options.workspace, options.allow);
   const { config, changes } = await importOpenApi(text, { ...options, document }, previous?.config);
   await file.write(previous, { ...previous, type: httpType, config });
