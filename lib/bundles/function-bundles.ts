@@ -41,8 +41,10 @@ const replyForm = 'functions/domain/chats/reply-form.ts';
 const agentEntryPoints = [
   replyForm,
   objectStores,
+  'functions/adapters/mcp/mcp-client.ts',
   'functions/adapters/text-thread/text-thread.ts',
   'functions/runtime/composition/bedrock-agent-client.ts',
+  'functions/runtime/composition/tool-secret-cipher.ts',
   'functions/agents/models/amazon-bedrock.ts',
   'functions/agents/models/demo-model.ts',
 ];

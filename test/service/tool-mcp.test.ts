@@ -237,7 +237,9 @@ it('a request that has come through three agents is rejected', async () => {
     });
   expect((await send('3')).status).toBe(400);
   expect((await send('x')).status).toBe(400);
-  expect((await send('2')).status).toBe(200);
+  const accepted = await send('2');
+  expect(accepted.status).toBe(200);
+  expect(await accepted.text()).toContain('notice');
   expect(server.received.at(-1)?.headers['x-agent-depth']).toBe('3');
 });
 

@@ -1,26 +1,23 @@
-import { KMSClient } from '@aws-sdk/client-kms';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
-import { kmsSecretCipher } from '#adapters/secrets.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
 import type { CountUse } from '#agents/tools/remote/pinned-tool.ts';
-import type { OutboundFailureKind } from '#domain/platform/failures.ts';
+import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
-import type { McpConnection, OpenMcp } from '#domain/tools/mcp.ts';
+import { type McpConnection, McpRejection, type OpenMcp } from '#domain/tools/mcp.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import {
   hostOf,
-  type SecretOwner,
   SecretValues,
   type ToolSecretCipher,
   type ToolSecretStore,
 } from '#domain/tools/tool-secret.ts';
-import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+import { deferred, environment } from '#runtime/environment/environment.ts';
 import { clock, invocationContext } from '#runtime/environment/invocation-context.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
@@ -34,13 +31,9 @@ import { outboundRules } from './outbound-rules.ts';
 export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
   dynamoToolSecretStore(table, audit);
 
-export const toolSecretCipher = lazily(
-  (): ToolSecretCipher =>
-    kmsSecretCipher<SecretOwner>(
-      new KMSClient({ requestHandler: clientTimeouts }),
-      environment('toolSecretKey'),
-      ({ workspaceId, name, hosts }) => ({ workspace: workspaceId, secret: name, hosts: hosts.join(' ') }),
-    ),
+/** Loaded with the first secret. */
+export const toolSecretCipher: ToolSecretCipher = deferred(
+  async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
 let kinds: Record<'mcp' | 'httpApi', ToolKind> | undefined;
@@ -66,15 +59,28 @@ export const openMcpWith =
       return opened;
     };
     return {
-      call: async (...call) => (await connection()).call(...call),
-      list: async (signal) => (await connection()).list(signal),
+      call: async (...call) =>
+        connection()
+          .then((mcp) => mcp.call(...call))
+          .catch(ownError),
+      list: async (signal) =>
+        connection()
+          .then((mcp) => mcp.list(signal))
+          .catch(ownError),
       close: async () => (await opened)?.close(),
     };
   };
 
+/** The client is a file of its own in the functions' bundles, which has copies of the classes of errors. */
+function ownError(error: Error & { kind?: OutboundFailureKind }): never {
+  if (error.name === 'OutboundFailure' && error.kind !== undefined)
+    throw new OutboundFailure(error.kind, error.message, { cause: error });
+  throw error.name === 'McpRejection' ? new McpRejection(error.message, { cause: error }) : error;
+}
+
 /** What the kinds of remote tools share. */
 export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
-  const values = new SecretValues({ toolSecrets, toolSecretCipher: toolSecretCipher(), clock });
+  const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
   return {
     checkTarget: checkTargetWith(toolSecrets, allow),
     http: remoteHttp({

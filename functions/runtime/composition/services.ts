@@ -209,8 +209,8 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
 const remoteTools = () => import('./remote-tools.ts');
 export const toolSecrets = () =>
   deferred<ToolSecretStore>(async () => (await remoteTools()).makeToolSecrets(table(), audit));
-export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(async () =>
-  (await remoteTools()).toolSecretCipher(),
+export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
+  async () => (await remoteTools()).toolSecretCipher,
 );
 /**
  * For operators' commands, which call remote systems themselves.

@@ -218,11 +218,15 @@ function validRequest<R extends Route>(
   } as ValidRequest<R>;
 }
 
-/** @throws badRequest if the request has come through too many agents */
-export function noteAgentDepth(request: Pick<Request, 'headers'>): void {
+/**
+ * The replies of a batch come later, when nothing is known of the agents before it: so no tool may create one.
+ * @throws badRequest if the request has come through too many agents
+ */
+export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
   const agentDepth = Number(headerIn(request, depthHeader) ?? 0);
-  if (!(agentDepth < maxAgentDepth))
-    throw new ServiceError('badRequest', `The request has come through ${maxAgentDepth} agents or more`);
+  const limit = name === 'create-batch' ? 1 : maxAgentDepth;
+  if (!(agentDepth < limit))
+    throw new ServiceError('badRequest', `The request has come through ${limit} agents or more`);
   Object.assign(invocationContext().getStore() ?? {}, { agentDepth });
 }
 

@@ -94,7 +94,7 @@ export function serveRoute<R extends Route>(
     };
     const { awaitRateLimit, takeMore, charge } = limiter;
     const success = await limiter.through(async () => {
-      noteAgentDepth(request);
+      noteAgentDepth(request, route);
       const valid = await readRequest(route, request, caller, checkUsers);
       if (!awaitsRateLimit) await awaitRateLimit();
       return work(valid, {

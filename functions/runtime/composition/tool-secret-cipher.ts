@@ -1,0 +1,11 @@
+import { KMSClient } from '@aws-sdk/client-kms';
+import { kmsSecretCipher } from '#adapters/secrets.ts';
+import type { SecretOwner, ToolSecretCipher } from '#domain/tools/tool-secret.ts';
+import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
+
+/** A file of its own in the functions' bundles: the client of KMS would be a part of their start. */
+export const toolSecretCipher: ToolSecretCipher = kmsSecretCipher<SecretOwner>(
+  new KMSClient({ requestHandler: clientTimeouts }),
+  environment('toolSecretKey'),
+  ({ workspaceId, name, hosts }) => ({ workspace: workspaceId, secret: name, hosts: hosts.join(' ') }),
+);
