@@ -57,9 +57,8 @@ const pathTemplate = text(1024)
   .regex(/^\/[\w.~!$&'()*+,;=:@/{}-]*$/, { error: 'must begin with / and have no query' })
   .refine((path) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(path), { error: 'must have no segments . and ..' });
 
-/** The names in the braces of a path. */
-export const namesInPath = (path: string): string[] =>
-  [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+const isSame = (names: readonly string[], others: readonly string[]): boolean =>
+  JSON.stringify(names.toSorted()) === JSON.stringify(others.toSorted());
 
 /** One operation of an HTTP API. */
 export const httpTool = pinnedTool
@@ -70,19 +69,20 @@ export const httpTool = pinnedTool
     body: httpBody.nullable().default(null),
     pick: z.array(pickedField).min(1).max(100).optional(),
   })
-  .superRefine(({ path, parameters, body, input_schema: { properties = {} } }, context) => {
-    const issue = (at: string, message: string) =>
-      context.addIssue({ code: 'custom', path: at.split('.'), message });
+  .superRefine(({ path, parameters, body, input_schema: { properties } }, context) => {
+    const inBraces = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
     const ofPath = parameters.filter(({ in: location }) => location === 'path').map(({ name }) => name);
-    for (const name of new Set([...namesInPath(path), ...ofPath]))
-      if (!ofPath.includes(name)) issue('path', `has {${name}}, which no parameter is for`);
-      else if (!path.includes(`{${name}}`)) issue('path', `has no {${name}}, which a parameter is for`);
-    const taken = [...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []);
-    for (const name of new Set([...taken, ...Object.keys(Object(properties))]))
-      if (!Object.hasOwn(Object(properties), name))
-        issue('input_schema.properties', `lacks the argument ${name} of the request`);
-      else if (taken.filter((each) => each === name).length !== 1)
-        issue('input_schema.properties', `has ${name}, which must be the argument of one parameter`);
+    const given = [...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []);
+    const issue = (message: string, ...field: string[]) =>
+      context.addIssue({ code: 'custom', path: field, message });
+    if (!isSame([...new Set(inBraces)], ofPath))
+      issue(`must have the parameters of the path in braces: ${ofPath.join(', ') || 'none'}`, 'path');
+    if (!isSame(Object.keys(Object(properties)), given))
+      issue(
+        `must be the arguments of the request: ${given.join(', ') || 'none'}`,
+        'input_schema',
+        'properties',
+      );
   });
 
 export type HttpTool = z.output<typeof httpTool>;
@@ -103,27 +103,18 @@ export const httpApiConfig = z
     tools: z.array(httpTool).min(1),
   })
   .superRefine(({ auth, headers, tools }, context) => {
-    const taken = configuredNames({ auth, headers });
+    const taken = configuredNames(auth, headers);
+    const message = 'is in each request of the entry';
     for (const [index, { parameters }] of tools.entries())
       for (const [at, { in: location, name }] of parameters.entries())
         if (location !== 'path' && taken.includes(name.toLowerCase()))
-          context.addIssue({
-            code: 'custom',
-            path: ['tools', index, 'parameters', at, 'name'],
-            message: 'is in each request of the entry',
-          });
+          context.addIssue({ code: 'custom', path: ['tools', index, 'parameters', at, 'name'], message });
   });
 
 /** Headers and parameters that each request of an entry has, in lower case. */
-export const configuredNames = ({
-  auth,
-  headers = {},
-}: {
-  auth?: ToolAuth | undefined;
-  headers?: Readonly<Record<string, string>>;
-}): string[] =>
-  [...Object.keys(headers), ...(auth !== undefined && 'name' in auth ? [auth.name] : [])].map((name) =>
-    name.toLowerCase(),
-  );
+export function configuredNames(auth: ToolAuth | undefined, headers: object = {}): string[] {
+  const ofAuth = auth !== undefined && 'name' in auth ? [auth.name] : [];
+  return [...Object.keys(headers), ...ofAuth].map((name) => name.toLowerCase());
+}
 
 export type HttpApiConfig = z.output<typeof httpApiConfig>;

@@ -265,13 +265,16 @@ it.each([
   [{ base_url: 'https://other.example' }, 'auth.secret is shop, which is not for the host other.example:443'],
   [{ base_url: 'http://other.example' }, 'base_url must be https'],
   [{ base_url: `https://${host}?a=b` }, 'base_url must be an http or https URL'],
-  [{ tools: [{ ...getOrder, path: '/orders' }] }, 'tools[0].path has no {id}, which a parameter is for'],
+  [
+    { tools: [{ ...getOrder, path: '/orders' }] },
+    'tools[0].path must have the parameters of the path in braces: id',
+  ],
   [{ tools: [{ ...getOrder, name: 'consultant_x' }] }, 'tools[0].name must not start with consultant_'],
   [
     {
       tools: [{ ...getOrder, parameters: [...parameters, { argument: 'a', name: 'a', in: 'query' }] }],
     },
-    'tools[0].input_schema.properties lacks the argument a of the request',
+    'tools[0].input_schema.properties must be the arguments of the request: id, expand, filter, trace, a',
   ],
 ])('is rejected with a mistake: %j', async (config, message) => {
   expect(await create(entry(config))).toContain(`unified_tools[0].config.${message}`);

@@ -269,6 +269,7 @@ describe('an entry', () => {
     [withTool({}, { base_url: 'https://a.example/?a=b' }), 'base_url'],
     [withTool({}, { base_url: 'ftp://a.example' }), 'base_url'],
     [withTool({}, { timeout_seconds: 76 }), 'timeout_seconds'],
+    [withTool({}, { timeout_seconds: 75 }), undefined],
     [withTool({}, { tools: [] }), 'tools'],
     [withTool({ path: '/a/../b' }), 'tools.0.path'],
     [withTool({ path: '/a%2e' }), 'tools.0.path'],

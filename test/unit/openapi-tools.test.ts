@@ -159,7 +159,12 @@ describe('an operation', () => {
       { parameters: [query('a', { title: 'x\u0007' })] },
       'it has the hidden character U+0007',
     ],
-    ['a path without a parameter', {}, 'path has {id}, which no parameter is for', '/orders/{id}'],
+    [
+      'a path without a parameter',
+      {},
+      'path must have the parameters of the path in braces: none',
+      '/orders/{id}',
+    ],
     ['a path with a query', {}, 'path must begin with / and have no query', '/orders?kind=a'],
     ['a method without a body', {}, 'method must be one of GET, POST, PUT, PATCH, DELETE', '/orders', 'head'],
     [

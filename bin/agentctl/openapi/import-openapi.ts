@@ -38,7 +38,7 @@ export async function importOpenApi(
   const convert = (auth: ToolAuth | undefined) =>
     convertOpenApi(text, {
       ...{ prefix, address: URL.parse(document) ?? undefined },
-      configured: configuredNames({ ...previous, auth }),
+      configured: configuredNames(auth, previous?.headers),
     });
   const auth = secret === undefined ? previous?.auth : authWith(secret, previous, await convert(undefined));
   const { tools, skipped, ...found } = await convert(auth);
