@@ -121,6 +121,13 @@ describe('an operation', () => {
     expect(tools.map(({ name }) => name)).toEqual(['shop_a_b', 'shop_a_b_2']);
   });
 
+  it('needs an entry of a list that is required, because an empty one is not sent', async () => {
+    const list = { type: 'array', items: {} };
+    const tool = await toolOf({ parameters: [query('a', list, { required: true }), query('b', list)] });
+    expect(tool).toMatchObject({ input_schema: { properties: { a: { minItems: 1 }, b: list } } });
+    expect(tool).not.toMatchObject({ input_schema: { properties: { b: { minItems: 1 } } } });
+  });
+
   it('is the same, whatever the order in the document', async () => {
     const one = { '/a': { get: { responses } }, '/b': { get: { responses } } };
     const other = { '/b': { get: { responses } }, '/a': { get: { responses } } };

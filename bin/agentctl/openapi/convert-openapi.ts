@@ -166,10 +166,13 @@ class Arguments {
   }
 
   /** @returns the name of the argument */
-  add(text: string, schema: unknown = {}, { description, required }: SchemaObject): string {
+  add(text: string, schema: unknown = {}, { description, required, in: location }: SchemaObject): string {
     const name = uniqueName(text, /[^A-Za-z0-9_.-]/g, this.#names);
     const converted = convertSchema(this.#conversion, schema);
-    this.properties[name] = { ...Object(converted), ...(isText(description) && { description }) };
+    // A parameter without entries is not sent.
+    const isFilled = required === true && location !== undefined && own(converted, 'type') === 'array';
+    const least = isFilled ? { minItems: 1 } : {};
+    this.properties[name] = { ...least, ...Object(converted), ...(isText(description) && { description }) };
     if (required === true) this.required.push(name);
     return name;
   }
