@@ -68,11 +68,11 @@ function readAllow(text: string, before: HostAndPort[]): HostAndPort[] {
 
 async function importMcp(address: string, options: ImportOptions): Promise<Result> {
   const file = await readAgentFile<Partial<McpConfig>>(options.file);
-  const earlier = file.entries.find(({ type, config }) => type === mcpType && config?.url === address);
+  const previous = file.entries.find(({ type, config }) => type === mcpType && config?.url === address);
   const auth =
-    options.secret === undefined ? earlier?.config?.auth : { type: 'bearer', secret: options.secret };
-  const config = { ...earlier?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
-  const before = earlier?.config?.tools ?? [];
+    options.secret === undefined ? previous?.config?.auth : { type: 'bearer', secret: options.secret };
+  const config = { ...previous?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
+  const before = previous?.config?.tools ?? [];
   const listing = await listOf(options.workspace, configOf(config), options.allow);
   const prefix = options.name ?? new URL(address).hostname.split('.').at(-2) ?? 'mcp';
   const changes = pinTools(listing.tools, before, { prefix, only: options.only });
@@ -80,7 +80,7 @@ async function importMcp(address: string, options: ImportOptions): Promise<Resul
   if (tools.length === 0)
     throw new Mistakes(['The server has no tool that can be pinned', ...wordsOf(changes)]);
   const entry = { type: mcpType, config: { ...config, protocol: listing.protocol, tools } };
-  await file.write(earlier, entry);
+  await file.write(previous, entry);
   const { protocol, server = null, instructions = null } = listing;
   return {
     json: { file: options.file, protocol, server, instructions, tools: changes.map(jsonOf) },
