@@ -6,8 +6,6 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
-  /** Of one call: a handshake of two, the call, another attempt of each, or streams that are resumed. */
-  requests: 6,
   bytes: 2_000_000,
   /** The largest lists of tools have some thousand. */
   values: 200_000,
@@ -19,6 +17,7 @@ const limits = {
 
 /** What one call may still use, and why it has failed. */
 interface CallState {
+  /** That are left. */
   requests: number;
   bytes: number;
   /** Milliseconds: longer than the call, which the signal ends. */
@@ -35,13 +34,13 @@ const calls = new AsyncLocalStorage<CallState>();
 
 /** Runs one call. All requests that it makes, also later ones of its streams, count for it. */
 export async function asOneCall<Result>(
-  { timeout }: Pick<McpTarget, 'timeout'>,
+  { timeout, requests }: { timeout: number; requests: number },
   signal: AbortSignal,
   work: (state: CallState) => Promise<Result>,
 ): Promise<Result> {
   const failed = new AbortController();
   const state: CallState = {
-    ...{ requests: 0, bytes: 0, timeout: timeout + 1000 },
+    ...{ requests, bytes: 0, timeout: timeout + 1000 },
     signal: AbortSignal.any([signal, failed.signal, AbortSignal.timeout(timeout)]),
     fail(error) {
       state.failure ??= error;
@@ -100,8 +99,8 @@ function idOf(body = '{}'): unknown {
 }
 
 function countRequest(state: CallState): void {
-  state.requests += 1;
-  if (state.requests > limits.requests)
+  state.requests -= 1;
+  if (state.requests < 0)
     throw new OutboundFailure('protocol', 'The server needs too many requests for one call');
 }
 

@@ -55,9 +55,10 @@ function pin(
   const name = previous?.name ?? nameOf(`${prefix}_${tool.name}`, names);
   names.add(name);
   const { description = '' } = tool;
-  const { schema, parameterHeaders, notes } = readableSchema(tool.inputSchema);
+  const { schema, parameterHeaders, notes, wrongHeader } = readableSchema(tool.inputSchema);
   const found = problemOfSchema(schema, toolLimits.schemaLevels);
   const problem =
+    wrongHeader ??
     problemOfText(description) ??
     problemOfText(JSON.stringify(schema)) ??
     (found && `its schema ${found.problem}`);
@@ -104,13 +105,12 @@ const removals = 100;
  * those itself.
  */
 function readableSchema(given: Record<string, unknown>) {
-  const parameterHeaders: Record<string, string[]> = {};
+  const headers: [name: unknown, path: readonly string[], type: unknown][] = [];
   const notes: string[] = [];
-  const schema = withoutExtensions(
-    { type: 'object', properties: {}, ...given },
-    [],
-    parameterHeaders,
-  ) as Record<string, unknown>;
+  const schema = withoutExtensions({ type: 'object', properties: {}, ...given }, [], headers) as Record<
+    string,
+    unknown
+  >;
   for (let count = 0; count < removals; count += 1) {
     const found = problemOfSchema(schema, toolLimits.schemaLevels);
     if (found === undefined || found.place === '#') break;
@@ -122,20 +122,34 @@ function readableSchema(given: Record<string, unknown>) {
     if (!isObject(parent) || !Reflect.deleteProperty(parent, steps.at(-1) ?? '')) break;
     notes.push(`${found.place} ${found.problem} and was left out`);
   }
-  return { schema, parameterHeaders, notes };
+  const parameterHeaders = Object.fromEntries(headers.map(([name, path]) => [String(name), [...path]]));
+  return { schema, parameterHeaders, notes, wrongHeader: problemOfHeaders(headers) };
+}
+
+/** The protocol forbids calls of a tool whose marks of headers are wrong. */
+function problemOfHeaders(
+  headers: readonly (readonly [name: unknown, path: readonly string[], type: unknown])[],
+) {
+  const names = headers.map(([name]) => String(name).toLowerCase());
+  const isRight = ([name, path, type]: (typeof headers)[number], index: number): boolean =>
+    typeof name === 'string' &&
+    /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(name) &&
+    path.length > 0 &&
+    ['string', 'integer', 'boolean'].includes(String(type)) &&
+    names.indexOf(name.toLowerCase()) === index;
+  return headers.every(isRight) ? undefined : 'an argument names a header that is not valid';
 }
 
 /** Names of properties stay, whatever they are. */
 function withoutExtensions(
   value: unknown,
   path: readonly string[],
-  headers: Record<string, string[]>,
+  headers: [name: unknown, path: readonly string[], type: unknown][],
   areNames = false,
 ): unknown {
   if (Array.isArray(value)) return value.map((each) => withoutExtensions(each, path, headers));
   if (!isObject(value)) return value;
-  const { 'x-mcp-header': header } = value;
-  if (!areNames && typeof header === 'string') headers[header] = [...path];
+  if (!areNames && 'x-mcp-header' in value) headers.push([value['x-mcp-header'], path, value.type]);
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => areNames || !/^(?:x-.*|\$schema|\$comment)$/.test(name))
