@@ -71,11 +71,11 @@ interface AgentFile {
 async function importMcp(address: string, options: ImportOptions): Promise<Result> {
   const file = (await readJson(options.file)) as AgentFile;
   const entries = file.unified_tools ?? [];
-  const earlier = entries.find(({ type, config }) => type === mcpType && config?.url === address);
+  const previous = entries.find(({ type, config }) => type === mcpType && config?.url === address);
   const auth =
-    options.secret === undefined ? earlier?.config?.auth : { type: 'bearer', secret: options.secret };
-  const config = { ...earlier?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
-  const before = earlier?.config?.tools ?? [];
+    options.secret === undefined ? previous?.config?.auth : { type: 'bearer', secret: options.secret };
+  const config = { ...previous?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
+  const before = previous?.config?.tools ?? [];
   const listing = await listOf(options.workspace, configOf(config), options.allow);
   const prefix = options.name ?? new URL(address).hostname.split('.').at(-2) ?? 'mcp';
   const changes = pinTools(listing.tools, before, { prefix, only: options.only });
@@ -83,8 +83,8 @@ async function importMcp(address: string, options: ImportOptions): Promise<Resul
   if (tools.length === 0)
     throw new Mistakes(['The server has no tool that can be pinned', ...wordsOf(changes)]);
   const entry = { type: mcpType, config: { ...config, protocol: listing.protocol, tools } };
-  const unified_tools = earlier
-    ? entries.map((each) => (each === earlier ? entry : each))
+  const unified_tools = previous
+    ? entries.map((each) => (each === previous ? entry : each))
     : [...entries, entry];
   await writeFile(options.file, `${JSON.stringify({ ...file, unified_tools }, null, 2)}\n`);
   const { protocol, server = null, instructions = null } = listing;

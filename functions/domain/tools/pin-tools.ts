@@ -46,8 +46,8 @@ export function pinTools(
   return [...changes, ...removed].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-function pin(tool: McpTool, earlier: Pinned | undefined, names: Set<string>, prefix: string): PinnedChange {
-  const name = earlier?.name ?? nameOf(`${prefix}_${tool.name}`, names);
+function pin(tool: McpTool, previous: Pinned | undefined, names: Set<string>, prefix: string): PinnedChange {
+  const name = previous?.name ?? nameOf(`${prefix}_${tool.name}`, names);
   names.add(name);
   const { description = '' } = tool;
   const { schema, parameterHeaders, notes, wrongHeader } = readableSchema(tool.inputSchema);
@@ -57,21 +57,26 @@ function pin(tool: McpTool, earlier: Pinned | undefined, names: Set<string>, pre
     problemOfText(description) ??
     problemOfText(JSON.stringify(schema)) ??
     (found && `its schema ${found.problem}`);
-  if (problem !== undefined) return { ...changeOf('skipped', name, [problem]), before: earlier };
+  if (problem !== undefined) return { ...changeOf('skipped', name, [problem]), before: previous };
   const isSame =
-    earlier !== undefined &&
-    earlier.description === description &&
-    isDeepStrictEqual(earlier.input_schema, schema) &&
-    isDeepStrictEqual(earlier.parameter_headers ?? {}, parameterHeaders);
+    previous !== undefined &&
+    previous.description === description &&
+    isDeepStrictEqual(previous.input_schema, schema) &&
+    isDeepStrictEqual(previous.parameter_headers ?? {}, parameterHeaders);
   if (isSame)
-    return { ...changeOf('same', name, notes), approval: earlier.approval, before: earlier, after: earlier };
+    return {
+      ...changeOf('same', name, notes),
+      approval: previous.approval,
+      before: previous,
+      after: previous,
+    };
   const isReadOnly = tool.annotations?.readOnlyHint === true;
-  const approval = earlier === undefined && isReadOnly ? 'never' : 'always';
+  const approval = previous === undefined && isReadOnly ? 'never' : 'always';
   const after: Pinned = {
     ...{ name, tool: tool.name, description, approval, input_schema: schema },
     ...(Object.keys(parameterHeaders).length > 0 && { parameter_headers: parameterHeaders }),
   };
-  return { ...changeOf(earlier ? 'changed' : 'new', name, notes), approval, before: earlier, after };
+  return { ...changeOf(previous ? 'changed' : 'new', name, notes), approval, before: previous, after };
 }
 
 const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange => ({
