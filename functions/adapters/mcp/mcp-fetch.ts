@@ -7,8 +7,8 @@ import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
   bytes: 2_000_000,
-  /** The largest lists of tools have some thousand. */
-  values: 200_000,
+  /** Fields and elements: a list of 500 tools has some 20,000. */
+  values: 50_000,
   contents: 200,
   errorBytes: 64 * 1024,
   /** Milliseconds for a notification, also after an abort. */
@@ -148,8 +148,7 @@ async function readResponse(
     return respond(typeof found === 'string' ? found : `data: ${JSON.stringify(redact(found))}\n\n`, type);
   }
   if (type !== 'application/json') throw new OutboundFailure('protocol');
-  const text = Buffer.concat(await Array.fromAsync(chunks)).toString();
-  const message = await parseMessage(text);
+  const message = await parseMessage(Buffer.concat(await Array.fromAsync(chunks)));
   if (message.id !== id) throw new OutboundFailure('protocol', 'The server responds to another request');
   return respond(JSON.stringify(redact(message)), type);
 }
@@ -166,12 +165,12 @@ async function firstText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 let lastParse: Promise<unknown> = Promise.resolve();
 
 /** Large responses of several servers are parsed in turn, each in a turn of the event loop of its own. */
-async function parseMessage(text: string): Promise<Message> {
+async function parseMessage(text: string | Buffer): Promise<Message> {
   const turn = lastParse.then(() => new Promise<void>((next) => void setImmediate(next)));
   lastParse = turn;
   await turn;
   try {
-    const message = parseJson('The response', text, limits.values) as Message;
+    const message = parseJson('The response', text.toString(), limits.values) as Message;
     const { content } = Object(message.result) as { content?: unknown };
     const contents = Array.isArray(content) ? content : [];
     const isKnown = ({ type }: { type?: unknown }) => contentTypes.has(type);
