@@ -1,67 +1,68 @@
-import { writeFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError } from 'commander';
-import { diffLines } from 'diff';
+import { httpApiConfig } from '#contract/http-api.ts';
 import { type McpConfig, mcpConfig } from '#contract/tools.ts';
 import { type HostAndPort, hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
 import { findAgent } from '#domain/agents/agents.ts';
 import type { McpConnection, McpListing } from '#domain/tools/mcp.ts';
 import { type PinnedChange, pinTools } from '#domain/tools/pin-tools.ts';
-import { mcpServers } from '#runtime/composition/services.ts';
+import { remoteSystems } from '#runtime/composition/services.ts';
 import { Mistakes } from '../failures.ts';
 import { operatorServices } from '../operator-services.ts';
 import { discoverAuthorization } from './discover-authorization.ts';
-import { readJson } from './read-json.ts';
+import { callHttpTool, changesOfDocument, httpType, importDocument } from './openapi/openapi-commands.ts';
 import { operation, type Result } from './report.ts';
-import { textTable } from './text-table.ts';
+import { type ImportOptions, jsonOf, readAgentFile, tableOf, wordsOf } from './tool-entries.ts';
 
 const mcpType = 'consultant_call_mcp_tool';
 
-interface ImportOptions {
+interface OfWorkspace {
   workspace: string;
-  file: string;
-  name?: string;
-  secret?: string;
-  clientId?: string;
-  only?: string[];
-  allow: HostAndPort[];
 }
 
 export function toolCommands(): Command {
   const group = new Command('tools').description('Tools of agents that reach other systems.');
   const imported = new Command('import').description('pin the tools of a system in agent.json');
   operation(group, 'import <kind> <address>', (kind: string, address: string, options: ImportOptions) => {
-    if (kind !== 'mcp') throw new Error(`The kind must be mcp, and not ${kind}`);
-    return importMcp(address, options);
+    if (kind === 'openapi') return importDocument(address, options);
+    if (kind === 'mcp') return importMcp(address, options);
+    throw new Error(`The kind must be mcp or openapi, and not ${kind}`);
   })
     .description(imported.description())
     .requiredOption('--workspace <workspace>', 'the workspace of the agent and its secrets')
     .requiredOption('--file <file>', 'agent.json, whose entry is written or refreshed')
-    .option('--name <prefix>', 'the start of the names that the model gets; by default that of the host')
-    .option('--secret <secret>', 'the secret that is sent as bearer token')
+    .option(
+      '--name <prefix>',
+      'the start of the names that the model gets; by default that of the host, or api',
+    )
+    .option('--secret <secret>', 'the secret that is sent: as bearer token, or as the document says')
     .option(
       '--client-id <id>',
-      'of an OAuth client, whose secret it is then: the server says where it gets tokens',
+      'of an OAuth client of an MCP server, whose secret it is then: the server says where it gets tokens',
     )
-    .option('--only <tools>', 'names at the server, with commas between them', (names) => names.split(','))
+    .option('--only <tools>', 'names at the server or ids of operations, with commas between them', (names) =>
+      names.split(','),
+    )
     .option(
       '--allow <host:port>',
       'an address that is not public and may be called all the same',
       readAllow,
       [],
     )
+    .option('--base-url <url>', 'of the API, if the document has none')
     .addHelpText('after', importHelp);
   operation(group, 'check <agent>', check)
     .description('compare the pinned tools of an agent with those of its servers; exit code 1 if they differ')
     .requiredOption('--workspace <workspace>', 'the workspace of the agent');
   operation(group, 'call <agent> <tool> <json>', call)
     .description('call a pinned tool of an agent with these arguments')
-    .requiredOption('--workspace <workspace>', 'the workspace of the agent');
+    .requiredOption('--workspace <workspace>', 'the workspace of the agent')
+    .option('--user <external_user_id>', 'the user in placeholders');
   return group;
 }
 
 const importHelp = `
 The model gets exactly the words that are pinned, whatever the server says later. Read them before you publish: the
-command prints all that is new or has changed. A tool that only reads (readOnlyHint) gets the approval "never", another one
+command prints all that is new or has changed. A tool that only reads (readOnlyHint, GET) gets the approval "never", another one
 "always". A tool whose words have changed gets "always" until you change it in the file.`;
 
 function readAllow(text: string, before: HostAndPort[]): HostAndPort[] {
@@ -70,17 +71,12 @@ function readAllow(text: string, before: HostAndPort[]): HostAndPort[] {
   return [...before, parsed];
 }
 
-interface AgentFile {
-  unified_tools?: { type?: string; config?: Partial<McpConfig> }[];
-}
-
 async function importMcp(address: string, options: ImportOptions): Promise<Result> {
-  const file = (await readJson(options.file)) as AgentFile;
-  const entries = file.unified_tools ?? [];
-  const earlier = entries.find(({ type, config }) => type === mcpType && config?.url === address);
-  const auth = (await authOf(address, options)) ?? earlier?.config?.auth;
-  const config = { ...earlier?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
-  const before = earlier?.config?.tools ?? [];
+  const file = await readAgentFile<Partial<McpConfig>>(options.file);
+  const previous = file.entries.find(({ type, config }) => type === mcpType && config?.url === address);
+  const auth = (await authOf(address, options)) ?? previous?.config?.auth;
+  const config = { ...previous?.config, url: address, ...(auth && { auth }) } as Partial<McpConfig>;
+  const before = previous?.config?.tools ?? [];
   const listing = await listOf(options.workspace, configOf(config), options.allow);
   const prefix = options.name ?? new URL(address).hostname.split('.').at(-2) ?? 'mcp';
   const changes = pinTools(listing.tools, before, { prefix, only: options.only });
@@ -88,10 +84,7 @@ async function importMcp(address: string, options: ImportOptions): Promise<Resul
   if (tools.length === 0)
     throw new Mistakes(['The server has no tool that can be pinned', ...wordsOf(changes)]);
   const entry = { type: mcpType, config: { ...config, protocol: listing.protocol, tools } };
-  const unified_tools = earlier
-    ? entries.map((each) => (each === earlier ? entry : each))
-    : [...entries, entry];
-  await writeFile(options.file, `${JSON.stringify({ ...file, unified_tools }, null, 2)}\n`);
+  await file.write(previous, entry);
   const { protocol, server = null, instructions = null } = listing;
   return {
     json: { file: options.file, protocol, server, instructions, tools: changes.map(jsonOf) },
@@ -108,7 +101,7 @@ async function importMcp(address: string, options: ImportOptions): Promise<Resul
 async function authOf(address: string, { workspace, secret, clientId, allow }: ImportOptions) {
   if (secret === undefined) return undefined;
   if (clientId === undefined) return { type: 'bearer' as const, secret };
-  const { http, checkTarget } = await mcpServers(allow);
+  const { http, checkTarget } = await remoteSystems(allow);
   const found = await discoverAuthorization(http, new URL(address));
   if (found === undefined) throw new Error(`${address} answers without credentials: leave --client-id out`);
   const auth = { ...found, client_id: clientId, secret };
@@ -132,7 +125,7 @@ async function connected<Value>(
   allow: readonly HostAndPort[],
   work: (connection: McpConnection) => Promise<Value>,
 ): Promise<Value> {
-  const { open, pool } = await mcpServers(allow);
+  const { open, pool } = await remoteSystems(allow);
   // A command belongs to no chat, whose values the placeholders are.
   const headers = Object.fromEntries(
     Object.entries(config.headers).filter(([, value]) => !value.includes('{{')),
@@ -151,28 +144,32 @@ async function connected<Value>(
 const listOf = (workspaceId: string, config: McpConfig, allow: readonly HostAndPort[]): Promise<McpListing> =>
   connected(workspaceId, config, allow, (connection) => connection.list(new AbortController().signal));
 
-/** The MCP entries of an agent's published version, or of its draft if it has none. */
-async function entriesOf(agentId: string, workspaceId: string): Promise<McpConfig[]> {
+/** The entries of an agent's published version, or of its draft if it has none. */
+async function entriesOf(agentId: string, workspaceId: string) {
   const { agents } = operatorServices();
   const agent = await findAgent({ agents }, agentId);
   if (agent.workspaceId !== workspaceId) throw new Error(`The agent ${agentId} is in another workspace`);
   const { definition } = (await agents.published(workspaceId, agentId)) ?? agent;
-  return definition.unified_tools
-    .filter(({ type }) => type === mcpType)
-    .map(({ config }) => mcpConfig.parse(config));
+  const { unified_tools: entries } = definition;
+  const configsOf = (wanted: string) =>
+    entries.filter(({ type }) => type === wanted).map(({ config }) => config);
+  return {
+    servers: configsOf(mcpType).map((config) => mcpConfig.parse(config)),
+    apis: configsOf(httpType).map((config) => httpApiConfig.parse(config)),
+  };
 }
 
-async function check(agentId: string, { workspace }: { workspace: string }): Promise<Result> {
-  const drifted: PinnedChange[] = [];
-  let count = 0;
-  for (const config of await entriesOf(agentId, workspace)) {
+async function check(agentId: string, { workspace }: OfWorkspace): Promise<Result> {
+  const { servers, apis } = await entriesOf(agentId, workspace);
+  const changes: PinnedChange[] = [];
+  for (const config of servers) {
     const { tools } = await listOf(workspace, config, []);
     const only = config.tools.map(({ tool }) => tool);
-    count += only.length;
-    drifted.push(
-      ...pinTools(tools, config.tools, { prefix: '', only }).filter(({ state }) => state !== 'same'),
-    );
+    changes.push(...pinTools(tools, config.tools, { prefix: '', only }));
   }
+  for (const config of apis) changes.push(...(await changesOfDocument(workspace, config)));
+  const count = [...servers, ...apis].reduce((sum, { tools }) => sum + tools.length, 0);
+  const drifted = changes.filter(({ state }) => state !== 'same');
   if (drifted.length > 0) throw new Mistakes([...tableOf(drifted), ...wordsOf(drifted)]);
   return {
     json: { agent_id: agentId, tools: count, changed: [] },
@@ -184,12 +181,17 @@ async function call(
   agentId: string,
   name: string,
   json: string,
-  { workspace }: { workspace: string },
+  { workspace, user }: OfWorkspace & { user?: string },
 ): Promise<Result> {
-  const configs = await entriesOf(agentId, workspace);
-  const config = configs.find(({ tools }) => tools.some((tool) => tool.name === name));
+  const { servers, apis } = await entriesOf(agentId, workspace);
+  const hasTool = ({ tools }: { tools: readonly { name: string }[] }) =>
+    tools.some((tool) => tool.name === name);
+  const api = apis.find(hasTool);
+  if (api !== undefined) return callHttpTool(api, name, JSON.parse(json), { workspaceId: workspace, user });
+  const config = servers.find(hasTool);
   const pinned = config?.tools.find((tool) => tool.name === name);
-  if (config === undefined || pinned === undefined) throw new Error(`The agent has no MCP tool ${name}`);
+  if (config === undefined || pinned === undefined)
+    throw new Error(`The agent has no tool ${name} of another system`);
   const { tool, input_schema: schema, parameter_headers: parameterHeaders = {} } = pinned;
   const args = JSON.parse(json) as Record<string, unknown>;
   const { signal } = new AbortController();
@@ -198,31 +200,3 @@ async function call(
   );
   return { json: result, lines: JSON.stringify(result, null, 2).split('\n') };
 }
-
-const jsonOf = ({ name, approval, state, notes }: PinnedChange) => ({ name, approval, state, notes });
-
-const tableOf = (changes: readonly PinnedChange[]): string[] =>
-  textTable(
-    ['tool', 'approval', 'state'],
-    changes.map(({ name, approval, state }) => [name, approval ?? '', state]),
-  );
-
-/** Every word that has changed. */
-const wordsOf = (changes: readonly PinnedChange[]): string[] =>
-  changes
-    .filter(({ state }) => state !== 'same')
-    .flatMap(({ name, before, after, notes }) => [
-      `${name}:`,
-      ...notes.map((note) => `  ! ${note}`),
-      ...diffLines(readable(before), readable(after))
-        .filter(({ added, removed }) => added || removed)
-        .flatMap(({ added, value }) =>
-          value
-            .trimEnd()
-            .split('\n')
-            .map((line) => `  ${added ? '+' : '-'} ${line}`),
-        ),
-    ]);
-
-const readable = (pinned: PinnedChange['after']): string =>
-  pinned === undefined ? '' : `${pinned.description}\n${JSON.stringify(pinned.input_schema, null, 2)}\n`;

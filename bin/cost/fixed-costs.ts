@@ -11,7 +11,7 @@ export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
   alarmMetrics: metricsWithoutRoutes + Object.keys(routes).length,
   dashboards: 1,
-  keys: 2,
+  keys: 3,
   secrets: 4,
   /** Metrics that functions emit even if the service is idle: the reconciler's. */
   metrics: 3,

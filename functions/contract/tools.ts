@@ -139,3 +139,12 @@ export function problemOfText(value: string): string | undefined {
     ? undefined
     : `has the hidden character U+${point.toString(16).toUpperCase().padStart(4, '0')}`;
 }
+
+/** What is wrong with a name or a text in JSON. */
+export function problemOfTexts(value: unknown): string | undefined {
+  if (typeof value === 'string') return problemOfText(value);
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.entries(value)
+    .map(([name, each]) => problemOfText(name) ?? problemOfTexts(each))
+    .find(Boolean);
+}

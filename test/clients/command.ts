@@ -2,7 +2,8 @@
  * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
  * programs with them against the service. Languages: typescript, python, go, java; library, which packs and drives the
  * client library; openai, which drives clients of OpenAI's chat completions; use-chat, which drives the page of
- * docs/examples/use-chat; json-schema, which recomputes the verdicts of Python's jsonschema. A language whose tools are missing is skipped by name.
+ * docs/examples/use-chat; mcp, which runs the conformance suite of MCP and calls a real server; http-apis, which calls operations of
+ * OpenAPI documents on Prism; json-schema, which recomputes the verdicts of Python's jsonschema. A language whose tools are missing is skipped by name.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -14,8 +15,10 @@ import { DynamoDBClient, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Connection } from '../../bin/local/connection.ts';
 import { keys } from '../../functions/adapters/dynamo/table/keys.ts';
+import { testHttpApis } from './http-apis/http-apis.ts';
 import { compareVerdicts } from './json-schema/json-schema.ts';
 import { languages, type Tools } from './languages.ts';
+import { testMcp } from './mcp/mcp-peers.ts';
 import { testOpenAiClients } from './openai/openai-clients.ts';
 import { testUseChat } from './use-chat/use-chat.ts';
 
@@ -132,7 +135,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
 }
 
 async function main(given: string[]): Promise<void> {
-  const names = [...Object.keys(languages), 'openai', 'use-chat', 'json-schema'];
+  const names = [...Object.keys(languages), 'openai', 'use-chat', 'mcp', 'http-apis', 'json-schema'];
   const unknown = given.filter((name) => !names.includes(name));
   if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
   const chosen = given.length > 0 ? given : names;
@@ -142,6 +145,8 @@ async function main(given: string[]): Promise<void> {
   if (chosen.some((name) => name in languages)) await testGeneratedClients(chosen);
   if (chosen.includes('openai')) await testOpenAiClients(tools);
   if (chosen.includes('use-chat')) report('use-chat', await testUseChat(tools));
+  if (chosen.includes('mcp')) report('mcp', await testMcp(tools));
+  if (chosen.includes('http-apis')) report('http-apis', await testHttpApis(tools));
   if (chosen.includes('json-schema')) report('json-schema', compareVerdicts(tools));
 }
 

@@ -34,8 +34,11 @@ interface Session {
   transport: StreamableHTTPClientTransport;
 }
 
-/** Pages of a list of tools, and tools. */
-const listLimits = { pages: 20, tools: 500 };
+/** Of one call: a handshake of two, the call, another attempt of each, or streams that are resumed. */
+const callRequests = 6;
+
+/** Pages of a list of tools, tools, and requests with two handshakes. */
+const listLimits = { pages: 20, tools: 500, requests: 26 };
 
 /** Milliseconds until a session is left to its server. */
 const closeMilliseconds = 1000;
@@ -54,14 +57,14 @@ class Connection implements McpConnection {
 
   async call({ tool, args, schema, parameterHeaders }: McpCall, signal: AbortSignal): Promise<McpResult> {
     const toolDefinition = { name: tool, inputSchema: withHeaders(schema, parameterHeaders) } as never;
-    return this.#inEra(signal, async ({ client }, options) => {
+    return this.#inEra(signal, callRequests, async ({ client }, options) => {
       const result = await client.callTool({ name: tool, arguments: args }, { ...options, toolDefinition });
       return result as McpResult;
     });
   }
 
   async list(signal: AbortSignal): Promise<McpListing> {
-    return this.#inEra(signal, async ({ client }, options) => {
+    return this.#inEra(signal, listLimits.requests, async ({ client }, options) => {
       if (client.getProtocolEra() === 'modern') await client.discover(options);
       const listing: McpListing = {
         protocol: client.getNegotiatedProtocolVersion() ?? '',
@@ -99,10 +102,11 @@ class Connection implements McpConnection {
    */
   async #inEra<Result>(
     signal: AbortSignal,
+    requests: number,
     work: (session: Session, options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
   ): Promise<Result> {
     const { timeout } = this.#target;
-    return asOneCall(this.#target, signal, async (state) => {
+    return asOneCall({ ...this.#target, requests }, signal, async (state) => {
       const options = { signal: state.signal, timeout: timeout + closeMilliseconds };
       const attempt = async () => {
         const session = await this.#open(options);
@@ -132,7 +136,11 @@ class Connection implements McpConnection {
     const isSession = this.#era === 'legacy' && this.#session !== undefined;
     const hasEnded = isSession && error instanceof SdkHttpError && status === 404;
     if (!hasEnded && !provesNothing(error, status)) return false;
-    if (!hasEnded) this.#era = this.#era === 'modern' ? 'legacy' : 'modern';
+    const wantsSame =
+      this.#era === 'modern' &&
+      error instanceof ProtocolError &&
+      JSON.stringify(error.data ?? {}).includes(modernVersion);
+    if (!hasEnded && !wantsSame) this.#era = this.#era === 'modern' ? 'legacy' : 'modern';
     this.#session = undefined;
     return true;
   }

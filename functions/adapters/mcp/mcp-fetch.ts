@@ -6,11 +6,9 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
-  /** Of one call: a handshake of two, the call, another attempt of each, or streams that are resumed. */
-  requests: 6,
   bytes: 2_000_000,
-  /** The largest lists of tools have some thousand. */
-  values: 200_000,
+  /** Fields and elements: a list of 500 tools has some 20,000. */
+  values: 50_000,
   contents: 200,
   errorBytes: 64 * 1024,
   /** Milliseconds for a notification, also after an abort. */
@@ -19,6 +17,7 @@ const limits = {
 
 /** What one call may still use, and why it has failed. */
 interface CallState {
+  /** That are left. */
   requests: number;
   bytes: number;
   /** Milliseconds: longer than the call, which the signal ends. */
@@ -35,13 +34,13 @@ const calls = new AsyncLocalStorage<CallState>();
 
 /** Runs one call. All requests that it makes, also later ones of its streams, count for it. */
 export async function asOneCall<Result>(
-  { timeout }: Pick<McpTarget, 'timeout'>,
+  { timeout, requests }: { timeout: number; requests: number },
   signal: AbortSignal,
   work: (state: CallState) => Promise<Result>,
 ): Promise<Result> {
   const failed = new AbortController();
   const state: CallState = {
-    ...{ requests: 0, bytes: 0, timeout: timeout + 1000 },
+    ...{ requests, bytes: 0, timeout: timeout + 1000 },
     signal: AbortSignal.any([signal, failed.signal, AbortSignal.timeout(timeout)]),
     fail(error) {
       state.failure ??= error;
@@ -100,8 +99,8 @@ function idOf(body = '{}'): unknown {
 }
 
 function countRequest(state: CallState): void {
-  state.requests += 1;
-  if (state.requests > limits.requests)
+  state.requests -= 1;
+  if (state.requests < 0)
     throw new OutboundFailure('protocol', 'The server needs too many requests for one call');
 }
 
@@ -149,8 +148,7 @@ async function readResponse(
     return respond(typeof found === 'string' ? found : `data: ${JSON.stringify(redact(found))}\n\n`, type);
   }
   if (type !== 'application/json') throw new OutboundFailure('protocol');
-  const text = Buffer.concat(await Array.fromAsync(chunks)).toString();
-  const message = await parseMessage(text);
+  const message = await parseMessage(Buffer.concat(await Array.fromAsync(chunks)));
   if (message.id !== id) throw new OutboundFailure('protocol', 'The server responds to another request');
   return respond(JSON.stringify(redact(message)), type);
 }
@@ -167,12 +165,12 @@ async function firstText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 let lastParse: Promise<unknown> = Promise.resolve();
 
 /** Large responses of several servers are parsed in turn, each in a turn of the event loop of its own. */
-async function parseMessage(text: string): Promise<Message> {
+async function parseMessage(text: string | Buffer): Promise<Message> {
   const turn = lastParse.then(() => new Promise<void>((next) => void setImmediate(next)));
   lastParse = turn;
   await turn;
   try {
-    const message = parseJson('The response', text, limits.values) as Message;
+    const message = parseJson('The response', text.toString(), limits.values) as Message;
     const { content } = Object(message.result) as { content?: unknown };
     const contents = Array.isArray(content) ? content : [];
     const isKnown = ({ type }: { type?: unknown }) => contentTypes.has(type);

@@ -45,7 +45,9 @@ async function attemptRequest(
   read: (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<unknown>,
 ): Promise<unknown> {
   const url = new URL(request.url);
-  for (const [name, value] of Object.entries(credential.query)) url.searchParams.set(name, value);
+  // `searchParams` would write the other parameters anew, in another encoding.
+  for (const [name, value] of Object.entries(credential.query))
+    url.search += `${url.search ? '&' : '?'}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
   const redact = redactor(credential.secrets);
   const response = await sendOutbound(
     {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { problemOfSchema } from '#contract/json-schema.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
-import { type McpConfig, problemOfText, toolLimits } from '#contract/tools.ts';
+import { type McpConfig, type PinnedTool, problemOfText, toolLimits } from '#contract/tools.ts';
 import type { McpTool } from './mcp.ts';
 
 type Pinned = McpConfig['tools'][number];
 
-export interface PinnedChange {
+export interface PinnedChange<Pinned extends PinnedTool = PinnedTool> {
   name: string;
   approval: Pinned['approval'] | null;
   state: 'new' | 'changed' | 'removed' | 'same' | 'skipped';
@@ -27,7 +27,7 @@ export function pinTools(
   live: readonly McpTool[],
   before: readonly Pinned[],
   { prefix, only }: { prefix: string; only?: readonly string[] | undefined },
-): PinnedChange[] {
+): PinnedChange<Pinned>[] {
   const names = new Set(before.map(({ name }) => name));
   const wanted = live.filter(({ name }) => only === undefined || only.includes(name));
   const changes = wanted
@@ -46,34 +46,45 @@ export function pinTools(
   return [...changes, ...removed].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-function pin(tool: McpTool, earlier: Pinned | undefined, names: Set<string>, prefix: string): PinnedChange {
-  const name = earlier?.name ?? nameOf(`${prefix}_${tool.name}`, names);
+function pin(
+  tool: McpTool,
+  previous: Pinned | undefined,
+  names: Set<string>,
+  prefix: string,
+): PinnedChange<Pinned> {
+  const name = previous?.name ?? nameOf(`${prefix}_${tool.name}`, names);
   names.add(name);
   const { description = '' } = tool;
-  const { schema, parameterHeaders, notes } = readableSchema(tool.inputSchema);
+  const { schema, parameterHeaders, notes, wrongHeader } = readableSchema(tool.inputSchema);
   const found = problemOfSchema(schema, toolLimits.schemaLevels);
   const problem =
+    wrongHeader ??
     problemOfText(description) ??
     problemOfText(JSON.stringify(schema)) ??
     (found && `its schema ${found.problem}`);
-  if (problem !== undefined) return { ...changeOf('skipped', name, [problem]), before: earlier };
+  if (problem !== undefined) return { ...changeOf('skipped', name, [problem]), before: previous };
   const isSame =
-    earlier !== undefined &&
-    earlier.description === description &&
-    isDeepStrictEqual(earlier.input_schema, schema) &&
-    isDeepStrictEqual(earlier.parameter_headers ?? {}, parameterHeaders);
+    previous !== undefined &&
+    previous.description === description &&
+    isDeepStrictEqual(previous.input_schema, schema) &&
+    isDeepStrictEqual(previous.parameter_headers ?? {}, parameterHeaders);
   if (isSame)
-    return { ...changeOf('same', name, notes), approval: earlier.approval, before: earlier, after: earlier };
+    return {
+      ...changeOf('same', name, notes),
+      approval: previous.approval,
+      before: previous,
+      after: previous,
+    };
   const isReadOnly = tool.annotations?.readOnlyHint === true;
-  const approval = earlier === undefined && isReadOnly ? 'never' : 'always';
+  const approval = previous === undefined && isReadOnly ? 'never' : 'always';
   const after: Pinned = {
     ...{ name, tool: tool.name, description, approval, input_schema: schema },
     ...(Object.keys(parameterHeaders).length > 0 && { parameter_headers: parameterHeaders }),
   };
-  return { ...changeOf(earlier ? 'changed' : 'new', name, notes), approval, before: earlier, after };
+  return { ...changeOf(previous ? 'changed' : 'new', name, notes), approval, before: previous, after };
 }
 
-const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange => ({
+const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange<Pinned> => ({
   ...{ name, state, notes, approval: null, before: undefined, after: undefined },
 });
 
@@ -94,13 +105,12 @@ const removals = 100;
  * those itself.
  */
 function readableSchema(given: Record<string, unknown>) {
-  const parameterHeaders: Record<string, string[]> = {};
+  const headers: [name: unknown, path: readonly string[], type: unknown][] = [];
   const notes: string[] = [];
-  const schema = withoutExtensions(
-    { type: 'object', properties: {}, ...given },
-    [],
-    parameterHeaders,
-  ) as Record<string, unknown>;
+  const schema = withoutExtensions({ type: 'object', properties: {}, ...given }, [], headers) as Record<
+    string,
+    unknown
+  >;
   for (let count = 0; count < removals; count += 1) {
     const found = problemOfSchema(schema, toolLimits.schemaLevels);
     if (found === undefined || found.place === '#') break;
@@ -112,20 +122,34 @@ function readableSchema(given: Record<string, unknown>) {
     if (!isObject(parent) || !Reflect.deleteProperty(parent, steps.at(-1) ?? '')) break;
     notes.push(`${found.place} ${found.problem} and was left out`);
   }
-  return { schema, parameterHeaders, notes };
+  const parameterHeaders = Object.fromEntries(headers.map(([name, path]) => [String(name), [...path]]));
+  return { schema, parameterHeaders, notes, wrongHeader: problemOfHeaders(headers) };
+}
+
+/** The protocol forbids calls of a tool whose marks of headers are wrong. */
+function problemOfHeaders(
+  headers: readonly (readonly [name: unknown, path: readonly string[], type: unknown])[],
+) {
+  const names = headers.map(([name]) => String(name).toLowerCase());
+  const isRight = ([name, path, type]: (typeof headers)[number], index: number): boolean =>
+    typeof name === 'string' &&
+    /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(name) &&
+    path.length > 0 &&
+    ['string', 'integer', 'boolean'].includes(String(type)) &&
+    names.indexOf(name.toLowerCase()) === index;
+  return headers.every(isRight) ? undefined : 'an argument names a header that is not valid';
 }
 
 /** Names of properties stay, whatever they are. */
 function withoutExtensions(
   value: unknown,
   path: readonly string[],
-  headers: Record<string, string[]>,
+  headers: [name: unknown, path: readonly string[], type: unknown][],
   areNames = false,
 ): unknown {
   if (Array.isArray(value)) return value.map((each) => withoutExtensions(each, path, headers));
   if (!isObject(value)) return value;
-  const { 'x-mcp-header': header } = value;
-  if (!areNames && typeof header === 'string') headers[header] = [...path];
+  if (!areNames && 'x-mcp-header' in value) headers.push([value['x-mcp-header'], path, value.type]);
   return Object.fromEntries(
     Object.entries(value)
       .filter(([name]) => areNames || !/^(?:x-.*|\$schema|\$comment)$/.test(name))

@@ -37,5 +37,9 @@ export const agentTools = (
     type: 'consultant_call_mcp_tool',
     load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).mcp,
   },
+  {
+    type: 'consultant_call_http_api',
+    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).httpApi,
+  },
   { type: 'consultant_call_function', load: async () => (await import('./function-tools.ts')).functionTools },
 ];

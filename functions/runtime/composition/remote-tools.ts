@@ -4,6 +4,7 @@ import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-s
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
+import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
@@ -29,13 +30,16 @@ export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
-let kinds: { mcp: ToolKind } | undefined;
+let kinds: Record<'mcp' | 'httpApi', ToolKind> | undefined;
 
 /** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
-export function remoteKinds(toolSecrets: () => ToolSecretStore): { mcp: ToolKind } {
+export function remoteKinds(toolSecrets: () => ToolSecretStore): NonNullable<typeof kinds> {
   if (kinds !== undefined) return kinds;
   const services = remoteServices(toolSecrets());
-  kinds = { mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind };
+  kinds = {
+    mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind,
+    httpApi: httpApi(services) as ToolKind,
+  };
   return kinds;
 }
 

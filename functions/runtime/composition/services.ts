@@ -217,10 +217,10 @@ export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * For operators' commands, which call MCP servers themselves.
+ * For operators' commands, which call remote systems themselves.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
-export const mcpServers = async (allow: readonly HostAndPort[]) => {
+export const remoteSystems = async (allow: readonly HostAndPort[]) => {
   const { remoteServices, openMcpWith } = await remoteTools();
   const { http, checkTarget } = remoteServices(toolSecrets(), [...environment('toolAllow'), ...allow]);
   return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };

@@ -1,9 +1,8 @@
 import type * as z from 'zod';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { problemOfSchema } from '#contract/json-schema.ts';
-import { isObject } from '#contract/json-schema-rules.ts';
 import { bytesInWords } from '#contract/limits.ts';
-import { problemOfText, toolLimits } from '#contract/tools.ts';
+import { problemOfText, problemOfTexts, toolLimits } from '#contract/tools.ts';
 import type { Offer, OfferedTool } from '../agent-tool.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -46,7 +45,7 @@ function problemOfInput(schema: Offer['inputSchema']): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
   const found = problemOfSchema(schema, toolLimits.schemaLevels);
   // Texts of deeper schemas are not read: that would need too much of the stack.
-  if (found === undefined) return textsOf(schema).map(problemOfText).find(Boolean);
+  if (found === undefined) return problemOfTexts(schema);
   return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
 }
 
@@ -61,11 +60,4 @@ function problemOfSize(offers: readonly Offer[], most: number): string | false {
     bytes > most &&
     `has ${bytes} bytes of names, descriptions and schemas, at most ${bytesInWords(most)} are allowed`
   );
-}
-
-/** All names and texts in a schema. */
-function textsOf(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  if (Array.isArray(value)) return value.flatMap(textsOf);
-  return isObject(value) ? Object.entries(value).flatMap(([name, each]) => [name, ...textsOf(each)]) : [];
 }

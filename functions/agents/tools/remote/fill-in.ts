@@ -1,16 +1,20 @@
 import { type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
 /**
- * Fills in `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}`, percent-encoded.
+ * Fills in `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}`, percent-encoded unless `encode` does something else.
  * @throws ToolFailure if the reply has no such value: nothing may be sent then
  */
-export function fillIn(text: string, { chat, agents: [{ workspaceId }] }: ReplyUse): string {
+export function fillIn(
+  text: string,
+  { chat, agents: [{ workspaceId }] }: ReplyUse,
+  encode: (value: string) => string = encodeURIComponent,
+): string {
   const values: Readonly<Record<string, string | number | null | undefined>> = {
     ...{ external_user_id: chat?.externalUserId, chat_id: chat?.id, workspace_id: workspaceId },
   };
   return text.replaceAll(/\{\{(external_user_id|chat_id|workspace_id)\}\}/g, (_, name: string) => {
     const value = values[name] ?? undefined;
     if (value === undefined) throw new ToolFailure(`It needs the ${name} of a chat, and this reply has none`);
-    return encodeURIComponent(value);
+    return encode(String(value));
   });
 }

@@ -1,0 +1,225 @@
+import { describeIssue } from '#contract/describe-issues.ts';
+import { formType, type HttpTool, httpTool, isJsonType } from '#contract/http-api.ts';
+import { problemOfSchema } from '#contract/json-schema.ts';
+import {
+  isBoolean,
+  isList,
+  isObject,
+  isText,
+  listOf,
+  own,
+  type SchemaObject,
+} from '#contract/json-schema-rules.ts';
+import { problemOfTexts, type ToolAuth, toolHeaders, toolLimits } from '#contract/tools.ts';
+import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
+
+export interface OpenApiTools {
+  /** Undefined if the document has none. */
+  baseUrl: string | undefined;
+  /** How requests prove who sends them; undefined if the document does not say, or needs more than a secret. */
+  authOf: (secret: string) => ToolAuth | undefined;
+  tools: HttpTool[];
+  /** Operations that are no tools, with the reasons. */
+  skipped: (Operation & { reason: string })[];
+}
+
+interface Options {
+  /** Of the names of tools. */
+  prefix: string;
+  /** Of the document, if it is not a file. */
+  address?: URL | undefined;
+  /** Headers and parameters that all requests of the entry have, in lower case. */
+  configured: readonly string[];
+}
+
+/**
+ * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools, in the order of their names. The same
+ * document gives the same tools, whatever the order in it. Reads no other file and sends no request.
+ * @throws Error if the document is not valid, or refers to another one
+ */
+export async function convertOpenApi(text: string, options: Options): Promise<OpenApiTools> {
+  // A deferred import: it compiles large schemas.
+  const { Validator } = await import('@seriousme/openapi-schema-validator');
+  const validator = new Validator();
+  // The validator takes a text of one line as the name of a file.
+  const { valid, errors } = await validator.validate(`${text}\n`);
+  const [first] = isList(errors) ? errors : [];
+  const problem = first === undefined ? errors : `${first.instancePath || 'it'} ${first.message}`;
+  if (!valid) throw new Error(`It is not a valid OpenAPI document: ${problem}`);
+  if (!['3.0', '3.1'].includes(validator.version))
+    throw new Error(`It is OpenAPI ${validator.version}, and must be 3.0 or 3.1`);
+  return toolsOf(validator.specification, validator.version === '3.0', options);
+}
+
+const methods = 'get put post patch delete head options trace'.split(' ');
+
+function toolsOf(document: SchemaObject, isOld: boolean, options: Options): OpenApiTools {
+  const tools: HttpTool[] = [];
+  const skipped: OpenApiTools['skipped'] = [];
+  const names = new Set<string>();
+  const paths = Object.keys(Object(document.paths)).filter((path) => path.startsWith('/'));
+  for (const path of paths.toSorted()) {
+    const item = resolved(document, own(document.paths, path));
+    for (const method of methods.filter((each) => isObject(item[each]))) {
+      const id =
+        own(item[method], 'operationId') ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
+      const name = uniqueName(`${options.prefix}_${id}`, /[^A-Za-z0-9_-]/g, names);
+      try {
+        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path }, item, options));
+      } catch (error) {
+        if (!(error instanceof Skipped)) throw error;
+        skipped.push({ name, method: method.toUpperCase(), path, reason: error.message });
+      }
+    }
+  }
+  const baseUrl = baseUrlOf(document, options.address);
+  return { baseUrl, authOf: authOf(document), tools: tools.toSorted(byName), skipped };
+}
+
+const byName = (one: HttpTool, other: HttpTool): number => (one.name < other.name ? -1 : 1);
+
+/** Providers accept 64 characters, of tools and of arguments. */
+function uniqueName(text: string, unusable: RegExp, taken: Set<string>): string {
+  const start = text.replaceAll(unusable, '_').slice(0, 64);
+  let name = start;
+  for (let number = 2; taken.has(name); number += 1) name = `${start.slice(0, 60)}_${number}`;
+  taken.add(name);
+  return name;
+}
+
+function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string | undefined {
+  const [server] = listOf(servers);
+  const template = own(server, 'url') ?? '/';
+  const url = String(template).replaceAll(/\{([^{}]*)\}/g, (_, name) =>
+    String(own(own(own(server, 'variables'), name), 'default')),
+  );
+  return URL.parse(url, address?.href)?.href.replace(/\/$/, '');
+}
+
+/** Of the first scheme that the document requires, or else has. */
+function authOf(document: SchemaObject): OpenApiTools['authOf'] {
+  const schemes = Object(own(document.components, 'securitySchemes'));
+  const [required = {}] = listOf(document.security);
+  const [first] = [...Object.keys(Object(required)), ...Object.keys(schemes)];
+  const { type, scheme, in: location, name } = resolved(document, own(schemes, first ?? ''));
+  return (secret) => {
+    if (type === 'oauth2' || type === 'openIdConnect' || /^bearer$/i.test(String(scheme)))
+      return { type: 'bearer', secret };
+    if (type !== 'apiKey' || !isText(name)) return undefined;
+    if (location === 'header') return { type: 'header', name, prefix: '', secret };
+    return location === 'query' ? { type: 'query', name, secret } : undefined;
+  };
+}
+
+type Operation = Pick<HttpTool, 'name' | 'path'> & { method: string };
+
+function toolOf(
+  conversion: Conversion,
+  { name, method, path }: Operation,
+  item: SchemaObject,
+  { configured }: Options,
+): HttpTool {
+  const operation = item[method] as SchemaObject;
+  if (listOf(operation.servers ?? item.servers).length > 0) throw new Skipped('it has a server of its own');
+  const args = new Arguments(conversion);
+  const all = [...listOf(item.parameters), ...listOf(operation.parameters)]
+    .map((value) => resolved(conversion.document, value))
+    .map((parameter) => [`${parameter.in} ${parameter.name}`, parameter] as const);
+  // A parameter of the operation replaces that of its path.
+  const parameters = [...new Map(all).values()]
+    .filter((parameter) => !isLeftOut(parameter, configured))
+    .map((parameter) => parameterOf(args, parameter));
+  // A body of GET has no meaning in HTTP.
+  const hasBody = operation.requestBody !== undefined && method !== 'get';
+  const body = hasBody ? bodyOf(args, resolved(conversion.document, operation.requestBody)) : null;
+  const texts = new Set([operation.summary, operation.description].filter(isText));
+  return checked({
+    name,
+    description: [...texts].join('\n\n').trim().slice(0, 8192).toWellFormed(),
+    approval: method === 'get' ? 'never' : 'always',
+    ...{ method: method.toUpperCase(), path, parameters, body },
+    input_schema: {
+      ...{ type: 'object', properties: args.properties },
+      ...(args.required.length > 0 && { required: args.required }),
+      additionalProperties: false,
+    },
+  });
+}
+
+/** Whether the entry has its value, or it is a header that the model may not choose and requests need not have. */
+const isLeftOut = ({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean =>
+  (location !== 'path' && configured.includes(String(name).toLowerCase())) ||
+  (location === 'header' &&
+    // OpenAPI ignores parameters of these names.
+    (/^(?:accept|content-type|authorization)$/i.test(String(name)) ||
+      (required !== true && !toolHeaders.safeParse({ [String(name)]: '-' }).success)));
+
+/** The arguments of an operation so far. */
+class Arguments {
+  readonly properties: Record<string, unknown> = {};
+  readonly required: string[] = [];
+  readonly #conversion: Conversion;
+  readonly #names = new Set<string>();
+
+  constructor(conversion: Conversion) {
+    this.#conversion = conversion;
+  }
+
+  /** @returns the name of the argument */
+  add(text: string, schema: unknown = {}, { description, required, in: location }: SchemaObject): string {
+    const name = uniqueName(text, /[^A-Za-z0-9_.-]/g, this.#names);
+    const converted = convertSchema(this.#conversion, schema);
+    // A parameter without entries is not sent.
+    const isFilled = required === true && location !== undefined && own(converted, 'type') === 'array';
+    const least = isFilled ? { minItems: 1 } : {};
+    this.properties[name] = { ...least, ...Object(converted), ...(isText(description) && { description }) };
+    if (required === true) this.required.push(name);
+    return name;
+  }
+}
+
+function parameterOf(args: Arguments, parameter: SchemaObject): object {
+  const { name, in: location, style, explode, content, schema } = parameter;
+  if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
+  if (style === 'label' || style === 'matrix') throw new Skipped(`${name} has the style ${style}`);
+  const [type] = Object.keys(Object(content));
+  if (type !== undefined && !isJsonType(type)) throw new Skipped(`${name} has the type ${type}`);
+  const used = type === undefined ? schema : own(own(content, type), 'schema');
+  return {
+    ...{ argument: args.add(String(name), used, parameter), name, in: location },
+    ...styleOf({ style: type === undefined ? style : 'json', explode }),
+  };
+}
+
+const styleOf = ({ style, explode }: SchemaObject): object => ({
+  ...(isText(style) && { style }),
+  ...(isBoolean(explode) && { explode }),
+});
+
+function bodyOf(args: Arguments, body: SchemaObject): object {
+  const types = Object.keys(Object(body.content));
+  const type = types.find(isJsonType) ?? types.find((each) => each === formType);
+  if (type === undefined) throw new Skipped(`its body is ${types.join(' or ')}`);
+  const { schema, encoding = {} } = own(body.content, type) as SchemaObject;
+  const styles = Object.entries(Object(encoding)).map(([name, style]) => [name, styleOf(Object(style))]);
+  return {
+    ...{ argument: args.add('body', schema, body), content_type: type },
+    ...(type === formType && styles.length > 0 && { encoding: Object.fromEntries(styles) }),
+  };
+}
+
+/** @throws Skipped if `agents create` would not accept the tool */
+function checked(tool: object): HttpTool {
+  const { data, error } = httpTool.safeParse(tool, { reportInput: true });
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) throw new Skipped(describeIssue(issue, 'it'));
+  const { name, description, input_schema: schema } = data as HttpTool;
+  const problem = problemOfSchema(schema, toolLimits.schemaLevels);
+  if (problem !== undefined) throw new Skipped(`input_schema at ${problem.place} ${problem.problem}`);
+  const hidden = problemOfTexts({ description, schema });
+  if (hidden !== undefined) throw new Skipped(`it ${hidden}`);
+  const bytes = Buffer.byteLength(JSON.stringify({ name, description, inputSchema: schema }));
+  if (bytes > toolLimits.offerBytes)
+    throw new Skipped(`it has ${bytes} bytes of descriptions and schemas, at most ${toolLimits.offerBytes}`);
+  return data as HttpTool;
+}

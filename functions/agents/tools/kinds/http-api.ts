@@ -1,0 +1,53 @@
+import { type HttpApiConfig, httpApiConfig } from '#contract/http-api.ts';
+import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import type { ToolKind } from '../agent-tool.ts';
+import type { CheckTarget } from '../remote/check-target.ts';
+import { fillIn } from '../remote/fill-in.ts';
+import { resultOf } from '../remote/http-reply.ts';
+import { requestOf } from '../remote/http-request.ts';
+import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
+
+interface Services {
+  http: RemoteHttp;
+  countUse: (type: string, url: URL) => CountUse;
+  checkTarget: CheckTarget;
+}
+
+const type = 'consultant_call_http_api';
+
+/** Of a decompressed response. */
+const responseBytes = 1_000_000;
+
+/** An HTTP API: each operation is a tool, which sends one request. */
+export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
+  type,
+  config: httpApiConfig,
+  checkConfig: async ({ base_url, auth }, workspaceId) =>
+    (await checkTarget(workspaceId, new URL(base_url), auth))?.replace(/^url/, 'base_url'),
+  offers: ({ tools, auth, timeout_seconds, max_result_characters: maxResultCharacters, ...entry }) =>
+    tools.map((tool, index) =>
+      pinnedOffer(
+        tool,
+        {
+          field: ['config', 'tools', index],
+          maxResultCharacters,
+          countUse: countUse(type, new URL(entry.base_url)),
+        },
+        async (args, use) => {
+          const { head, body } = await http.send(
+            {
+              ...requestOf(entry, tool, args, (text, encode) => fillIn(text, use, encode)),
+              workspaceId: use.agents[0].workspaceId,
+              auth,
+              timeout: timeout_seconds * 1000,
+              maxBytes: responseBytes,
+              pool: use.scope.get(http, () => http.openPool()),
+              signal: use.signal,
+            },
+            async (head, chunks) => ({ head, body: Buffer.concat(await Array.fromAsync(chunks)) }),
+          );
+          return resultOf(head, body, tool.pick);
+        },
+      ),
+    ),
+});

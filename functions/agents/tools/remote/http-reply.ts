@@ -1,0 +1,67 @@
+import { isUtf8 } from 'node:buffer';
+import { ServiceError } from '#contract/errors.ts';
+import { isJsonType } from '#contract/http-api.ts';
+import { isList, isObject, own } from '#contract/json-schema-rules.ts';
+import { parseJson } from '#domain/platform/parse-json.ts';
+import type { RemoteHead } from '#domain/tools/remote-http.ts';
+import { ToolFailure } from '../agent-tool.ts';
+import type { RemoteResult } from './pinned-tool.ts';
+
+/** Of a failed response: error pages are longer, and say no more. */
+const failureCharacters = 2000;
+
+/** Objects and arrays take up to 20 times the memory of their text. */
+const mostValues = 100_000;
+
+/**
+ * The result of a response: JSON or text, without the secrets of the request.
+ * @throws ToolFailure for a status other than 2xx, with its text
+ */
+export function resultOf(
+  { status, headers, redact }: RemoteHead,
+  body: Buffer,
+  pick: readonly string[] | undefined,
+): RemoteResult {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  const text = isUtf8(body) ? body.toString().replace(/^\ufeff/, '') : undefined;
+  if (status < 200 || status > 299) {
+    const reason = redact(text ?? '').slice(0, failureCharacters);
+    throw new ToolFailure(`The server responded with status ${status}${reason && `: ${reason}`}`);
+  }
+  if (body.length === 0) return { result: null };
+  if (text === undefined)
+    return { result: null, attachments: [{ type: 'file', mime_type: redact(type), bytes: body.length }] };
+  const json = isJsonType(type.trim()) ? jsonIn(text) : undefined;
+  if (pick === undefined) return { result: redact(json === undefined ? text : json.value) };
+  if (json === undefined) throw new ToolFailure('The server did not respond with JSON');
+  return { result: redact(picked(json.value, pick.map(stepsOf))) };
+}
+
+/** Undefined if it is none, or too large for one. It is a text then. */
+function jsonIn(text: string): { value: unknown } | undefined {
+  try {
+    return { value: parseJson('The response', text, mostValues) };
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
+}
+
+const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
+
+/** The value with these fields alone. What has another form than the fields say becomes null. */
+function picked(value: unknown, fields: readonly string[][]): unknown {
+  if (fields.some((steps) => steps.length === 0)) return value;
+  const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);
+  if (isList(value)) {
+    const ofItems = under('[]');
+    return ofItems.length === 0 ? null : value.map((item) => picked(item, ofItems));
+  }
+  if (!isObject(value)) return null;
+  const names = new Set(fields.map(([first = '']) => first));
+  return Object.fromEntries(
+    [...names]
+      .filter((name) => Object.hasOwn(value, name))
+      .map((name) => [name, picked(own(value, name), under(name))]),
+  );
+}

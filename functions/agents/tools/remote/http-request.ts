@@ -1,0 +1,171 @@
+import { formType, type HttpApiConfig, type HttpParameter, type HttpTool } from '#contract/http-api.ts';
+import { isList, isObject, listOf, own } from '#contract/json-schema-rules.ts';
+import { ToolFailure } from '../agent-tool.ts';
+
+type Serialization = Pick<HttpParameter, 'style' | 'explode'>;
+type Encode = (text: string) => string;
+
+interface HttpRequest {
+  url: URL;
+  method: HttpTool['method'];
+  headers: Record<string, string>;
+  body?: Uint8Array;
+}
+
+/**
+ * The request of an operation. Arguments are values of its parameters alone: none can change the scheme, host, port or path,
+ * or name a parameter.
+ * @param fillIn fills in the placeholders of a text, each of them encoded
+ * @throws ToolFailure for a value that must not be sent. Nothing may be sent then
+ */
+export function requestOf(
+  { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
+  { method, path: template, parameters, body, input_schema: { properties } }: HttpTool,
+  args: Readonly<Record<string, unknown>>,
+  fillIn: (text: string, encode: Encode) => string,
+): HttpRequest {
+  const names = [...parameters, ...listOf(body)].map((part) => own(part, 'argument'));
+  const unknown = Object.keys(args).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
+  const inLocation = (location: HttpParameter['in'], encode: Encode) =>
+    parameters
+      .filter((parameter) => parameter.in === location)
+      .map((parameter) => ({
+        ...parameter,
+        value:
+          parameter.fixed === undefined
+            ? own(args, parameter.argument ?? '')
+            : fillIn(parameter.fixed, encode),
+      }))
+      .filter(({ value }) => !isEmpty(value));
+
+  const base = new URL(base_url);
+  const path = inLocation('path', String).reduce(
+    (text, { value, ...parameter }) =>
+      text.replaceAll(`{${parameter.name}}`, () => pathText(parameter, value)),
+    base.pathname.replace(/\/$/, '') + template,
+  );
+  const query = inLocation('query', String).flatMap(({ value, ...parameter }) => {
+    if (isObject(value)) requireDeclared(parameter, value, own(properties, parameter.argument ?? ''));
+    return pairsOf(parameter, value);
+  });
+  const url = new URL(base.origin + path);
+  // Braces, without a value. Nothing else is left that the parser of URLs would change.
+  if (url.pathname !== path) throw new ToolFailure('The path needs further arguments');
+  url.search = query.join('&');
+  const content = body === null ? undefined : contentOf(body, own(args, body.argument));
+  const configured = Object.entries(headers).map(([name, text]) => [name, fillIn(text, encodeURIComponent)]);
+  const further = inLocation('header', encodeURIComponent).map(({ value, ...parameter }) => [
+    parameter.name,
+    simpleText(parameter, value, (text) => headerText(text, parameter.name)),
+  ]);
+  return {
+    ...{ url, method },
+    headers: {
+      Accept: 'application/json, */*;q=0.5',
+      ...Object.fromEntries([...further, ...configured]),
+      ...(content && { 'Content-Type': body?.content_type }),
+    },
+    ...(content && { body: content }),
+  };
+}
+
+/** No value at all, as in RFC 6570: an empty text is one. */
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
+
+/** Also encodes the characters that `encodeURIComponent` leaves and RFC 3986 reserves. */
+const encodeReserved: Encode = (text) =>
+  encodeURIComponent(text).replaceAll(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+/** OpenAPI's style `simple`. */
+function simpleText({ style, explode }: Serialization, value: unknown, encode: Encode): string {
+  if (style === 'json') return encode(JSON.stringify(value));
+  if (isList(value)) return value.map((item) => encode(textOf(item))).join(',');
+  if (!isObject(value)) return encode(textOf(value));
+  return Object.entries(value)
+    .map(([name, field]) => `${encode(name)}${explode ? '=' : ','}${encode(textOf(field))}`)
+    .join(',');
+}
+
+function headerText(text: string, name: string): string {
+  if (/[^\x20-\x7e]/.test(text)) throw new ToolFailure(`The header ${name} must be printable ASCII`);
+  return text;
+}
+
+/**
+ * In the bytes of a segment: a control character, a backslash, an overlong form of an ASCII character, or nothing but dots.
+ * Some servers ignore what follows a semicolon.
+ */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
+const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;
+
+/** Some servers decode twice, and some repair what is not well encoded. */
+const decoded: Encode = (text) =>
+  text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+
+function pathText(parameter: HttpParameter, value: unknown): string {
+  const segmentsOf = (text: string) => (parameter.allow_slash ? text.split('/') : [text]);
+  const encode: Encode = (text) => {
+    const bytes = Buffer.from(text).toString('latin1');
+    const forms = [bytes, decoded(bytes), decoded(decoded(bytes))].flatMap(segmentsOf);
+    if (forms.some((form) => unsafeSegment.test(form) || form.includes('/')))
+      throw new ToolFailure(
+        `The argument ${parameter.argument ?? parameter.name} must be a part of a path, without slashes and dots alone`,
+      );
+    return segmentsOf(text).map(encodeReserved).join('/');
+  };
+  return simpleText(parameter, value, encode);
+}
+
+/** An object of which each property is a parameter of the query: the model would name parameters by others. */
+function requireDeclared(
+  { style, explode = true, argument }: HttpParameter,
+  value: object,
+  schema: unknown,
+): void {
+  if (style === 'json' || !(explode || style === 'deepObject')) return;
+  const declared = declaredNames(schema);
+  const other = Object.keys(value).find((name) => !declared.includes(name));
+  if (other !== undefined) throw new ToolFailure(`The argument ${argument} has no property ${other}`);
+}
+
+const declaredNames = (schema: unknown): string[] =>
+  isObject(schema)
+    ? [
+        ...Object.keys(Object(schema.properties)),
+        ...[schema.allOf, schema.anyOf, schema.oneOf].flatMap(listOf).flatMap(declaredNames),
+      ]
+    : [];
+
+const delimiters: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
+
+/** Parameters of a query or fields of a form, as `name=value`. */
+function pairsOf(
+  { name, style = 'form', explode = style === 'form' }: Serialization & Pick<HttpParameter, 'name'>,
+  value: unknown,
+): string[] {
+  const pair = (key: string, text: string) => `${encodeReserved(key)}=${text}`;
+  const isDeep = style === 'deepObject';
+  if (style === 'json' || !(isList(value) || isObject(value)))
+    return [pair(name, encodeReserved(style === 'json' ? JSON.stringify(value) : textOf(value)))];
+  const fields = Object.entries(value).map(([key, each]) => [key, encodeReserved(textOf(each))] as const);
+  if (isDeep) return fields.map(([key, text]) => pair(`${name}[${key}]`, text));
+  if (explode) return fields.map(([key, text]) => pair(isList(value) ? name : key, text));
+  const texts = fields.flatMap(([key, text]) => (isList(value) ? [text] : [encodeReserved(key), text]));
+  return [pair(name, texts.join(delimiters[style] ?? ','))];
+}
+
+function contentOf({ content_type, encoding }: NonNullable<HttpTool['body']>, value: unknown) {
+  if (value === undefined) return undefined;
+  if (content_type !== formType) return Buffer.from(JSON.stringify(value));
+  const pairs = Object.entries(Object(value) as object).flatMap(([name, field]) =>
+    pairsOf({ name, ...(own(encoding, name) ?? (isObject(field) && { style: 'json' })) }, field),
+  );
+  return Buffer.from(pairs.join('&'));
+}

@@ -1,0 +1,120 @@
+import * as z from 'zod';
+import { text } from './fields.ts';
+import { maxResultCharacters, pinnedTool, type ToolAuth, toolAuth, toolHeaders } from './tools.ts';
+import { isHttpUrl } from './urls.ts';
+
+/** How values become text: OpenAPI's styles, and `json` for parameters with a media type. */
+const serialization = {
+  style: z.enum(['form', 'simple', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'json']).optional(),
+  explode: z.boolean().optional(),
+};
+
+/** A parameter of requests. Its value is the model's argument, or a text of the operator with placeholders. */
+const httpParameter = z
+  .strictObject({
+    argument: text(64).optional(),
+    fixed: text(1024).optional(),
+    name: text(256),
+    in: z.enum(['path', 'query', 'header']),
+    ...serialization,
+    /** Of a value in the path. */
+    allow_slash: z.boolean().optional(),
+  })
+  .refine(({ argument, fixed }) => (argument === undefined) !== (fixed === undefined), {
+    error: 'must have either argument or fixed',
+  })
+  .superRefine(({ in: location, name }, context) => {
+    const issues = location === 'header' ? (toolHeaders.safeParse({ [name]: '-' }).error?.issues ?? []) : [];
+    for (const { message } of issues) context.addIssue({ code: 'custom', path: ['name'], message });
+  });
+
+export type HttpParameter = z.output<typeof httpParameter>;
+
+export const formType = 'application/x-www-form-urlencoded';
+
+/** JSON, also of types such as application/merge-patch+json. */
+export const isJsonType = (type: string): boolean => /^application\/(?:[a-z0-9.-]+\+)?json$/i.test(type);
+
+const httpBody = z.strictObject({
+  argument: text(64),
+  content_type: z.string().refine((type) => type === formType || isJsonType(type), {
+    error: `must be JSON or ${formType}`,
+  }),
+  /** Of the fields of a form. */
+  encoding: z.record(z.string(), z.strictObject(serialization)).optional(),
+});
+
+/** The fields of a result that the model gets, such as `lines[].sku`. */
+const pickedField = z
+  .string()
+  .max(256)
+  .regex(/^(?:\[\]|[^.[\]]+)(?:\[\]|\.[^.[\]]+)*$/, {
+    error: 'must be like id, customer.name or lines[].sku',
+  });
+
+/** A path with the characters of URLs, whose parameters are in braces. */
+const pathTemplate = text(1024)
+  .regex(/^\/[\w.~!$&'()*+,;=:@/{}-]*$/, { error: 'must begin with / and have no query' })
+  .refine((path) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(path), { error: 'must have no segments . and ..' });
+
+const isSame = (names: readonly string[], others: readonly string[]): boolean =>
+  JSON.stringify(names.toSorted()) === JSON.stringify(others.toSorted());
+
+/** One operation of an HTTP API. */
+export const httpTool = pinnedTool
+  .extend({
+    method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+    path: pathTemplate,
+    parameters: z.array(httpParameter).max(100).default([]),
+    body: httpBody.nullable().default(null),
+    pick: z.array(pickedField).min(1).max(100).optional(),
+  })
+  .superRefine(({ path, parameters, body, input_schema: { properties } }, context) => {
+    const inBraces = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+    const ofPath = parameters.filter(({ in: location }) => location === 'path').map(({ name }) => name);
+    const given = [...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []);
+    const issue = (message: string, ...field: string[]) =>
+      context.addIssue({ code: 'custom', path: field, message });
+    if (!isSame([...new Set(inBraces)], ofPath))
+      issue(`must have the parameters of the path in braces: ${ofPath.join(', ') || 'none'}`, 'path');
+    if (!isSame(Object.keys(Object(properties)), given))
+      issue(
+        `must be the arguments of the request: ${given.join(', ') || 'none'}`,
+        'input_schema',
+        'properties',
+      );
+  });
+
+export type HttpTool = z.output<typeof httpTool>;
+
+/** The config of an entry: one API, with the operations that the agent may use. */
+export const httpApiConfig = z
+  .strictObject({
+    base_url: text(2048).refine((url) => isHttpUrl(url) && !/[?#@]/.test(url), {
+      error: 'must be an http or https URL without user name, query and fragment',
+    }),
+    /** The OpenAPI document, for comparisons. Replies do not read it. */
+    document: text(2048).optional(),
+    auth: toolAuth.optional(),
+    headers: toolHeaders,
+    /** A tool may take 80 in all. */
+    timeout_seconds: z.int().min(1).max(75).default(30),
+    max_result_characters: maxResultCharacters,
+    tools: z.array(httpTool).min(1),
+  })
+  .superRefine(({ auth, headers, tools }, context) => {
+    const taken = configuredNames(auth, headers);
+    const message = 'is in each request of the entry';
+    for (const [index, { parameters }] of tools.entries())
+      for (const [at, { in: location, name }] of parameters.entries())
+        if (location !== 'path' && taken.includes(name.toLowerCase()))
+          context.addIssue({ code: 'custom', path: ['tools', index, 'parameters', at, 'name'], message });
+  });
+
+/** Headers and parameters that each request of an entry has, in lower case. */
+export function configuredNames(auth: ToolAuth | undefined, headers: object = {}): string[] {
+  const ofAuth = auth !== undefined && 'name' in auth ? [auth.name] : [];
+  return [...Object.keys(headers), ...ofAuth].map((name) => name.toLowerCase());
+}
+
+export type HttpApiConfig = z.output<typeof httpApiConfig>;

@@ -1,0 +1,320 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startWebServer } from '#support/tool-use.ts';
+import { convertOpenApi } from '../../bin/agentctl/openapi/convert-openapi.ts';
+
+const info = { title: 'Shop', version: '1' };
+const responses = { 200: { description: 'ok' } };
+
+interface Document {
+  openapi?: string;
+  paths?: object;
+  [field: string]: unknown;
+}
+
+const convert = (document: Document, options: object = {}) =>
+  convertOpenApi(JSON.stringify({ openapi: '3.0.3', info, paths: {}, ...document }), {
+    ...{ prefix: 'shop', configured: [] },
+    ...options,
+  });
+
+/** The tool of a document with one operation. */
+async function toolOf(operation: object, document: Document = {}, path = '/orders', method = 'post') {
+  const paths = { [path]: { [method]: { operationId: 'op', responses, ...operation } } };
+  const { tools, skipped } = await convert({ ...document, paths });
+  return tools[0] ?? skipped[0]?.reason;
+}
+
+const bodyOf = async (schema: object, document: Document = {}): Promise<unknown> => {
+  const tool = await toolOf({ requestBody: { content: { 'application/json': { schema } } } }, document);
+  return typeof tool === 'object' ? Object(tool.input_schema.properties).body : tool;
+};
+
+const query = (name: string, schema: object = { type: 'string' }, more: object = {}) => ({
+  ...{ name, in: 'query', schema },
+  ...more,
+});
+
+describe('an operation', () => {
+  it('is a tool with its parameters and body as arguments', async () => {
+    const id = {
+      name: 'id',
+      in: 'path',
+      required: true,
+      schema: { type: 'integer' },
+      description: 'The order',
+    };
+    const expand = query('expand', { type: 'array', items: { type: 'string' } }, { explode: false });
+    const content = {
+      'application/json': { schema: { type: 'object', properties: { note: { type: 'string' } } } },
+    };
+    const { tools, baseUrl } = await convert({
+      servers: [{ url: 'https://api.{zone}.example/v2/', variables: { zone: { default: 'shop' } } }],
+      paths: {
+        '/orders/{id}': {
+          parameters: [id],
+          get: { operationId: 'orders.get', summary: 'Read an order.', parameters: [expand], responses },
+          put: {
+            summary: 'Change',
+            description: 'an order.',
+            requestBody: { required: true, content },
+            responses,
+          },
+        },
+      },
+    });
+    expect(baseUrl).toBe('https://api.shop.example/v2');
+    const ofId = { argument: 'id', name: 'id', in: 'path' };
+    const integer = { type: 'integer', description: 'The order' };
+    expect(tools).toEqual([
+      {
+        ...{
+          name: 'shop_orders_get',
+          description: 'Read an order.',
+          approval: 'never',
+          method: 'GET',
+          path: '/orders/{id}',
+        },
+        parameters: [ofId, { argument: 'expand', name: 'expand', in: 'query', explode: false }],
+        body: null,
+        input_schema: {
+          type: 'object',
+          properties: { id: integer, expand: { type: 'array', items: { type: 'string' } } },
+          ...{ required: ['id'], additionalProperties: false },
+        },
+      },
+      {
+        ...{ name: 'shop_put_orders_id_', description: 'Change\n\nan order.', approval: 'always' },
+        ...{ method: 'PUT', path: '/orders/{id}', parameters: [ofId] },
+        body: { argument: 'body', content_type: 'application/json' },
+        input_schema: {
+          type: 'object',
+          properties: { id: integer, body: { type: 'object', properties: { note: { type: 'string' } } } },
+          ...{ required: ['id', 'body'], additionalProperties: false },
+        },
+      },
+    ]);
+  });
+
+  it('has arguments and a name of its own if others have the same', async () => {
+    const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
+    const tool = await toolOf(
+      {
+        parameters: [id, query('id'), query('filter[id]'), query('body')],
+        requestBody: { content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } } },
+      },
+      {},
+      '/{id}',
+    );
+    expect(tool).toMatchObject({
+      parameters: [
+        { argument: 'id', in: 'path' },
+        { argument: 'id_2', in: 'query', name: 'id' },
+        { argument: 'filter_id_', name: 'filter[id]' },
+        { argument: 'body', in: 'query' },
+      ],
+      body: { argument: 'body_2', content_type: 'application/x-www-form-urlencoded' },
+    });
+    const operations = { get: { operationId: 'a.b', responses }, put: { operationId: 'a/b', responses } };
+    const { tools } = await convert({ paths: { '/a': operations } });
+    expect(tools.map(({ name }) => name)).toEqual(['shop_a_b', 'shop_a_b_2']);
+  });
+
+  it('needs an entry of a list that is required, because an empty one is not sent', async () => {
+    const list = { type: 'array', items: {} };
+    const tool = await toolOf({ parameters: [query('a', list, { required: true }), query('b', list)] });
+    expect(tool).toMatchObject({ input_schema: { properties: { a: { minItems: 1 }, b: list } } });
+    expect(tool).not.toMatchObject({ input_schema: { properties: { b: { minItems: 1 } } } });
+  });
+
+  it('is the same, whatever the order in the document', async () => {
+    const one = { '/a': { get: { responses } }, '/b': { get: { responses } } };
+    const other = { '/b': { get: { responses } }, '/a': { get: { responses } } };
+    expect((await convert({ paths: one })).tools).toEqual((await convert({ paths: other })).tools);
+  });
+
+  it('has no headers that the entry has, or that a model must not choose', async () => {
+    const header = (name: string, required = false) => ({ ...query(name), in: 'header', required });
+    const names = ['Authorization', 'X-Api-Key', 'X-Tenant', 'Accept-Language', 'X-Trace'];
+    const paths = {
+      '/a': { get: { operationId: 'a', parameters: names.map((name) => header(name)), responses } },
+    };
+    const { tools } = await convert({ paths }, { configured: ['x-tenant'] });
+    expect(tools[0]?.parameters.map(({ name }) => name)).toEqual(['X-Trace']);
+    expect(await toolOf({ parameters: [header('X-Api-Key', true)] })).toBe(
+      'parameters[0].name may be secret: put its value into a secret',
+    );
+  });
+
+  it.each([
+    [
+      'multipart',
+      { requestBody: { content: { 'multipart/form-data': { schema: {} } } } },
+      'its body is multipart/form-data',
+    ],
+    ['a cookie', { parameters: [{ ...query('session'), in: 'cookie' }] }, 'it has the cookie session'],
+    ['a server of its own', { servers: [{ url: 'https://other.example' }] }, 'it has a server of its own'],
+    [
+      'a parameter of another type',
+      { parameters: [{ name: 'a', in: 'query', content: { 'text/xml': {} } }] },
+      'a has the type text/xml',
+    ],
+    ['hidden text', { description: 'Read\u200b' }, 'it has the hidden character U+200B'],
+    [
+      'hidden text in a name',
+      { parameters: [query('a', { title: 'x\u0007' })] },
+      'it has the hidden character U+0007',
+    ],
+    [
+      'a path without a parameter',
+      {},
+      'path must have the parameters of the path in braces: none',
+      '/orders/{id}',
+    ],
+    ['a path with a query', {}, 'path must begin with / and have no query', '/orders?kind=a'],
+    ['a method without a body', {}, 'method must be one of GET, POST, PUT, PATCH, DELETE', '/orders', 'head'],
+    [
+      'too much text',
+      { parameters: [query('a', { title: 'x'.repeat(16_384) })] },
+      'input_schema at # has more than 16384 bytes',
+    ],
+  ] as [string, object, string, string?, string?][])(
+    'is skipped for %s',
+    async (_what, operation, reason, path, method) => {
+      expect(await toolOf(operation, {}, path, method)).toBe(reason);
+    },
+  );
+
+  it.each(['matrix', 'label'])('is skipped for the style %s', async (style) => {
+    const id = { name: 'id', in: 'path', required: true, style, schema: {} };
+    expect(await toolOf({ parameters: [id] }, {}, '/{id}')).toBe(`id has the style ${style}`);
+  });
+});
+
+describe('a schema', () => {
+  it('with a keyword that arguments cannot be checked by is no tool', async () => {
+    expect(await bodyOf({ if: {} }, { openapi: '3.1.0' })).toBe(
+      'input_schema at #/properties/body/if is not supported',
+    );
+  });
+
+  it('has no references, and a reference to a schema around it accepts anything', async () => {
+    const Node = {
+      type: 'object',
+      properties: {
+        name: { $ref: '#/components/schemas/Na~1me' },
+        next: { $ref: '#/components/schemas/Node' },
+      },
+    };
+    const components = { schemas: { Node, 'Na/me': { type: 'string' } } };
+    const node = { type: 'object', properties: { name: { type: 'string' }, next: {} } };
+    expect(await bodyOf({ $ref: '#/components/schemas/Node' }, { components })).toEqual(node);
+  });
+
+  it('of OpenAPI 3.0 is JSON Schema, with the pattern for the model', async () => {
+    const schema = {
+      type: 'object',
+      required: ['id', 'age'],
+      properties: {
+        id: { type: 'integer', readOnly: true },
+        age: {
+          type: 'integer',
+          nullable: true,
+          minimum: 0,
+          exclusiveMinimum: true,
+          maximum: 9,
+          exclusiveMaximum: false,
+        },
+        code: { type: 'string', pattern: '^[a-z]+$', example: 'abc', xml: { name: 'c' }, 'x-internal': true },
+      },
+    };
+    expect(await bodyOf(schema)).toEqual({
+      type: 'object',
+      required: ['age'],
+      properties: {
+        age: { type: ['integer', 'null'], exclusiveMinimum: 0, maximum: 9 },
+        code: { type: 'string', pattern: '^[a-z]+$', examples: ['abc'] },
+      },
+    });
+  });
+
+  it('of OpenAPI 3.1 has what is next to a reference', async () => {
+    const document = { openapi: '3.1.0', components: { schemas: { Id: { type: 'integer', title: 'Id' } } } };
+    const $ref = '#/components/schemas/Id';
+    expect(await bodyOf({ $ref, description: 'Of an order' }, document)).toEqual({
+      ...{ type: 'integer', title: 'Id', description: 'Of an order' },
+    });
+    expect(await bodyOf({ $ref, minimum: 1 }, document)).toEqual({
+      allOf: [{ type: 'integer', title: 'Id' }, { minimum: 1 }],
+    });
+    expect(await bodyOf({ $ref, minimum: 1 }, { ...document, openapi: '3.0.0' })).toEqual({
+      ...{ type: 'integer', title: 'Id' },
+    });
+  });
+
+  it('that unfolds without end is no tool', async () => {
+    const level = (index: number) => {
+      const $ref = `#/components/schemas/S${index + 1}`;
+      return { type: 'object', properties: { a: { $ref }, b: { $ref } } };
+    };
+    const schemas = Object.fromEntries(Array.from({ length: 19 }, (_, index) => [`S${index}`, level(index)]));
+    const document = { components: { schemas: { ...schemas, S19: {} } } };
+    expect(await bodyOf({ $ref: '#/components/schemas/S0' }, document)).toBe('it has more than 2000 schemas');
+  });
+});
+
+describe('a document', () => {
+  it('that refers to another one is rejected, without a request', async () => {
+    const other = await startWebServer((_request, response) => response.end('{"type":"string"}'));
+    const references = [
+      import.meta.url,
+      import.meta.filename,
+      './package.json',
+      `${other.url}/x`,
+      'x.json#/a',
+    ];
+    for (const $ref of references) {
+      const paths = { '/a': { get: { parameters: [query('a', { $ref })], responses } } };
+      await expect(convert({ paths })).rejects.toThrow(
+        `Can't resolve ${$ref}, only internal refs are supported.`,
+      );
+    }
+    expect(other.received).toEqual([]);
+    await other.close();
+  });
+
+  it.each([
+    [{ paths: 7 }, 'is not a valid OpenAPI document: /paths must be object'],
+    [{ extra: 7 }, 'is not a valid OpenAPI document: it must NOT have additional properties'],
+    [{ openapi: '3.2.0' }, 'is OpenAPI 3.2, and must be 3.0 or 3.1'],
+    [{ openapi: '4.0.0' }, 'Cannot find supported swagger/openapi version'],
+  ])('%j is rejected', async (document, message) => {
+    await expect(convert(document as Document)).rejects.toThrow(message);
+  });
+
+  it('may be YAML', async () => {
+    const text = 'openapi: 3.1.0\ninfo: {title: A, version: "1"}\npaths:\n  /a:\n    get: {operationId: a}';
+    const { tools } = await convertOpenApi(text, { prefix: 'x', configured: [] });
+    expect(tools.map(({ name }) => name)).toEqual(['x_a']);
+  });
+
+  it('says how requests prove who sends them', async () => {
+    const authOf = async (scheme: object) =>
+      (await convert({ components: { securitySchemes: { scheme } } })).authOf('shop');
+    expect(await authOf({ type: 'http', scheme: 'Bearer' })).toEqual({ type: 'bearer', secret: 'shop' });
+    const ofHeader = { type: 'header', name: 'X-Key', prefix: '', secret: 'shop' };
+    expect(await authOf({ type: 'apiKey', in: 'header', name: 'X-Key' })).toEqual(ofHeader);
+    const ofQuery = { type: 'query', name: 'key', secret: 'shop' };
+    expect(await authOf({ type: 'apiKey', in: 'query', name: 'key' })).toEqual(ofQuery);
+    expect(await authOf({ type: 'http', scheme: 'basic' })).toBeUndefined();
+  });
+
+  it('of this service has a tool for each operation with JSON', async () => {
+    const text = readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8');
+    const { tools, skipped } = await convertOpenApi(text, { prefix: 'own', configured: [] });
+    expect(tools.length).toBeGreaterThan(15);
+    const upload = { method: 'POST', path: '/chats/upload-file', reason: 'its body is multipart/form-data' };
+    expect(skipped).toMatchObject([upload]);
+  });
+});
