@@ -15,7 +15,7 @@ beforeEach(async () => {
 const busy = 'A reply is already in progress for this chat';
 const interrupted = { code: 10005, message: 'The reply was interrupted' };
 const input = (message = 'Hi') => memory.inputOf(chat, message);
-const withoutLease = () => ({ replySettings: { ...memory.services.replySettings, lease: -1 } });
+const withoutLease = () => ({ replySettings: { ...memory.services.replySettings, lease: 0 } });
 /** The lease of a function that has died. */
 async function leaseTo(until: number): Promise<Chat> {
   const lease = { id: 'dead', until };
@@ -125,6 +125,18 @@ describe('a function that was slow', () => {
     expect(await memory.contents(chat)).toEqual(['Slow', '', 'Retried', 'Hello']);
     expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 4 });
   });
+});
+
+it('a send that gets its lease with less than half of its time left starts no reply, and frees the chat', async () => {
+  const take = delayedCall(memory.services.chats.takeLease);
+  const chats = { ...memory.services.chats, takeLease: take.call };
+  const sending = memory.send(input(), { services: { chats } });
+  await take.arrived;
+  await memory.clock.advance(memory.services.replySettings.lease / 2 + 1);
+  take.open();
+  await expect(sending).rejects.toThrow(busy);
+  expect(memory.model.replies).toEqual([]);
+  expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
 });
 
 it('a send whose position is always taken ends after five attempts, and nothing runs on', async () => {

@@ -15,7 +15,7 @@ const input = (message = 'Hi') => memory.inputOf(chat, message);
 /** Sends with one key. */
 const options = () => ({ key: memory.keyOf('key') });
 /** Of a function whose leases expire as soon as it takes them. */
-const withoutLease = () => ({ replySettings: { ...memory.services.replySettings, lease: -1 } });
+const withoutLease = () => ({ replySettings: { ...memory.services.replySettings, lease: 0 } });
 const repliesOf = (started: StartedTurn): string | undefined =>
   'reply' in started ? started.reply.content : undefined;
 
