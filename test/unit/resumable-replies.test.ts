@@ -3,12 +3,12 @@ import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
 import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
-import { followReply, recordEvents, resumeReply } from '#domain/chats/reply-stream.ts';
+import { followReply, recordEvents, repeatedStream, resumeReply } from '#domain/chats/reply-stream.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 import { closeAbandonedTurn } from '#domain/chats/turn.ts';
 import { watchEnd } from '#support/manual-clock.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
-import { userMessage } from '#support/messages.ts';
+import { replyMessage, userMessage } from '#support/messages.ts';
 import { usageOfCall } from '#support/scripted-runtime.ts';
 
 let memory: MemoryChat;
@@ -317,6 +317,22 @@ describe('a follower of a reply', () => {
     await memory.clock.advance(1000);
     await dead.following;
     expect(dead.texts).toHaveLength(2);
+  });
+});
+
+it('a repeated send gets the rest of a stored reply whose function died before it stored the last events', async () => {
+  await append(0, [eventText({ ...eventOf(delta('', 0)), ...{ type: 'response.created' } } as never)]);
+  await append(1, [delta('One', 1)]);
+  const stored = replyMessage(2, 'One, two', { responseId: reply.responseId });
+  const repeated = { reply: stored, agent: undefined };
+  const collected = Array.fromAsync(repeatedStream(memory.services, repeated, { ...chat, chatId: chat.id }));
+  for (let second = 0; second < 7; second += 1) await memory.clock.advance(1000);
+  const texts = (await collected).join('').split(/(?<=\n\n)/);
+  expect(texts.pop()).toBe(endOfStream);
+  const [, , rest, end] = texts.map(eventOf);
+  expect(rest).toMatchObject({ type: 'response.output_text.delta', delta: ', two', sequence_number: 2 });
+  expect(end).toMatchObject({
+    ...{ type: 'response.output_text.completed', final_text: 'One, two', sequence_number: 3 },
   });
 });
 

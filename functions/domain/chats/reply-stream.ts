@@ -116,14 +116,15 @@ const timeToEnd = 5000;
 
 /**
  * Yields the stream of a resumable reply after an event, byte for byte: the stored events, then the events that the
- * running reply stores, until `[DONE]`. Texts may be empty. If the function of the reply has died, the stream ends with
- * an error.
+ * running reply stores, until `[DONE]`. Texts may be empty.
  * @param startingAfter sequence number; -1 for the whole stream
+ * @param restOf the events after the last stored one if the function of the reply has died: by default an error
  */
 export async function* followReply(
   services: FollowServices,
   reply: ReplyName,
   startingAfter: number,
+  restOf: RestOf = async (sent) => [errorAfter(reply, sent)],
 ): AsyncGenerator<string> {
   const hasDied = watchOwner(services, reply);
   // The event of `startingAfter` is read again. If it is the last event, only its record says that the reply is
@@ -133,7 +134,7 @@ export async function* followReply(
     const { next } = reading;
     if (yield* storedTexts(services, reply, reading)) return yield endOfStream;
     if (reading.next === next) {
-      if (isOver) return yield* endOf(services, reply, reading);
+      if (isOver) return yield* endOf(services, reply, reading, restOf);
       isOver = await hasDied();
       // The caller can stop here if its client is gone.
       yield '';
@@ -142,13 +143,20 @@ export async function* followReply(
   }
 }
 
-/**
- * The end of a stream that gets no further events. It is an error, unless the client named an event beyond the last
- * one.
- */
-async function* endOf(services: FollowServices, reply: ReplyName, reading: Reading): AsyncGenerator<string> {
-  const isComplete = yield* storedTexts(services, reply, { ...reading, next: 0 });
-  yield (isComplete ? '' : errorAfter(reply, reading.sent)) + endOfStream;
+/** @param sent sequence number of the last event that the client has */
+type RestOf = (sent: number) => Promise<Iterable<string>>;
+
+/** The end of a stream that gets no further events. The client may have named an event beyond the last one. */
+async function* endOf(
+  services: FollowServices,
+  reply: ReplyName,
+  { sent }: Reading,
+  restOf: RestOf,
+): AsyncGenerator<string> {
+  const reading = { sent, next: 0 };
+  const isComplete = yield* storedTexts(services, reply, reading);
+  const rest = isComplete ? [] : await restOf(reading.sent);
+  yield [...rest, endOfStream].join('');
 }
 
 /** How far a stream has been read. */
@@ -207,7 +215,7 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 
 /**
  * The stream of a repeated request, from its beginning: the stored events of a resumable reply, which may still be
- * running. If the events are not stored, they are made from the stored reply, with its text in one delta.
+ * running. Events that are not stored are made from the stored reply, with the rest of its text in one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
@@ -219,15 +227,29 @@ export async function* repeatedStream(
   const stored = repeated.reply.responseId;
   const responseId = stored ?? responseIdOf({ id: services.identifiers.uuid() });
   const name = { workspaceId, chatId, responseId };
+  const textsAfter = (sent: number, said: string): string[] =>
+    eventsAfter(sent, said, eventsOf(chatId, agentId, repeated)).map((event, index) =>
+      eventText({
+        ...event,
+        ...{ response_id: responseId, chat_id: chatId, sequence_number: sent + 1 + index },
+      }),
+    );
   if (stored !== undefined && (await services.replyEvents.hasReply(name, services.clock.now())))
-    return yield* followReply(services, name, -1);
-  let sequence_number = 0;
-  for (const event of eventsOf(chatId, agentId, repeated)) {
-    yield eventText({ ...event, ...{ response_id: responseId, chat_id: chatId, sequence_number } });
-    sequence_number += 1;
-  }
+    return yield* followReply(services, name, -1, async (sent) =>
+      textsAfter(sent, await storedText(services, name)),
+    );
+  yield* textsAfter(-1, '');
   yield endOfStream;
 }
+
+/** The events without those that were sent: the first one, and the start of the text. */
+const eventsAfter = (sent: number, said: string, events: Iterable<StreamEventBody>): StreamEventBody[] =>
+  [...events].flatMap((event): StreamEventBody[] => {
+    if (event.type === 'response.created' && sent >= 0) return [];
+    if (event.type !== 'response.output_text.delta') return [event];
+    const delta = event.delta.slice(said.length);
+    return delta === '' ? [] : [{ ...event, delta }];
+  });
 
 function* eventsOf(
   chatId: number,
