@@ -157,11 +157,13 @@ describe('a call', () => {
   it('over TLS reaches a server with a valid certificate alone', async () => {
     const secure = await scriptedMcp({ tls: true });
     closing.push(() => secure.close());
+    const trusted = getCACertificates('default');
+    closing.push(() => setDefaultCACertificates(trusted));
+    const others = trusted.filter((one) => one.trim() !== certificate.cert.trim());
+    setDefaultCACertificates(others);
     await expect(connect(secure).call(call, signal)).rejects.toMatchObject({ kind: 'untrusted' });
     expect(secure.received).toEqual([]);
-    const trusted = getCACertificates('default');
-    setDefaultCACertificates([...trusted, certificate.cert]);
-    closing.push(() => setDefaultCACertificates(trusted));
+    setDefaultCACertificates([...others, certificate.cert]);
     expect(await connect(secure).call(call, signal)).toMatchObject({ content: [{ text: '{"a":1}' }] });
   });
 

@@ -114,6 +114,7 @@ async function runFrom(state: string, errorType: string) {
   const functionIds = new Set(JSON.stringify(scaled).match(/(?<=function:)\w+/g));
   const functions = [...functionIds].map((functionName) => ({
     functionName,
+    functionArn: `arn:aws:lambda:us-east-1:000000000000:function:${functionName}`,
     qualifiers: ['live'],
     async invoke() {
       attempts[functionName] = (attempts[functionName] ?? 0) + 1;

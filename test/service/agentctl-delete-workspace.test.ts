@@ -161,8 +161,7 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
   expect((await allItems()).filter(isOfVictim).length).toBeGreaterThan(10);
 
   // Killed while it waits.
-  const connection = join(service.dataDir, `connection-0-${new URL(service.baseUrl).port}`);
-  const killed = startProgram(agentctlWords('workspaces', 'delete', id, ...confirm, '--data', connection));
+  const killed = startProgram(agentctlWords('workspaces', 'delete', id, ...confirm, '--data', agentctl.data));
   await expect.poll(() => killed.errors()).toContain('Waiting until');
   killed.child.kill('SIGKILL');
   expect((await killed.ended).signal).toBe('SIGKILL');

@@ -43,8 +43,11 @@ const unlimited = { awaitRateLimit: async () => undefined, deadline: () => 60_00
 
 const limits = { modelCalls: 50, toolUses: 30, toolsAtOnce: 4, replyBytes: 1_000_000 };
 
+/** The clock of a function whose leases have ended for others as soon as it takes them. */
+const slowClock = { ...clock, now: () => new Date(clock.now().getTime() - 61_000) };
+
 /** The services of one function, on the real table; a test replaces some of them to delay single calls. */
-const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): TurnServices => ({
+const functionWith = (replaced: Partial<TurnServices> = {}): TurnServices => ({
   agentRuntime,
   agents: agents(),
   chats: chats(),
@@ -56,7 +59,7 @@ const functionWith = (replaced: Partial<TurnServices> = {}, lease = 60_000): Tur
   meter,
   replyEvents: replyEvents(),
   replySettings: {
-    ...{ streamTimeout: 90_000, lease, historyCharacters: 1000, attachedFiles: 10 },
+    ...{ streamTimeout: 90_000, lease: 60_000, historyCharacters: 1000, attachedFiles: 10 },
     limits,
   },
   stops: stops(),
@@ -129,9 +132,8 @@ describe('a turn that was given up', () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().put);
-    // Its lease has run out as soon as it is taken.
     const delayed = start(
-      functionWith({ messages: { ...messages(), put: put.call } }, -1),
+      functionWith({ clock: slowClock, messages: { ...messages(), put: put.call } }),
       chatId,
       'from the late',
     );
@@ -160,8 +162,7 @@ describe('a send that is made again', () => {
   it('has one turn and one reply when its first function wakes up beside it', async () => {
     const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
-    // Its lease has run out as soon as it is taken.
-    const first = await start(functionWith({}, -1), chatId, 'once', keyOf('wakes up'));
+    const first = await start(functionWith({ clock: slowClock }), chatId, 'once', keyOf('wakes up'));
     const takeOver = delayedCall(chats().takeOverLease);
     const slow = functionWith({ chats: { ...chats(), takeOverLease: takeOver.call } });
     const slower = start(slow, chatId, 'once', keyOf('wakes up'));
@@ -193,7 +194,7 @@ describe('a send that is made again', () => {
     const chatId = await createChat(client, tenant);
     const put = delayedCall(messages().putWithKey);
     const replaced = { messages: { ...messages(), putWithKey: put.call } };
-    const delayed = start(functionWith(replaced, -1), chatId, 'once', keyOf('two'));
+    const delayed = start(functionWith({ ...replaced, clock: slowClock }), chatId, 'once', keyOf('two'));
     await put.arrived;
     const first = functionWith();
     const turn = await start(first, chatId, 'once', keyOf('two'));

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { AgentResource } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import { agentctlOf } from '#support/agentctl.ts';
+import { resultsOf, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -101,6 +102,19 @@ async function use(
   const modelText: unknown = JSON.parse(history.at(-1)?.content ?? '');
   return { agentId, chatId, result: end?.step.result, modelText, seen: JSON.stringify([events, history]) };
 }
+
+it('a tool of a Lambda function works in batches and in tests of agents', async () => {
+  const agentId = await createPublishedAgent(tenant.workspaceId, {
+    llm_model: 'openai:test',
+    unified_tools: [{ type, config: configOf() }],
+  });
+  const message = JSON.stringify({ name: 'orders_echo', arguments: { bytes: 7 } });
+  const { id } = await runBatch(client, { agentId }, [{ custom_id: 'a', message }]);
+  const [result] = await resultsOf(client, id);
+  const tested = await agentctlOf(service).json('agents', 'test', agentId, message);
+  for (const reply of [result, tested])
+    expect(JSON.stringify(reply)).toContain(String.raw`\"tool\":\"orders_echo\"`);
+});
 
 describe('a tool of a Lambda function', () => {
   it('gets the tool, its arguments and for whom it works, and its result is that of the step', async () => {

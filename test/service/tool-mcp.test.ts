@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { agentctlWords } from '#support/agentctl-process.ts';
+import { resultsOf, runBatch } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
@@ -127,6 +128,17 @@ it('a tool runs, and its secret reaches its server alone', async () => {
   expect(metrics).toContain('ToolTime');
   for (const shown of [all, metrics, JSON.stringify(published.body)]) expect(shown).not.toContain(canary);
   expect(JSON.stringify(published.body)).not.toContain(server.host);
+});
+
+it('a tool and its secret work in batches and in tests of agents', async () => {
+  server.call = () => ({ content: [{ type: 'text', text: 'Found' }] });
+  const message = JSON.stringify({ name: 'crm_customers_find', arguments: {} });
+  const { id } = await runBatch(client, { agentId }, [{ custom_id: 'a', message }]);
+  const [result] = await resultsOf(client, id);
+  const tested = await agentctl.json('agents', 'test', agentId, message);
+  for (const reply of [result, tested]) expect(JSON.stringify(reply)).toContain('Found');
+  const authorized = server.received.filter(({ headers }) => headers.authorization === `Bearer ${canary}`);
+  expect(authorized.length).toBeGreaterThanOrEqual(2);
 });
 
 it('a tool that needs approval fails, and nothing is sent', async () => {

@@ -23,13 +23,14 @@ const sameAs = {
 
 /**
  * A restored table has the place of the stack's table, a secret's next generation that of the one before, and the key of a
- * named endpoint that of the common one.
+ * named endpoint that of the common one. A function of tools has the permission of any other one.
  */
 const standIn = (resource: string): string =>
   resource
     .replace(/:table\/[^/]+/, ':table/DataTable')
     .replace(/(:secret:.*-OriginSecret).*/, '$1')
-    .replace(/(:secret:.*-OpenAiApiKey).*/, '$1');
+    .replace(/(:secret:.*-OpenAiApiKey).*/, '$1')
+    .replace(/:123456789012:function:.*/, ':function:OfTools');
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
