@@ -40,7 +40,7 @@ function invocableOf(scope: Construct, model: string) {
 /**
  * The permissions that a role needs to invoke models by Converse or ConverseStream. An inference profile also needs
  * permissions for the models that it routes to. These hold only for calls through a profile, which must be one of those
- * that the role may invoke. The policies of a role have 10,240 characters, so the condition does not list the profiles
+ * that the role may invoke. The policies of a role may have at most 10,240 characters, so the condition does not list the profiles
  * again.
  */
 export function bedrockStatements(scope: Construct, models: readonly string[]): PolicyStatement[] {

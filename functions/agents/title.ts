@@ -16,7 +16,8 @@ const messageCharacters = 4000;
 const maxOutputTokens = 1024;
 
 /**
- * A title made by a model; undefined if its text has no usable line, or the model has ended it with an error.
+ * A title made by a model; undefined if its text has no usable line, or if the model ended with an error or was stopped by
+ * a content filter.
  * @param onCall as of `RetryingModel`
  */
 export async function titleOf(

@@ -89,9 +89,9 @@ const ownerOf = async (file: string): Promise<string> =>
 export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite-journal'];
 
 /**
- * Locks the folder for this process. The returned function releases the lock.
- * @throws UnusableFolder if it is not a folder that this process can write, or if another process uses it; the other
- * errors of `lockFile`
+ * Locks the folder for this process, and creates it if it is missing. The returned function releases the lock.
+ * @throws UnusableFolder if the path is a file, if this process cannot create, read or write the folder, or if another
+ * process uses it; the other errors of `lockFile`
  */
 export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
   await createFolder(folder);

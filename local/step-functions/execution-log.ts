@@ -4,7 +4,7 @@ import { readState, writeState } from '../data/state-file.ts';
 
 export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'ABORTED';
 
-/** An execution as DescribeExecution returns it. Times are epoch milliseconds. */
+/** An execution as it is stored. Times are epoch milliseconds. DescribeExecution has other names, and seconds. */
 export interface Execution {
   readonly arn: string;
   readonly machineArn: string;

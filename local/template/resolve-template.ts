@@ -63,6 +63,6 @@ function calledIntrinsic(value: object): [name: string, argument: unknown] | und
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;
   if (entries.length !== 1) return undefined;
-  // IAM statements and Step Functions states may have a single key `Condition` too. Only a string is the intrinsic.
+  // Another object may have `Condition` as its only key too. Only a string is the intrinsic.
   return name === 'Condition' && typeof argument !== 'string' ? undefined : [name, argument];
 }

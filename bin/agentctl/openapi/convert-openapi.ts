@@ -146,7 +146,10 @@ function toolOf(
   });
 }
 
-/** Whether the entry has its value, or it is a header that the model may not choose and requests need not have. */
+/**
+ * Whether the tool has no such parameter: the entry in agent.json sets it already, or it is a header that OpenAPI ignores, or
+ * an optional header that the model may not choose.
+ */
 const isLeftOut = ({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean =>
   (location !== 'path' && configured.includes(String(name).toLowerCase())) ||
   (location === 'header' &&

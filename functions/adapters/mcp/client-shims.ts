@@ -1,6 +1,7 @@
 /**
- * In place of parts of the client's package in the functions' bundles: a validator of output schemas, which compiles code
- * from the schemas of others, and a package for keys, which OAuth in the client would need. Neither is used.
+ * In the functions' bundles, this file replaces two modules that the MCP client imports: its shims, whose validator of
+ * output schemas compiles code from the schemas of others, and `jose`, which only OAuth in the client would need. The
+ * validator here accepts everything.
  */
 /** @public The client imports it. */
 export const CORS_IS_POSSIBLE = false;

@@ -50,7 +50,7 @@ export interface CheckedSend extends SendInput {
  * @param key idempotency key of the request; null if it has none
  * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong form, a key of another request), `Agent
  * not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and badRequest for an
- * unknown file; rateLimited
+ * unknown or expired file; rateLimited
  */
 export async function checkSend(
   services: Services<

@@ -24,7 +24,7 @@ const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId' | 'metadata'>>({
   messageCount: ['message_count'],
 });
 
-/** @param entry the first id of its creation, which is the key of its entries in lists */
+/** @param entry the first id of the chats that were created with this one. It is in the keys of their entries in lists */
 export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
   ...chats.itemOf(chat),

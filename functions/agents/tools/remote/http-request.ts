@@ -13,10 +13,11 @@ interface HttpRequest {
 }
 
 /**
- * The request of an operation. Arguments are values of its parameters alone: none can change the scheme, host, port or path,
- * or name a parameter.
+ * The request of an operation. Arguments are only values, of its parameters and its body. In the path, a value replaces its
+ * placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the scheme, host or
+ * port, or add a parameter that is not declared.
  * @param fillIn fills in the placeholders of a text, each of them encoded
- * @throws ToolFailure for a value that must not be sent. Nothing may be sent then
+ * @throws ToolFailure for a value that must not be sent; the caller then sends nothing
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
