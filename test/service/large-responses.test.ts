@@ -304,7 +304,8 @@ it('holds no more than some megabytes for a client that does not read, and store
   // The last event has the whole text: another 36 MB.
   const { bytes, end } = await readAll();
   console.log(`${Math.round(bytes / 1e6)} of 72 MB waited for a client that did not read`);
-  expect(bytes).toBeLessThan(30_000_000);
+  // Usually 12 MB; on a busy machine the sockets between client and function took 31 MB. Without a bound all 72 MB wait.
+  expect(bytes).toBeLessThan(45_000_000);
   expect(end).toContain('"message":"The stream is read too slowly');
   expect(end).toContain('data: [DONE]');
 });
