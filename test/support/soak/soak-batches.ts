@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { checkEnded, type RequestFields, waitForBatchEnd } from '../batches.ts';
 import { clientOf } from '../client.ts';
+import { functionIds } from '../entry-points.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { Tenant } from '../service.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
@@ -30,7 +31,10 @@ export async function doBatch(
   const client = clientOf(world.service, tenant);
   const hasChain = random() < 0.25;
   const chat = hasChain
-    ? dataOf(await client.post<{ id: number }>('/chats', { name: 'Chain', agent_id: tenant.agentId }))
+    ? // The web function that is killed creates chats as well.
+      await log.persistently('batch', [functionIds['send-message']], async () =>
+        dataOf(await client.post<{ id: number }>('/chats', { name: 'Chain', agent_id: tenant.agentId })),
+      )
     : undefined;
   const markers: string[] = [];
   const behaviors: ScriptedBehavior[] = [];
