@@ -52,32 +52,35 @@ async function respond(
   const id = String(request.headers['lambda-web-request-id'] ?? identifiers.uuid());
   let caller: Caller | undefined;
   let leave: Leave | undefined;
-  const result = await runInvocation(
-    { name: uploadFileRoute.name, properties: { request_id: id } },
-    async () => {
-      try {
-        await checking;
-        const ending = rejectionWhileEnding(id);
-        if (ending !== undefined) return ending;
-        caller = await callerOf(authorize, request);
-        leave = shares().take('uploads', caller.workspaceId);
-      } catch (error) {
-        await endRequest(uploadFileRoute.name, error);
-        return failureResponse(error, id);
-      }
-      return responseTo(serve, request, id, caller);
-    },
-  );
-  // A web function of Lambda is half-duplex, so it must read the whole body before it responds. Exceptions: a body that
-  // is too long or arrives too slowly, a request that is rejected before its caller is known, and a client that has no
-  // slot and sends for more than 3 s.
-  if (caller !== undefined)
-    await Promise.race([
-      readToEnd(request),
-      ...(leave === undefined ? [sleep(drainMilliseconds)] : []),
-    ]).catch(() => {});
-  leave?.();
-  sendWhole(request, response, result, caller !== undefined && !request.complete);
+  try {
+    const result = await runInvocation(
+      { name: uploadFileRoute.name, properties: { request_id: id } },
+      async () => {
+        try {
+          await checking;
+          const ending = rejectionWhileEnding(id);
+          if (ending !== undefined) return ending;
+          caller = await callerOf(authorize, request);
+          leave = shares().take('uploads', caller.workspaceId);
+        } catch (error) {
+          await endRequest(uploadFileRoute.name, error);
+          return failureResponse(error, id);
+        }
+        return responseTo(serve, request, id, caller);
+      },
+    );
+    // A web function of Lambda is half-duplex, so it must read the whole body before it responds. Exceptions: a body that
+    // is too long or arrives too slowly, a request that is rejected before its caller is known, and a client that has no
+    // slot and sends for more than 3 s.
+    if (caller !== undefined)
+      await Promise.race([
+        readToEnd(request),
+        ...(leave === undefined ? [sleep(drainMilliseconds)] : []),
+      ]).catch(() => {});
+    sendWhole(request, response, result, caller !== undefined && !request.complete);
+  } finally {
+    leave?.();
+  }
 }
 
 /** @throws notFound for any request that is not an upload; unauthenticated; accessDenied for a disabled workspace */
