@@ -12,7 +12,7 @@ export interface WireCall {
   readonly request: IncomingMessage;
   /** The operation, such as `PutItem`. */
   readonly target: string;
-  /** Undefined if an operator calls. */
+  /** Undefined if the caller is not a function. */
   readonly functionName: string | undefined;
   readonly input: DynamoRequest;
   readonly at: number;
@@ -34,8 +34,8 @@ const MEASURED = new Set([...WRITES, ...READS]);
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
 /**
- * Forwards calls, except calls and parts of batches that the faults reject. If `record` is given, records every call
- * that gets a response.
+ * Makes a function that forwards calls, except calls and parts of batches that the faults reject. If `record` is given,
+ * the function records every call that gets a response.
  */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,

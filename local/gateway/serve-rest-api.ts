@@ -23,7 +23,7 @@ const MAX_HEADER_BYTES = 10_240;
 // API Gateway's timeout for an idle connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Serves a REST API's routes under its stage. */
+/** Starts the server of a REST API: its routes under the stage's path, and the run's site. */
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,

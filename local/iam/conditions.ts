@@ -29,7 +29,10 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   StringLike: matchesPattern,
 };
 
-/** Conditions with these operators hold if the comparison finds no match or, without `ForAnyValue`, the call lacks the key. */
+/**
+ * The negated operators, each with the comparison that it negates. If the call has no value for the key, such a
+ * condition holds; with `ForAnyValue`, only if it also has `IfExists`.
+ */
 const NEGATED: Readonly<Record<string, Compare>> = {
   ArnNotEquals: arnLike,
   ArnNotLike: arnLike,

@@ -19,7 +19,7 @@ export type FindStatement = (
   principals?: readonly string[],
 ) => Match | undefined;
 
-/** Caches the statements whose actions match, by action. */
+/** Makes a finder that caches, for each action, the statements whose actions match it. */
 export function createStatementFinder(): FindStatement {
   const candidates = new WeakMap<readonly PolicyStatement[], Map<string, readonly PolicyStatement[]>>();
 

@@ -70,7 +70,9 @@ export class FunctionThread {
     return this.#loading.promise;
   }
 
-  /** One invocation at a time, after `loaded`. */
+  /**
+   * Invokes the function, after `loaded` and for one invocation at a time. Errors of the function are in the result.
+   */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
     this.calls += 1;
     if (this.#current)

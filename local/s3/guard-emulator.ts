@@ -19,8 +19,8 @@ const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
 /**
- * Rejects calls that no policy allows, calls with a wrong signature and those of pages in browsers. Requests wait for
- * the rules, which are complete when the run has started.
+ * Makes the emulator reject calls that no policy allows, calls with a wrong signature, unknown operations and calls of
+ * pages in browsers. Requests wait for the rules, which are complete when the run has started.
  */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
@@ -48,7 +48,7 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
   });
 }
 
-/** The denial of a wrong signature, of a header or of a presigned URL. */
+/** The denial of a request with a wrong signature, in its header or in its presigned URL; undefined if it is right. */
 function forgeryOf(
   context: Context,
   rules: AccessRules,

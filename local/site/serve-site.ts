@@ -4,11 +4,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
 
-/** Static files that a run serves at its port, next to the routes of the template. */
+/**
+ * Static files that a run serves at its port, next to the routes of the template, and calls that their pages may make.
+ */
 export interface Site {
   /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */
   readonly folder: string;
-  /** Further files, by their path such as `/openapi.json`. */
+  /** Further files, by their path in the URL, such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly calls?: SiteCalls;
 }
@@ -22,7 +24,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** Other files of the folder, such as a tsconfig.json, are not part of the site. */
+/** Only files with these extensions are served from the folder. Others, such as a tsconfig.json, are not. */
 const folderTypes = new Set(['.html', '.css', '.js', '.svg']);
 
 const headers = {
@@ -64,7 +66,7 @@ export async function openSite(site: Site | undefined): Promise<ServeSite> {
     const [path = ''] = (request.url ?? '').split('?');
     const file = files.get(path);
     if (file === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
-    // With DNS rebinding, a page elsewhere gives its own host name this machine's address.
+    // A page elsewhere may give its own host name this machine's address (DNS rebinding), so the host is checked.
     if (isOwnHost(request.headers.host)) void send(file, response);
     else reject(response, 403, 'This site is only served as 127.0.0.1 or localhost.');
     return true;
@@ -117,8 +119,9 @@ const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =
 
 /**
  * Makes a call for a page of the site itself, and for no other page. Three barriers, each of which is enough: a page of
- * another origin does not know the token, sends its own `Origin`, and must ask before it sends JSON. With DNS rebinding,
- * its `Origin` is the host that it has given this machine's address, so the host must be this machine's.
+ * another origin does not know the token, sends its own `Origin`, and must send a preflight request before it sends
+ * JSON. With DNS rebinding, its `Origin` is the host that it has given this machine's address, so the host must be this
+ * machine's.
  */
 async function serveCall(
   { token, call }: SiteCalls,

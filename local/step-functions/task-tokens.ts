@@ -13,7 +13,10 @@ const MACHINE_BYTES = 8;
 const RANDOM_BYTES = 16;
 const CHECKSUM_BYTES = 8;
 
-/** A token contains its run and a checksum, so closed tokens need not be stored to return the right error for them. */
+/**
+ * Makes the task tokens of a run. A token contains its run and a checksum, so closed tokens need not be stored to
+ * return the right error for them.
+ */
 export function createTaskTokens() {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
@@ -70,7 +73,10 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
   },
 });
 
-/** @throws AwsJsonError with this name if the text is too long or not JSON */
+/**
+ * Parses a JSON text.
+ * @throws AwsJsonError with this name if the text has more than 256 KiB or is not JSON
+ */
 export function readJson(text: unknown, errorName: string): unknown {
   if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES)
     throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);

@@ -12,7 +12,7 @@ export interface ResolverSources {
 /** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
-/** Replaces the intrinsic functions of a CloudFormation template by their results. */
+/** Makes a resolver, which replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources) {
   const intrinsics = createIntrinsics({ resolve: walk, reference: resolveReference, attribute, isMet });
 
