@@ -31,8 +31,8 @@ export const exitCodeOf = ({ exitCode }: CommanderError): number =>
   exitCode === 0 ? 0 : exitCodes.usageError;
 
 /**
- * Prints the errors of a command line as one line, which includes the nearest known name.
- * @param help the command that prints the help
+ * Makes a command print each of its usage errors as one line, with Commander's suggestion of a known name.
+ * @param help the command line that prints the help
  */
 export const printUsageErrors = (command: Command, help: string): Command =>
   command.configureOutput({

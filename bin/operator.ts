@@ -23,7 +23,10 @@ function retrySeconds(): number {
   return Number(text);
 }
 
-/** The time of the last successful call to AWS, by `performance.now()`. */
+/**
+ * Returns an object with the time of the last successful call to AWS, by `performance.now()`. Undefined before the
+ * first one.
+ */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};
   subscribe('http.client.response.finish', (message) => {
@@ -34,8 +37,9 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * For commands of operators, for which no client waits: calls to AWS may take long, and are retried as long as others
- * succeed. A command without any success fails soon, because its address or its credentials are wrong.
+ * Prepares this process for a command of an operator, for which no client waits: calls to AWS may take long, and are
+ * retried as long as other calls succeed. A command without any success fails soon, because its address or its
+ * credentials are wrong.
  * @throws UsageError for a wrong time in the environment
  */
 export function beForOperators(): void {
@@ -81,7 +85,7 @@ export function useLocalTable(
 export const useLocalFunctions = (testAgentFunction: string, endpoint: string): void =>
   useLocalResources({ test_agent_function: testAgentFunction, lambda_endpoint: endpoint });
 
-/** A container may run as a user without a name. */
+/** The name of this machine's user, or else the user's id: a container may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -40,7 +40,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
   };
 }
 
-/** The output of the last retry. */
+/** The output of retry-failed: the batches of the last retry, unless all of them were submitted before this run. */
 export function retryResult(file: string, { rounds }: SubmissionState, submittedBefore: number): Result {
   const last = rounds.at(-1);
   const previous = rounds.slice(0, -1).reduce((sum, { accepted }) => sum + accepted.length, 0);

@@ -93,7 +93,7 @@ export class SubmissionState {
 }
 
 /**
- * Moves a journal of an earlier version, as `adoptJournal` does.
+ * Reads the journal of a file's submission. First moves a journal of an earlier version, as `adoptJournal` does.
  * @returns undefined if the file was not submitted
  */
 export async function readSubmission(file: string): Promise<SubmissionState | undefined> {
@@ -150,7 +150,7 @@ export async function openJournal(
   }
 }
 
-/** @throws Error if it is not a file that can be read twice */
+/** @throws Error if the path is not a regular file, because other files cannot be read twice */
 async function checkRegular(file: string): Promise<void> {
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
@@ -178,6 +178,7 @@ export async function adoptJournal(file: string): Promise<string> {
 }
 
 /**
+ * Parses a journal.
  * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
  * it wrote it. A journal from which nothing was sent, such as that of a file with a mistake, counts as empty, so the
  * next run may have other properties.

@@ -11,7 +11,7 @@ interface UsageOptions extends Days {
   by?: UsageGrouping;
 }
 
-/** What a line is for, and the name of its id in JSON. */
+/** The names of the groupings, and the name of each one's field in JSON. */
 const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };

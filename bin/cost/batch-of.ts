@@ -1,7 +1,7 @@
 import { assumptions } from './assumptions.ts';
 import { type OperationCalls, operations } from './operations.ts';
 
-/** The first claim has thirty requests, and each further one twenty: the larger batch has two claims more. */
+/** A worker first claims thirty requests, and then twenty at a time. So the larger batch has two claims more. */
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**

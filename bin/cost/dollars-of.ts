@@ -47,7 +47,8 @@ const priceNames: Readonly<Record<string, PriceName>> = {
 };
 
 /**
- * Calls of Step Functions are free, because AWS bills transitions; deletions in S3 are free.
+ * The dollars of a request to a service. Calls of Step Functions are free, because AWS bills transitions; deletions in
+ * S3 are free.
  * @throws Error for a request without a known price
  */
 function priceOfRequest(request: string): number {

@@ -7,7 +7,7 @@ export interface SettingOptions {
   /** Seconds. */
   batchTimeout?: number;
   allowOutbound: readonly string[];
-  /** Files of modules, by ARN. */
+  /** The file of each function's module, by the function's ARN. */
   toolFunction: Readonly<Record<string, string>>;
 }
 
