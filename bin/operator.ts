@@ -16,7 +16,10 @@ import { type Connection, targetResources } from './local/connection.ts';
  */
 const defaultRetrySeconds = 120;
 
-/** @throws UsageError */
+/**
+ * The variable AGENT_SERVICE_RETRY_SECONDS, by default `defaultRetrySeconds`.
+ * @throws UsageError if the variable is not whole seconds
+ */
 function retrySeconds(): number {
   const text = process.env.AGENT_SERVICE_RETRY_SECONDS || String(defaultRetrySeconds);
   if (!/^\d{1,5}$/.test(text)) throw new UsageError('AGENT_SERVICE_RETRY_SECONDS must be whole seconds');

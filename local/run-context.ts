@@ -31,7 +31,7 @@ export interface RunContext {
   readonly authorizers: Set<string>;
   /** Domain names of the web functions that the gateway integrates. Filled when the gateway starts. */
   readonly integratedDomains: Set<string>;
-  /** The handlers of requests, by the host name that a distribution can have as its origin. */
+  /** The request handlers that a distribution can have as its origins, by their host names. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;

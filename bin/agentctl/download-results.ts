@@ -37,7 +37,7 @@ export async function downloadResults(
 
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** The characters of one write, or more if the last text is long. Larger writes are not faster. */
+/** Each write but the last has at least this many characters. Larger writes are not faster. */
 const writeCharacters = 64 * 1024;
 
 /** Writes texts, many at a time. */

@@ -79,7 +79,7 @@ function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefini
 /**
  * The mistake if the id is not in the list. Without a list, prints that the id is not checked.
  * @param at the file or agent, and the field
- * @param output of the stack, which has the stage setting of the same name
+ * @param output the stack's output that has the list; the stage setting has the same name
  */
 function mistakesOf(
   at: string,

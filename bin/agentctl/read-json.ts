@@ -44,7 +44,9 @@ async function lineOf(text: string, message: string): Promise<number> {
     .split('\n').length;
 }
 
-/** The position in bytes at which another parser stops; undefined at the end of the text. */
+/**
+ * The position in bytes at which another parser finds an error; undefined if it finds none before the end of the text.
+ */
 async function errorPosition(text: string): Promise<number | undefined> {
   const { Tokenizer } = await import('@streamparser/json');
   const tokenizer = new Tokenizer();

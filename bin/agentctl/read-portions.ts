@@ -39,7 +39,7 @@ interface Selection {
 
 /**
  * Divides a file of requests into portions that fit into a batch. It reads the file only as far as the current portion.
- * @throws Error that names a line that is wrong, or lines that have changed since they were submitted
+ * @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a wrong line
  */
 export async function* readPortions(
   input: Input,

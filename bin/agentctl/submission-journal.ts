@@ -111,9 +111,10 @@ export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 /**
  * Opens a journal, and begins it if it is empty.
  * @param file the file that is submitted
- * @param submission computes its properties from those of an earlier submission of the file
+ * @param path the journal
+ * @param submission computes the properties of the submission from those of an earlier submission of the file
  * @param discard empties the journal
- * @throws Error if the file is not a journal, or the journal belongs to another submission
+ * @throws Error if there is another kind of file at `path`, or the journal of another submission
  */
 export async function openJournal(
   file: string,

@@ -11,8 +11,9 @@ export const assumptions = {
    */
   usualConcurrency: 20,
   /**
-   * The processor time of a request to a web function: an earlier measurement of a streamed reply, with 16 replies at
-   * once. `docs/performance.md` has a newer and lower one. It includes the gateway and the emulators of a local run.
+   * The processor time of a request to a web function, with that of the gateway and the emulators of a local run. This
+   * is an earlier measurement of a streamed reply, with 16 replies at once. `docs/performance.md` has a newer and lower
+   * one.
    */
   processorMilliseconds: 8.8,
   /** The duration of a model's reply, seconds. Lambda bills the time that a function waits for the reply. */

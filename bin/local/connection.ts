@@ -85,8 +85,8 @@ export const readConnection = (folder: string): Promise<Connection | undefined> 
   readState(fileOf(folder), readText);
 
 /**
- * The format of the data folder's files. Raise it with a change after which earlier versions cannot read the files, or
- * this version cannot read theirs. A version reads one format alone.
+ * The format of the data folder's files, the only one that this version reads. Raise it with a change after which this
+ * version and earlier ones cannot read each other's files.
  */
 export const dataFormat = 2;
 

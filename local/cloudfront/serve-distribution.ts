@@ -68,7 +68,7 @@ function reject(response: ServerResponse, status: number): void {
 
 /**
  * Changes the client's request for the origin: sets the origin's host and headers, and the headers that the
- * viewer-request function returns.
+ * viewer-request function has changed or added.
  */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();

@@ -10,6 +10,7 @@ const startDynamoDbLocal =
   'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 
 /**
+ * Chooses the DynamoDB of a run.
  * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
  * @throws Error that says what to do, if the endpoint is no http address, or no DynamoDB responds there, or the
  * platform has none, or its package is not installed

@@ -21,7 +21,7 @@ export function createPartitionThrottle(unitsPerSecond: number, now: () => numbe
     /** Takes units of a partition. Returns false, and takes none, if its bucket has less than one unit. */
     takeUnits(partition: string, units: number): boolean {
       const level = levelOf(partition);
-      // As in AWS, a large item may take more units than there are. Later calls then wait longer.
+      // As in AWS, a large item may take more units than there are. Later calls are then throttled for longer.
       if (level.units < 1) return false;
       level.units -= units;
       return true;

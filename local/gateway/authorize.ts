@@ -128,7 +128,10 @@ interface Invocation {
   readonly sourceArn: string;
 }
 
-/** Returns why API Gateway may not call a function; undefined if it may. */
+/**
+ * Returns why API Gateway may not call a function; undefined if it may.
+ * @throws Error if API Gateway cannot assume the role
+ */
 export function denialOfInvocation(
   access: Pick<AccessControl, 'assume' | 'denialOfService' | 'rejectionOf'>,
   { functionArn, credentials, sourceArn }: Invocation,

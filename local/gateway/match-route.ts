@@ -46,7 +46,7 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
 }
 
-/** Returns the text unchanged if it has an invalid escape sequence. */
+/** Decodes percent-encoding. Returns the text unchanged if it has an invalid escape sequence. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

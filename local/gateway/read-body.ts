@@ -11,7 +11,7 @@ const MAX_DRAINED_BYTES = 200 * 1024 * 1024;
 /**
  * Reads the request's body.
  * @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB, after the whole body or 200 MiB of it have arrived;
- * Error if the client disconnects before
+ * Error if the client disconnects before the body has ended
  */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -56,7 +56,7 @@ export function readMethods(
   }
 }
 
-/** Undefined if the method needs no authorization. */
+/** The authorizer of a method; undefined if the method needs no authorization. */
 function readAuthorization(
   resource: TemplateResource,
   { AuthorizationType = 'NONE', AuthorizerId = '' }: MethodProperties,

@@ -44,7 +44,7 @@ export async function respondHttp(
   if (response.destroyed) return void body.destroy();
   const headers = headerPairs(rawHeaders).flatMap(([name, value]) => [remapped(name), value]);
   response.writeHead(status, headers);
-  // The headers are sent with the first part of the body, if it is there already.
+  // If the first part of the body is there already, the headers are sent with it; otherwise they are sent alone.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());
   body.once('error', () => response.destroy());
@@ -52,7 +52,7 @@ export async function respondHttp(
   void untilEnd(first);
 }
 
-/** Reads a response that no client gets to its end. */
+/** Reads a whole response, which no client gets. */
 async function untilEnd(response: Promise<WebResponse> | undefined): Promise<void> {
   try {
     for await (const _ of (await response)?.body ?? []);

@@ -12,7 +12,7 @@ import { endResponse, readBody } from './read-body.ts';
 
 export interface RestApiServer {
   readonly url: string;
-  /** Handles a request. The distribution calls it for its origin. */
+  /** Handles a request. A distribution that has the gateway as its origin calls this function. */
   readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
@@ -85,7 +85,10 @@ export async function serveRestApi(
   return { respond: serve, url: `${endpoint}/${api.stage}`, close };
 }
 
-/** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
+/**
+ * Finds the route and the method of a request.
+ * @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method
+ */
 function matchMethod(
   { root }: ApiModel,
   { inStage, path, httpMethod }: GatewayRequest,

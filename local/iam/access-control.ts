@@ -21,7 +21,11 @@ export interface AccessControl extends Evaluator {
   readonly onAssumed: ((role: Role) => void)[];
   /** Finds a role of the template. The resource kind of roles (local/iam/policies.ts) sets this function. */
   findRole: (arn: string) => Role | undefined;
-  /** @throws Error if the policy contains something that the runner does not support */
+  /**
+   * Adds a resource-based policy.
+   * @param source names the policy in errors and notes
+   * @throws Error if the policy contains something that the runner does not support
+   */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
    * The session of a function, a state machine or the gateway with this role. Its credentials are random.

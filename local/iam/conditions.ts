@@ -57,7 +57,10 @@ const SUPPORTED_KEYS = [
 ];
 const SUPPORTED_PREFIXES = ['kms:encryptioncontext:'];
 
-/** @throws Error if the runner does not support an operator or a key */
+/**
+ * Reads the conditions of a statement.
+ * @throws Error if the runner does not support an operator or a key
+ */
 export function readConditions(block: unknown): PolicyCondition[] {
   return Object.entries((block ?? {}) as Record<string, Record<string, unknown>>).flatMap(
     ([name, entries]) => {

@@ -49,7 +49,7 @@ export function createStatementFinder(): FindStatement {
   };
 }
 
-/** Names of actions are not case-sensitive. */
+/** Whether a pattern matches an action. Names of actions are not case-sensitive. */
 export const matchesAction = (pattern: string, action: string): boolean =>
   matchesPattern(pattern.toLowerCase(), action.toLowerCase());
 

@@ -93,7 +93,10 @@ export function keyIdOf(ciphertext: Buffer): string | undefined {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
+/**
+ * Returns the plaintext of what `encrypt` has returned.
+ * @throws Error if the key, the context or a byte of the ciphertext is wrong
+ */
 export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
   const afterHead = 1 + KEY_ID_BYTES;
   const afterNonce = afterHead + NONCE_BYTES;
@@ -105,8 +108,8 @@ export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: Encr
 }
 
 /**
- * The bytes that the tag authenticates in addition. The context's entries are sorted, because their order has no
- * meaning.
+ * The bytes that the tag authenticates in addition to the encrypted text. The context's entries are sorted, because
+ * their order has no meaning.
  */
 function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
   const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));

@@ -65,7 +65,7 @@ export class FunctionThread {
     return this.#current !== undefined;
   }
 
-  /** Resolves when the function's module has loaded: with undefined, or with the failure. */
+  /** Resolves with undefined when the function's module has loaded, or with the failure if it cannot be loaded. */
   get loaded(): Promise<InvocationResult | undefined> {
     return this.#loading.promise;
   }

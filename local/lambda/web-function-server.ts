@@ -45,7 +45,7 @@ export class WebFunctionServer {
     this.#definition = definition;
   }
 
-  /** Resolves when the headers of the response have arrived. Never rejects. */
+  /** Sends a request to an environment. Resolves when the headers of the response have arrived. Never rejects. */
   async send(request: WebRequest): Promise<WebResponse> {
     const slot = this.#isTooFast() ? undefined : this.#freest();
     if (slot === undefined) return platformResponse(429, 'Platform.Throttled');

@@ -44,8 +44,9 @@ const headers = {
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
- * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Except for
- * its calls, the site has no other paths, and no other methods than GET and HEAD.
+ * Makes a function that serves the site. The files are listed once: a request finds its file by the exact path, so that
+ * no path leads out of the folder. Except for its calls, the site has no other paths, and no other methods than GET and
+ * HEAD.
  */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
@@ -162,7 +163,7 @@ async function readText(request: IncomingMessage): Promise<string | undefined> {
   return bytes > mostBytes ? undefined : Buffer.concat(chunks).toString();
 }
 
-/** Takes a time that does not depend on how much of the token is right. */
+/** Compares in a time that does not depend on how much of the token is right. */
 const isEqual = (sent: string, token: string): boolean => timingSafeEqual(digestOf(sent), digestOf(token));
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -55,7 +55,10 @@ const functionOf = (serviceToken: unknown): string | undefined => {
 
 export type StackResources = ReturnType<typeof readStackResources>;
 
-/** Resource types without an effect on one machine. The start fails for types outside of this list and of all kinds. */
+/**
+ * Resource types without an effect on one machine. The start fails for a type that is neither here nor of a resource
+ * kind.
+ */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those

@@ -50,7 +50,11 @@ export function createAgentForm(onInput) {
       }
     },
 
-    /** @throws {Error} if the JSON cannot be read */
+    /**
+     * Returns the definition in the fields.
+     *
+     * @throws {Error} if the JSON cannot be read
+     */
     read() {
       return /** @type {AgentDefinition} */ ({
         name: fields.name.value,

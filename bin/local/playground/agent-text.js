@@ -26,7 +26,7 @@ export const orderedJson = (value) =>
   );
 
 /**
- * A definition as lines, with the lines of its prompt.
+ * A definition as a text, in which the prompt has its own lines.
  *
  * @param {AgentDefinition} definition
  */

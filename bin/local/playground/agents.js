@@ -42,7 +42,7 @@ export class Agents {
     const key = id ?? '';
     this.#openKey = key;
     const page = this.#pages.get(key);
-    // Inserted only if it is not there: a node that is inserted again loses the focus.
+    // The page is inserted only if it is not shown, because a node that is inserted again loses the focus.
     const isChanged = page?.isChanged === true;
     if (isChanged && !this.#view.contains(page.node)) fill(this.#view, page.node);
     await this.#loadList(id);

@@ -101,7 +101,7 @@ export class Composer {
   }
 
   /**
-   * Puts a message that was not sent back into the form. A text that is there already stays.
+   * Puts a message that was not sent back into the form. If the form has a text already, that text stays.
    *
    * @param {Pick<Draft, 'text' | 'files'>} draft
    */

@@ -16,7 +16,7 @@ const messagesPerPage = 20;
 const nameCharacters = 60;
 /**
  * The time between two polls for a reply without a stream, and the number of polls. Together they take longer than any
- * reply.
+ * such reply.
  */
 const pollMilliseconds = 1000;
 const polls = 140;
@@ -332,7 +332,7 @@ export class Conversation {
     reply.setNote('The reply is in progress …');
     for (let count = 0; count < polls; count += 1) {
       await pause(pollMilliseconds, signal);
-      // Without a response, the next poll may have one.
+      // If this poll gets no response, the next one may get one.
       const read = await this.#readHistory({ limit: 1 }).catch((error) => {
         if (error instanceof RequestFailed && error.isRejection) throw error;
       });

@@ -87,7 +87,7 @@ async function showFailure(error) {
 }
 
 /**
- * Resolves with whether there is a new key.
+ * Opens a dialog for a key. Resolves with whether a key was entered.
  *
  * @param {string} [hint]
  */
@@ -209,7 +209,7 @@ byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to the current view does not change the address, so the list is closed here too.
   if (target instanceof Element && target.closest('a') !== null) setPanel('side', 'closed');
 });
-// On a phone, the list covers a part of the rest.
+// On a phone, the list covers a part of the rest, so it is closed when a person touches the rest.
 byId('main', HTMLElement).addEventListener('pointerdown', () => setPanel('side', 'closed'));
 addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();

@@ -3,8 +3,8 @@ import { Socket } from 'node:net';
 export interface EmulatorConnection {
   readonly socket: Socket;
   /**
-   * Sends one request, and calls either `onResponse` with the complete response or `onError`. Then the connection is
-   * idle again: another `take` may return it.
+   * Sends one request. Then calls either `onResponse` with the complete response, and another `take` may return the
+   * connection; or calls `onError`, and the connection is closed.
    */
   exchange(
     request: string | Buffer,
@@ -125,7 +125,7 @@ export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | un
 
 /**
  * Returns undefined until all headers have been received.
- * @throws Error if it is not HTTP/1.1, or has no Content-Length
+ * @throws Error if the response is not HTTP/1.1, or has no Content-Length
  */
 function readHead(received: Buffer): ResponseHead | undefined {
   const headEnd = received.indexOf(HEAD_END);

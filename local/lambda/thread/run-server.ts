@@ -35,7 +35,7 @@ guardThread(data, () =>
     : undefined,
 );
 
-// No signal of the operating system reaches a thread.
+// No signal of the operating system reaches a thread, so the main thread sends its name as a message.
 parentPort?.on('message', (signal: NodeJS.Signals) => process.emit(signal)).unref();
 await import(pathToFileURL(data.entry).href);
 flushCompileCache();
