@@ -54,7 +54,7 @@ export const bugReport = `This is a bug of version ${version} (Node.js ${process
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-/** A bug is printed with its stack trace of many lines. Other errors are printed as one line. */
+/** Whether an error is a bug. A bug is printed with its stack trace of many lines, any other error as one line. */
 export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||

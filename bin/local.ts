@@ -10,7 +10,7 @@ setFlagsFromString('--max-semi-space-size=0');
 
 await startLocally(process.argv);
 
-/** The import takes seconds on a slow machine. On a terminal, a text says so during this time. */
+/** Imports a module, which takes seconds on a slow machine. On a terminal, a text says so during this time. */
 async function loadVisibly<Module>(load: () => Promise<Module>): Promise<Module> {
   const { isTTY } = process.stdout;
   if (isTTY) process.stdout.write('Loading …');

@@ -55,7 +55,7 @@ export function beForOperators(): void {
 const endpointVariable = (service: (typeof targetResources)[number]['service']): string =>
   `AWS_ENDPOINT_URL_${service === 'secretsmanager' ? 'SECRETS_MANAGER' : service.toUpperCase()}`;
 
-/** Points the stores and clients at what a local run has. */
+/** Points the stores and clients at the resources and emulators of a local run. */
 export function useLocalResources(connection: Partial<Connection>): void {
   for (const { field, variable, service } of targetResources) {
     const { [field]: address, [`${service}_endpoint` as const]: endpoint } = connection;

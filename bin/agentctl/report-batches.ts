@@ -21,7 +21,10 @@ const batchTable = tableWith<Batch>({
   created: ({ created_at }) => created_at,
 });
 
-/** @param total how many batches there are, of which these are the newest */
+/**
+ * The output of `batch list`.
+ * @param total how many batches there are, of which these are the newest
+ */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
   const lines = batchTable(batches, 'No batches');
   const more = total - batches.length;

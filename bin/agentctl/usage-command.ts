@@ -77,7 +77,7 @@ const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
   unpriced_models: [...line.unpriced],
 });
 
-/** By model there are only calls and tokens, because one turn may call several models. */
+/** The figures of a line. By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && {
     turns: counts.turns,

@@ -271,7 +271,7 @@ function useOperatorTarget(connection: Connection): void {
   useListed(listedBy(connection));
 }
 
-/** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
+/** What is printed when the run is ready. It fits a terminal of 24 rows and 80 columns, with the lines before it. */
 function greeting(connection: Connection): string {
   const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;

@@ -152,7 +152,7 @@ async function readOrigins(
   return origins;
 }
 
-/** `*` matches any characters, `?` matches one character. */
+/** A path pattern as a regular expression. `*` matches any characters, `?` matches one character. */
 const patternOf = (pattern: string): RegExp => {
   const escaped = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')

@@ -61,7 +61,7 @@ export async function serveDistribution(
   return { host: new URL(endpoint).host, close };
 }
 
-/** CloudFront's own errors are HTML pages, without the service's envelope. */
+/** Sends an error of CloudFront itself. Such an error is an HTML page, without the service's envelope. */
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }

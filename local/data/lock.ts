@@ -53,7 +53,7 @@ function lock(database: string): (() => void) | undefined {
   return undefined;
 }
 
-/** An empty file is an empty database. */
+/** Creates an empty file, which is an empty database, unless the file exists. */
 function createEmpty(database: string): void {
   try {
     closeSync(openSync(database, 'a'));

@@ -83,7 +83,10 @@ export class FaultChecks {
     return { request, charge: (units) => this.#writes.charge(item.partition, units - item.units) };
   }
 
-  /** A cancelled transaction takes units too: those of its items that are not throttled. */
+  /**
+   * Checks a write transaction, and locks its items. A cancelled transaction takes units too: those of its items that
+   * are not throttled.
+   */
   #checkTransaction(request: DynamoRequest): AcceptedCall | DynamoError {
     const items = touchedItems('TransactWriteItems', request, this.#shapes);
     const codes = items.map((item): CancellationCode => {

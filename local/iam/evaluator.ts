@@ -67,7 +67,7 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   };
 }
 
-/** IAM's order: an explicit deny, then the resource-based policy, then the identity-based policies. */
+/** Decides in IAM's order: an explicit deny, then the resource-based policy, then the identity-based policies. */
 function decide(
   find: FindStatement,
   caller: Caller,

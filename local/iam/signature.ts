@@ -133,7 +133,9 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
 const signingKeys = new Map<string, Buffer>();
 const signingKeysAtMost = 1000;
 
-/** A key takes four HMACs to derive, so it is derived once for a day. */
+/**
+ * The key that signs with this secret in this scope. It takes four HMACs to derive, so it is derived once for a day.
+ */
 function signingKey(secretAccessKey: string, scope: readonly string[]): Buffer {
   const name = [secretAccessKey, ...scope].join('\n');
   const known = signingKeys.get(name);

@@ -152,7 +152,7 @@ async function serveCall(
 
 const rejected = (status: number, error: string): CallResult => ({ status, body: { errors: [error] } });
 
-/** Undefined if the body is too large. */
+/** Reads a body to its end. Returns undefined if it has more than `mostBytes`. */
 async function readText(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -58,7 +58,7 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
 
 const isValue = (resolved: unknown): boolean => resolved !== NO_VALUE;
 
-/** The name and argument of an object that may be a call of an intrinsic function. */
+/** The name and the argument of an object that may be a call of an intrinsic function; undefined for other objects. */
 function calledIntrinsic(value: object): [name: string, argument: unknown] | undefined {
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;
