@@ -147,7 +147,10 @@ function countCells(head: Buffer, delimiter: string): number {
   }
 }
 
-/** @throws Error if a cell is not UTF-8, because other cells are then read wrongly too */
+/**
+ * Decodes the cells of a row.
+ * @throws Error if a cell is not UTF-8, because other cells are then read wrongly too
+ */
 function decode(
   location: string,
   cells: readonly Buffer[],

@@ -21,7 +21,7 @@ export function respondStreamed(
   response: ServerResponse,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** Undefined when the metadata has been read. */
+    /** The reader of the metadata; undefined after it has read them. */
     let readMetadata: MetadataReader | undefined = createMetadataReader();
     // When true, everything that the function writes is acknowledged and dropped, so that the function runs to its end.
     let closed = false;
