@@ -45,7 +45,10 @@ if (app.node.tryGetContext('unchecked') === undefined) {
 }
 app.synth();
 
-/** Wrong settings are the operator's mistake: the process ends with a line for each, without a stack trace. */
+/**
+ * Reads the stage. Wrong settings are the operator's mistake: the process then ends with a line for each, without a
+ * stack trace.
+ */
 function readStageOrExit(): Stage {
   try {
     return readStage(app.node);

@@ -31,8 +31,8 @@ export const exitCodeOf = ({ exitCode }: CommanderError): number =>
   exitCode === 0 ? 0 : exitCodes.usageError;
 
 /**
- * Prints the errors of a command line as one line, which includes the nearest known name.
- * @param help the command that prints the help
+ * Makes a command print each of its usage errors as one line, with Commander's suggestion of a known name.
+ * @param help the command line that prints the help
  */
 export const printUsageErrors = (command: Command, help: string): Command =>
   command.configureOutput({
@@ -54,7 +54,7 @@ export const bugReport = `This is a bug of version ${version} (Node.js ${process
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-/** A bug is printed with its stack trace of many lines. Other errors are printed as one line. */
+/** Whether an error is a bug. A bug is printed with its stack trace of many lines, any other error as one line. */
 export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||

@@ -16,14 +16,20 @@ import { type Connection, targetResources } from './local/connection.ts';
  */
 const defaultRetrySeconds = 120;
 
-/** @throws UsageError */
+/**
+ * The variable AGENT_SERVICE_RETRY_SECONDS, by default `defaultRetrySeconds`.
+ * @throws UsageError if the variable is not whole seconds
+ */
 function retrySeconds(): number {
   const text = process.env.AGENT_SERVICE_RETRY_SECONDS || String(defaultRetrySeconds);
   if (!/^\d{1,5}$/.test(text)) throw new UsageError('AGENT_SERVICE_RETRY_SECONDS must be whole seconds');
   return Number(text);
 }
 
-/** The time of the last successful call to AWS, by `performance.now()`. */
+/**
+ * Returns an object with the time of the last successful call to AWS, by `performance.now()`. Undefined before the
+ * first one.
+ */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};
   subscribe('http.client.response.finish', (message) => {
@@ -34,8 +40,9 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * For commands of operators, for which no client waits: calls to AWS may take long, and are retried as long as others
- * succeed. A command without any success fails soon, because its address or its credentials are wrong.
+ * Prepares this process for a command of an operator, for which no client waits: calls to AWS may take long, and are
+ * retried as long as other calls succeed. A command without any success fails soon, because its address or its
+ * credentials are wrong.
  * @throws UsageError for a wrong time in the environment
  */
 export function beForOperators(): void {
@@ -48,7 +55,7 @@ export function beForOperators(): void {
 const endpointVariable = (service: (typeof targetResources)[number]['service']): string =>
   `AWS_ENDPOINT_URL_${service === 'secretsmanager' ? 'SECRETS_MANAGER' : service.toUpperCase()}`;
 
-/** Points the stores and clients at what a local run has. */
+/** Points the stores and clients at the resources and emulators of a local run. */
 export function useLocalResources(connection: Partial<Connection>): void {
   for (const { field, variable, service } of targetResources) {
     const { [field]: address, [`${service}_endpoint` as const]: endpoint } = connection;
@@ -81,7 +88,7 @@ export function useLocalTable(
 export const useLocalFunctions = (testAgentFunction: string, endpoint: string): void =>
   useLocalResources({ test_agent_function: testAgentFunction, lambda_endpoint: endpoint });
 
-/** A container may run as a user without a name. */
+/** The name of this machine's user, or else the user's id: a container may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 
 /**
- * The parser of an option's value.
- * @param what the value must be, for the error
+ * Makes the parser of an option whose value is a whole number from `least` to `most`.
+ * @param what says, for the error, what the value must be
  */
 export const wholeNumber =
   (what: string, least = 0, most = Number.MAX_SAFE_INTEGER) =>

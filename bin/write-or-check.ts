@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /**
  * Writes a file of the project that is made from others. With `--check`, it only compares the file: the exit code is 1
  * if the file differs.
- * @param difference what is wrong then, and what to do
+ * @param difference says what is wrong if the file differs, and what to do
  */
 export function writeOrCheck(path: string, text: string, difference: string): void {
   const file = join(import.meta.dirname, '..', path);

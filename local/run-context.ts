@@ -31,15 +31,21 @@ export interface RunContext {
   readonly authorizers: Set<string>;
   /** Domain names of the web functions that the gateway integrates. Filled when the gateway starts. */
   readonly integratedDomains: Set<string>;
-  /** The request handler of each host name that a distribution can have as its origin. */
+  /** The request handlers that a distribution can have as its origins, by their host names. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the stage's URL through the distribution. */
   readonly endpoints: Record<string, string>;
-  /** Called after a call of DynamoDB that is neither a read nor of a function, before the caller gets its response. */
+  /**
+   * Each is called after a DynamoDB call that is not a read and not from a function, before the caller gets its
+   * response.
+   */
   readonly onOperatorWrite: (() => void)[];
-  /** How threads call the embedded DynamoDB emulator without the wire. Undefined if the wire must see every call. */
+  /**
+   * How threads call the embedded DynamoDB emulator without the wire. Undefined if the emulator is another program's,
+   * or if the wire must see every call because of faults or recording.
+   */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Resolved when the run serves requests. Until then the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;

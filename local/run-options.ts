@@ -4,26 +4,27 @@ import type { Site } from './site/serve-site.ts';
 export interface RunOptions {
   /** A cloud assembly: the folder with manifest.json. */
   readonly assembly: string;
-  /** The folder of all that a run stores, such as tables, objects and secrets, and of the lock. */
+  /** The folder in which a run stores its data, such as tables, objects and secrets, and its lock. */
   readonly dataDir: string;
-  /** Where threads store the compiled code of functions, for later threads. By default a part of `dataDir`. */
+  /** Where threads store the compiled code of functions, for later threads. By default a folder in `dataDir`. */
   readonly compileCacheFolder?: string;
   /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
   /**
    * Origins whose pages may call the run's port, besides the port's own. The default is `*`: every page may, as in AWS.
-   * Unless `*` is in the list, the port serves the names of this machine alone.
+   * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
-  /** Static files at the run's port. */
+  /** Static files at the run's port, and calls that only their pages may make. */
   readonly site?: Site;
   /** Additional variables for every function. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. */
+  /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. They replace stored values. */
   readonly secretValues?: Readonly<Record<string, string>>;
   /**
-   * Functions of other stacks, which this one may invoke: by ARN with an alias or a version, the file of the module whose
-   * export `handler` runs. They have no role and no variables.
+   * Functions of other stacks, which this one may invoke: by ARN with an alias or a version, the file of the module
+   * whose export `handler` runs. They have no role, and none of the
+   * variables of the run.
    */
   readonly otherFunctions?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
@@ -31,7 +32,10 @@ export interface RunOptions {
   readonly platform?: Platform;
   /** The timers of schedules, instead of Node's. */
   readonly timer?: Timer;
-  /** Seconds until SQS redelivers the messages of a failed batch, instead of the queue's visibility timeout. */
+  /**
+   * Seconds until SQS redelivers a message that a function failed to process, instead of the queue's visibility
+   * timeout.
+   */
   readonly redeliverySeconds?: number;
   /** By state name: the length of its wait, or of the wait before each retry, instead of the template's. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
@@ -49,8 +53,9 @@ export interface RunOptions {
   /** The maximum number of threads of one function. Default 128. */
   readonly maxConcurrency?: number;
   /**
-   * By the beginning of a web function's logical id: how many of its environments one thread replaces. Default 1. A
-   * thread then takes the requests of all of them, because more threads than processors only slow each other.
+   * How many environments of a web function one thread replaces, by the beginning of the function's logical id. Default
+   * 1. The thread takes as many concurrent requests, and has as much memory, as all these environments together. More
+   * threads than processors would only slow each other.
    */
   readonly environmentsPerThread?: Readonly<Record<string, number>>;
   /**
@@ -59,7 +64,8 @@ export interface RunOptions {
    */
   readonly prewarm?: readonly string[];
   /**
-   * Awaited after the data folder is locked and before the run reads it: may write the assembly or empty the folder.
+   * Awaited after the data folder is locked, and before the run reads the folder and the assembly. It may write the
+   * assembly or empty the folder.
    */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started and the gateway's URL is known, before the gateway serves a request. */
@@ -93,16 +99,16 @@ export interface Faults extends DynamoFaults {
   /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
   readonly duplicateMessages?: boolean;
   /**
-   * Asked for each request to a web function. Unless it returns undefined, the gateway sends the request twice, and the
-   * client gets the second response: `meanwhile` both at once, `afterwards` the second one when the first response has
-   * ended.
+   * Called for each request that the gateway sends to a web function. Unless it returns undefined, the gateway sends
+   * the request twice, and the client gets the second response. With `meanwhile`, the gateway sends both at once; with
+   * `afterwards`, it sends the second one when the first response has ended.
    */
   readonly repeatedRequest?: () => 'meanwhile' | 'afterwards' | undefined;
 }
 
 /**
- * Milliseconds before a call reaches the emulator, which responds immediately. A transaction's items are locked
- * meanwhile.
+ * How many milliseconds a call waits before it is sent to the emulator. With `transactionConflicts`, a write
+ * transaction already locks its items during this wait.
  */
 export interface DynamoLatency {
   readonly read: number;
@@ -112,7 +118,7 @@ export interface DynamoLatency {
 
 /** Rejections and latencies of AWS's tables that the emulator on one machine does not have. */
 export interface DynamoFaults {
-  /** Rejects calls for items of a write transaction in progress. */
+  /** Rejects writes to the items of a write transaction in progress. */
   readonly transactionConflicts?: boolean;
   /** Limits each partition key to 1,000 write units and 3,000 read units a second. */
   readonly throttling?: boolean;
@@ -164,8 +170,8 @@ export interface DynamoCall {
 }
 
 /**
- * Tables as they are in AWS: with its usual latencies, the conflicts of transactions that take so long, and the limits
- * of a partition.
+ * Makes tables behave as in AWS: with its usual latencies, conflicts with a write transaction in progress, and the
+ * limits of a partition.
  */
 export const awsTime = {
   transactionConflicts: true,

@@ -10,12 +10,13 @@ export interface RunningTemplate extends StartedEmulators {
   /** What Ref returns, by logical id: a table's or bucket's name, a secret's ARN. */
   readonly physicalIds: Record<string, string>;
   /**
-   * Ends the threads of functions and web functions whose logical id has this prefix, busy ones too. Returns how many.
+   * Ends the threads of functions and web functions whose logical id has this prefix, busy ones too. Returns how many
+   * threads it ends.
    */
   killWorkers(logicalIdPrefix: string): number;
   /**
-   * Ends the oldest environments of the web functions whose logical id has this prefix. It uses SIGTERM and SIGKILL,
-   * like Lambda. Returns how many.
+   * Ends the `count` oldest environments of each web function whose logical id has this prefix: as Lambda does, with
+   * SIGTERM and, a second later, SIGKILL. Returns how many environments it ends.
    */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
@@ -30,8 +31,8 @@ export interface RunningTemplate extends StartedEmulators {
 
 /**
  * Runs a synthesized CDK app on this machine.
- * @throws UnusableFolder; UnreadableState for a damaged file of the data folder; Error of one line that names the
- * resource, if a resource cannot run here
+ * @throws UnusableFolder; UnreadableState for a damaged file of the data folder; UnusablePort; Error of one line that
+ * names the resource, if a resource cannot run here
  */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();

@@ -104,7 +104,7 @@ async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Prom
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
 
-/** DynamoDB does not keep the order of fields. A fixed order lets a person compare files. */
+/** Puts the fields in a fixed order, so that a person can compare files. DynamoDB does not keep their order. */
 const inOrder = (definition: AgentDefinition): AgentDefinition => ({
   ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
   ...definition,

@@ -4,7 +4,7 @@ import { clientReport, type Result } from './report.ts';
 import { findService, withAddress } from './service-address.ts';
 import { openClient } from './service-client.ts';
 
-/** Adds a command of clients to a group. */
+/** Adds to a group a command that acts as a client of the service. */
 export const clientOperation = <Inputs extends unknown[]>(
   group: Command,
   usage: string,
@@ -13,7 +13,7 @@ export const clientOperation = <Inputs extends unknown[]>(
 
 export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 
-/** The service that a command of batches calls, its client, and the line that shows the command's progress. */
+/** Returns the service that a command of batches calls, its client, and the line that shows the command's progress. */
 export async function openBatchClient(command: Command) {
   const line = progressLine();
   const service = await findService(command);

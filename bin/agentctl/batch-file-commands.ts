@@ -88,7 +88,7 @@ All batches of the file must have ended. The new batches have the same custom id
 command continues: it starts another retry only when the last one has ended. agentctl batch results FILE has the last
 result of each request.`;
 
-/** Collects the values of a repeated option. */
+/** Adds a value FIELD=NAME of a repeated option to the previous values. */
 function readColumn(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const [, field = '', name = ''] = /^(\w+)=(.*)$/s.exec(text) ?? [];
   if (!requestFields.includes(field))
@@ -133,7 +133,11 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** The lines of a new round; none if an unfinished round continues, or if no request has failed. */
+/**
+ * The numbers of the lines that a new round submits; none if an unfinished round continues, or if no request has
+ * failed.
+ * @throws Error if the file has unsubmitted requests or batches that have not ended
+ */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],
@@ -169,7 +173,10 @@ async function dryRetry(file: string, run: FileRun, service: string): Promise<Re
 const notSubmitted = (file: string): Error =>
   new Error(`${file} was not submitted from this path on this machine: agentctl batch submit does it`);
 
-/** @throws Error if the file was not submitted, or if it was submitted to another service */
+/**
+ * Reads the submission of a file.
+ * @throws Error if the file was not submitted, or if it was submitted to another service
+ */
 export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
   const state = await readSubmission(file);
   if (state === undefined) throw notSubmitted(file);
@@ -192,7 +199,7 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOpt
 
 export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
 
-/** The batches whose failed requests were all submitted again. */
+/** The ids of the batches whose failed requests were all submitted again. */
 const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
   new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
 
@@ -228,7 +235,10 @@ class FileRun {
     );
   }
 
-  /** Waits for the batches with `--wait`, and sets the exit code by the outcome of all requests of the file. */
+  /**
+   * With `--wait`, waits for the batches, sets the exit code by the outcome of all requests of the file, and adds this
+   * outcome to the result.
+   */
   async summarize(state: SubmissionState, submission: Result): Promise<Result> {
     if (this.#options.wait !== true) return submission;
     return this.#interruptible(async () =>

@@ -4,7 +4,7 @@ import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './report.ts';
 
-/** The outcome of requests. The last attempt of each request counts. */
+/** How many requests have succeeded and failed, and why. Only the last attempt of each request counts. */
 export class Outcome {
   total = 0;
   succeeded = 0;
@@ -40,7 +40,7 @@ interface Reason {
 
 /**
  * The outcome of batches.
- * @param retried batches whose failed requests were all submitted again
+ * @param retried the ids of batches whose failed requests were all submitted again
  */
 export async function outcomeOf(
   client: ChatBatchClient,

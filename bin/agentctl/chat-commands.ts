@@ -33,7 +33,7 @@ interface Conversation {
   reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
 
-/** Talks to an agent, as a client of the service. */
+/** The command `chat`, which talks to an agent as a client of the service. */
 export function chatCommand(): Command {
   return withAddress(new Command('chat'))
     .description(
@@ -103,7 +103,7 @@ function interrupt(conversation: Conversation): void {
   if (reply.stream.responseId !== undefined) stop(reply.stream, screen);
 }
 
-/** A reply that has ended meanwhile needs no stop. */
+/** Stops a reply. If the reply has ended meanwhile, the service rejects the call, which needs no message. */
 function stop(stream: ReplyStream, screen: ReplyScreen): void {
   stream.stop().catch((error: unknown) => {
     if (!(error instanceof BadRequestError)) screen.error(describeServiceFailure(error));

@@ -10,9 +10,11 @@ export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 const mistakesShown = 20;
 
 /**
- * Reads a file before anything of it is sent, or before the rest is sent.
- * @param lines those of a retry, which are then the last that are read; undefined for all
- * @throws Error if submitted lines have changed, or if it has mistakes; if there are several, `log` gets the first 20
+ * Checks a file before anything of it is sent, or before the rest is sent. Returns what is left to submit.
+ * @param submitted the batches of the file that the service has accepted already
+ * @param lines the lines that a retry submits, after the last of which nothing is read; undefined for all lines
+ * @throws Error if submitted lines have changed, or if the file has mistakes; if it has several, `log` gets the first
+ * 20
  */
 export async function checkInput(
   input: Input,
@@ -41,5 +43,5 @@ export async function checkInput(
   );
 }
 
-/** A pair of surrogates is one character. */
+/** The number of Unicode code points: a pair of surrogates counts once. */
 const countCharacters = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);

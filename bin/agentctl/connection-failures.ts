@@ -28,7 +28,7 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: `${certificate} is of no authority that this machine knows`,
 };
 
-/** What to do, if that follows from the reason alone. */
+/** What to do about some reasons, by the beginning of the reason. */
 const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [
     certificate,
@@ -37,7 +37,7 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [noTls, 'Check whether the address is http or https'],
 ];
 
-/** The address of each failed connection, by its error. Errors of timeouts do not name the address. */
+/** The address of each failed connection, by its error. The error of a timeout is not here; it gets `newestAddress`. */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;
 
@@ -46,7 +46,7 @@ const note = (address: string, error: unknown): void => {
   if (error instanceof Error) addresses.set(error, address);
 };
 
-/** From now on, failures of connections have the addresses that were tried. */
+/** From now on, notes the addresses of failed connections, for `connectionFailureOf`. */
 export function noteAddresses(): void {
   subscribe('http.client.request.error', (message) => {
     const { request, error } = message as { request: ClientRequest; error: unknown };

@@ -48,7 +48,7 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
   return describeConnection(error, stack) ?? describeResponse(error, $metadata);
 }
 
-/** The messages of most services name the caller, the action and the resource. */
+/** Which permission is missing, and what to do. The messages of most services name caller, action and resource. */
 function describeDenial(message: string): string {
   const [, user = 'the credentials'] = /User: (\S+)/.exec(message) ?? [];
   const [, action = 'this'] = /not authorized to perform: (\S+)/.exec(message) ?? [];

@@ -37,7 +37,7 @@ export async function downloadResults(
 
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** Larger writes are not faster, and a reply may have a megabyte. */
+/** Each write but the last has at least this many characters. Larger writes are not faster. */
 const writeCharacters = 64 * 1024;
 
 /** Writes texts, many at a time. */

@@ -10,6 +10,7 @@ const pauseSeconds = 2;
  * and has the same agent, number of requests, first and last custom_id. The service creates a batch completely or not
  * at all, and lists batches from the newest to the oldest.
  * @param known ids of batches that belong to other portions of this submission
+ * @returns the id of the batch; undefined if there is none
  */
 export async function findSubmittedBatch(
   { batches }: ChatBatchClient,
@@ -31,7 +32,8 @@ export async function findSubmittedBatch(
 
 /**
  * Polls until the batch is found, or until it can no longer appear.
- * @param until epoch milliseconds
+ * @param until the time from which it can no longer appear, in epoch milliseconds
+ * @returns the id of the batch; undefined if it was not found
  */
 export async function awaitSubmittedBatch(
   find: () => Promise<string | undefined>,

@@ -6,7 +6,7 @@ import type { ProgressLine } from './progress-line.ts';
 /**
  * Does work that Ctrl-C ends: the process then prints the state of the work and exits with code 130. The end of the
  * work clears its progress line.
- * @param describe gives the lines to print
+ * @param describe returns the lines to print
  */
 export async function interruptible<Value>(
   line: ProgressLine,

@@ -100,7 +100,10 @@ const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): 
   ...Object.fromEntries(resultFields.map((field) => [field, last?.[field] ?? null])),
 });
 
-/** Formats rows, the first one after the header; without a row, the header alone. */
+/**
+ * Makes a function that formats a row, and for CSV the header before the first row. Without a row, it formats the
+ * header.
+ */
 function formatFor({ out, forSpreadsheet }: JoinOptions) {
   if (!isCsv(out)) return (record?: object): string => (record === undefined ? '' : jsonLine(record));
   const shared = { columns, delimiter: delimiterFor(out), escape_formulas: forSpreadsheet };

@@ -5,13 +5,17 @@ import { readJson } from './read-json.ts';
 
 /**
  * Reads an agent.json.
- * @throws Error if the file cannot be read or is not JSON; Mistakes with a line for each mistake: the file, and the
- * path of the field
+ * @throws Error if the file cannot be read or is not JSON; Mistakes with a line for each mistake, which names the file
+ * and the field
  */
 export const readAgent = async (file: string, workspaceId: string): Promise<AgentDefinition> =>
   checkedAgent(file, workspaceId, await readJson(file));
 
-/** @throws Mistakes with lines as those of `readAgent` */
+/**
+ * Checks the definition of an agent.
+ * @param file the name of the file, for the mistakes
+ * @throws Mistakes with lines as those of `readAgent`
+ */
 export async function checkedAgent(
   file: string,
   workspaceId: string,
@@ -26,9 +30,10 @@ export async function checkedAgent(
 }
 
 /**
- * For agents that were checked when they were saved: the stage may have changed since.
- * @throws Mistakes if the stage lacks an endpoint of the agent's models, if a fallback model lacks what the agent needs, or if
- *   the target's roles may not use a model or a knowledge base of the agent
+ * Checks the models and tools of an agent that was checked when it was saved: the stage may have changed since.
+ * @param where names the agent, for the mistakes
+ * @throws Mistakes if the stage lacks an endpoint of the agent's models, if a fallback model lacks what the agent
+ * needs, or if the target's roles may not use a model, a knowledge base or a function of the agent
  */
 export async function checkModels(where: string, definition: AgentDefinition): Promise<void> {
   const { modelMistakes } = await import('#runtime/composition/check-agent.ts');
@@ -38,8 +43,8 @@ export async function checkModels(where: string, definition: AgentDefinition): P
 }
 
 /**
- * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the target's
- * version has no such output.
+ * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the
+ * target's version has no such output.
  */
 const listed: Partial<Record<'models' | 'knowledgeBases' | 'functions', readonly string[] | undefined>> = {};
 
@@ -74,7 +79,7 @@ function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefini
 /**
  * The mistake if the id is not in the list. Without a list, prints that the id is not checked.
  * @param at the file or agent, and the field
- * @param output of the stack, which has the stage setting of the same name
+ * @param output the stack's output that has the list; the stage setting has the same name
  */
 function mistakesOf(
   at: string,

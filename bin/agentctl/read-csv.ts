@@ -45,6 +45,7 @@ const recordCharacters = 8 * 1024 * 1024;
 /**
  * Reads a CSV file with a header, in the format of RFC 4180. Commas, semicolons or tabs separate cells, whichever gives
  * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
+ * @param onMistake gets each row that has not as many cells as the header; such rows are left out
  * @throws Error if the file cannot be read, a row is too large, or the header, a quotation mark or the encoding is
  * wrong
  */
@@ -65,7 +66,10 @@ export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnM
   if (columns === undefined) throw new Error(`${file} line 1: there is no header`);
 }
 
-/** The parser's own number of the line counts CRLF inside of a cell twice, so lines are counted here. */
+/**
+ * Reads the rows, each with the number of its first line. The parser's own number of the line counts CRLF inside of a
+ * cell twice, so lines are counted here.
+ */
 async function* readCells(file: string, delimiter: string, start: number) {
   let line = 1;
   let emptyLines = 0;
@@ -112,7 +116,7 @@ const problems: Readonly<Record<string, string>> = {
 const lineBreaksIn = (cell: Buffer): number => cell.toString('latin1').match(/\r\n|\n|\r/g)?.length ?? 0;
 
 const delimiters = [',', ';', '\t'];
-/** More than the longest header. */
+/** The bytes in which the header is read to find the delimiter: more than the longest header. */
 const headBytes = 64 * 1024;
 
 /**
@@ -143,7 +147,10 @@ function countCells(head: Buffer, delimiter: string): number {
   }
 }
 
-/** @throws Error if a cell is not UTF-8: then others are read wrongly too */
+/**
+ * Decodes the cells of a row.
+ * @throws Error if a cell is not UTF-8, because other cells are then read wrongly too
+ */
 function decode(
   location: string,
   cells: readonly Buffer[],
@@ -164,7 +171,10 @@ function decode(
 /** Names in the header are compared without case and the spaces around them. */
 const nameOf = (text: string): string => text.trim().toLowerCase();
 
-/** @throws Error that names a column */
+/**
+ * Reads the header.
+ * @throws Error for a column that is unknown, missing or there twice
+ */
 function readHeader(location: string, texts: readonly string[], mapping: CsvColumns): Column[] {
   const fieldOf = new Map(requestFields.map((field) => [nameOf(mapping.names[field] ?? field), field]));
   const columns = texts.map(

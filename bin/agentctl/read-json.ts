@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { reasonOf } from '#local/data/state-file.ts';
 
-/** @throws Error that names the file, and the line that is not JSON */
+/**
+ * Reads a JSON file.
+ * @throws Error that names the file, and the line that is not JSON
+ */
 export async function readJson(file: string): Promise<unknown> {
   const text = (await readInput(file)).toString();
   try {
@@ -14,7 +17,10 @@ export async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/** @throws Error that names the file */
+/**
+ * Reads a file.
+ * @throws Error that names the file
+ */
 export async function readInput(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -23,10 +29,10 @@ export async function readInput(file: string): Promise<Buffer> {
   }
 }
 
-/** The message may quote several lines of the text. */
+/** Makes one line of a message, which may quote several lines of the text. */
 const firstLineOf = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
-/** Messages of V8 name the line, except for an unexpected token and an unexpected end. */
+/** The number of the wrong line. V8's messages name it, except for an unexpected token and an unexpected end. */
 async function lineOf(text: string, message: string): Promise<number> {
   const [, line] = /\(line (\d+) column/.exec(message) ?? [];
   if (line !== undefined) return Number(line);
@@ -38,7 +44,9 @@ async function lineOf(text: string, message: string): Promise<number> {
     .split('\n').length;
 }
 
-/** The position in bytes at which another parser stops; undefined at the end of the text. */
+/**
+ * The position in bytes at which another parser finds an error; undefined if it finds none before the end of the text.
+ */
 async function errorPosition(text: string): Promise<number | undefined> {
   const { Tokenizer } = await import('@streamparser/json');
   const tokenizer = new Tokenizer();
@@ -58,6 +66,6 @@ async function errorPosition(text: string): Promise<number | undefined> {
 export const readSchema = async (file: string | undefined) =>
   file === undefined ? null : ((await readJson(file)) as Record<string, unknown>);
 
-/** The `response_format` with a schema. */
+/** The `response_format` with a schema; null without a schema. */
 export const formatOf = (schema: Record<string, unknown> | null) =>
   schema && { type: 'json_schema' as const, json_schema: { name: 'reply', schema } };

@@ -39,7 +39,7 @@ interface Selection {
 
 /**
  * Divides a file of requests into portions that fit into a batch. It reads the file only as far as the current portion.
- * @throws Error that names a line that is wrong, or lines that have changed since they were submitted
+ * @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a wrong line
  */
 export async function* readPortions(
   input: Input,
@@ -56,7 +56,7 @@ export async function* readPortions(
       record.describe([{ code: 'custom', path: ['custom_id'], message, input: null }]).forEach(onMistake);
       continue;
     }
-    // Failed requests of several batches may have the same custom_id.
+    // In a retry, failed requests of several batches may have the same custom_id. They go into different portions.
     if (isFull || firstLine !== undefined) {
       yield portion.close();
       portion = new OpenPortion();
@@ -66,7 +66,10 @@ export async function* readPortions(
   if (!portion.isEmpty) yield portion.close();
 }
 
-/** @param lines the lines to read, in ascending order; by default all */
+/**
+ * Reads the requests of a file.
+ * @param lines the lines to read, in ascending order; undefined for all
+ */
 export async function* selectRecords(
   input: Input,
   lines: readonly number[] | undefined,
@@ -82,7 +85,7 @@ export async function* selectRecords(
 }
 
 /**
- * Reads the rows of a range.
+ * Reads the rows of a range, which are next in `records`.
  * @throws Error if they have changed
  */
 export async function skip(

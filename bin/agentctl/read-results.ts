@@ -20,7 +20,7 @@ const fruitlessPages = 6;
 /**
  * The results of a batch in the order of its requests. The pages are parsed as streams, one result at a time: a reply
  * may have 1 MB.
- * @throws Error if a result is missing
+ * @throws Error if a result is missing, or if six pages in a row have none
  */
 export async function* readResults(
   client: ChatBatchClient,
@@ -53,7 +53,10 @@ function checkComplete(batch: Batch, count: number, { total_records }: Paginatio
     throw new Error(`${batch.id}: only ${count} results came of ${total_records}`);
 }
 
-/** @param page gets the pagination at the end of the page, unless it ends early */
+/**
+ * The results of one page, or those before the connection was lost.
+ * @param page gets the pagination, unless the connection was lost before it
+ */
 async function* readPage(response: Response, page: { pagination?: Pagination }): AsyncGenerator<BatchResult> {
   let results: BatchResult[] = [];
   const parser = new JSONParser({ paths: ['$.data.*', '$.pagination'], keepStack: false });

@@ -3,7 +3,7 @@ import type { StreamEvent } from '#lib/client/index.ts';
 import { terminalText } from '../terminal.ts';
 
 /**
- * Shows a reply while it arrives: its text on standard output, everything else in short dim lines on standard error.
+ * Shows a reply while it arrives: its text on standard output, everything else in short lines on standard error.
  */
 export class ReplyScreen {
   readonly #contents = new Map<string, string>();

@@ -21,7 +21,10 @@ const batchTable = tableWith<Batch>({
   created: ({ created_at }) => created_at,
 });
 
-/** @param total how many batches there are, of which these are the newest */
+/**
+ * The output of `batch list`.
+ * @param total how many batches there are, of which these are the newest
+ */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
   const lines = batchTable(batches, 'No batches');
   const more = total - batches.length;
@@ -40,7 +43,7 @@ export function submissionResult(file: string, state: SubmissionState, submitted
   };
 }
 
-/** The output of the last retry. */
+/** The output of retry-failed: the batches of the last retry, unless all of them were submitted before this run. */
 export function retryResult(file: string, { rounds }: SubmissionState, submittedBefore: number): Result {
   const last = rounds.at(-1);
   const previous = rounds.slice(0, -1).reduce((sum, { accepted }) => sum + accepted.length, 0);

@@ -16,7 +16,7 @@ type Action<Inputs extends unknown[]> = (...inputs: Inputs) => Promise<void>;
 const optionsOf = (inputs: readonly unknown[]): SharedOptions =>
   (inputs.at(-1) as Command).optsWithGlobals<SharedOptions>();
 
-/** The action of a command of clients: does the work and prints its result. */
+/** Makes the action of a command of clients. It does the work and prints its result. */
 export const clientReport =
   <Inputs extends unknown[]>(work: (...inputs: Inputs) => Promise<Result>): Action<Inputs> =>
   async (...inputs) => {
@@ -31,7 +31,7 @@ export const operation = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ): Command => group.command(usage).action(report(work));
 
-/** The action of a command of operators: selects the target before it does the work. */
+/** Makes the action of a command of operators. It selects the target before it does the work and prints the result. */
 export const report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ): Action<Inputs> =>

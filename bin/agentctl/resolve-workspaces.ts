@@ -3,7 +3,7 @@ import { workspaces } from '#runtime/composition/services.ts';
 
 /**
  * Replaces the name of a workspace by its id, in the option `--workspace` and in the argument `<workspace>`.
- * @param inputs of the command's action: its arguments, its options and itself
+ * @param inputs the inputs of the command's action: arguments, options and the command itself
  * @throws Error if there is no such workspace, or if several have the name
  */
 export async function resolveWorkspaces(inputs: unknown[]): Promise<void> {

@@ -13,7 +13,10 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
   return isOpen || submittedRequests(last) < last.lines.length;
 }
 
-/** The lines of requests whose last attempt has failed, in ascending order. */
+/**
+ * The numbers of the lines whose request has failed in its last attempt, in ascending order.
+ * @throws Error if submitted lines have changed, or a result is missing
+ */
 export async function findFailedLines(
   client: ChatBatchClient,
   input: Input,

@@ -34,7 +34,8 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /**
- * If the command line starts with the name of a group, only that group is loaded: commands of clients need no AWS SDK.
+ * The groups to load. If the command line starts with the name of a group, it is that one alone: commands of clients
+ * need no AWS SDK.
  */
 const groupsFor = ([, , first = '']: readonly string[]) => {
   const only = Object.hasOwn(groups, first) ? groups[first] : undefined;
@@ -56,15 +57,15 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   return program.version(version);
 }
 
-/** Each error names the help of its own command. */
+/** Makes each usage error name the help of its own command. */
 function printUsageErrorsOf(command: Command, name: string): void {
   printUsageErrors(command.exitOverride(), `${name} --help`);
   for (const part of command.commands) printUsageErrorsOf(part, `${name} ${part.name()}`);
 }
 
 /**
- * After a failure, standard error has one line, or one for each mistake; a bug has a stack trace. The exit code is then
- * 1, or 2 if the command line is wrong.
+ * Runs a command line. After a failure, standard error has one line, or one for each mistake; a bug has a stack trace.
+ * The exit code is then 1, or 2 if the command line is wrong.
  */
 export async function runAgentctl(argv: string[]): Promise<void> {
   noteAddresses();
@@ -87,7 +88,7 @@ function linesOf(error: unknown, { stack }: SharedOptions): readonly string[] {
   return isBug(error) ? failure.split('\n') : [failure];
 }
 
-/** `agentctl keys list --workspace W --json` is the same as `agentctl --json keys list --workspace W`. */
+/** Makes `agentctl keys list --workspace W --json` the same as `agentctl --json keys list --workspace W`. */
 function acceptSharedOptionsAnywhere(program: Command): void {
   const leaves = program.commands.flatMap((group) =>
     group.commands.length === 0 ? [group] : group.commands,

@@ -43,7 +43,7 @@ async function rotateCaller(force: boolean): Promise<Result> {
   const now = Date.now();
   if (!force && rotatedAt !== undefined && now < rotatedAt + overlap)
     throw new Error(tooEarly(rotatedAt, overlap));
-  // Secrets Manager labels the value before it as the previous one.
+  // Secrets Manager keeps the former value, with the label AWSPREVIOUS.
   const SecretString = randomBytes(32).toString('base64url');
   const { VersionId } = await client.send(new PutSecretValueCommand({ SecretId, SecretString }));
   const until = new Date(now + overlap).toISOString();

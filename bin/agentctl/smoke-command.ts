@@ -87,6 +87,7 @@ async function smoke(target: TargetOptions): Promise<Result> {
 }
 
 /**
+ * Runs a step.
  * @returns its duration in milliseconds
  * @throws Error that names the step and its request
  */

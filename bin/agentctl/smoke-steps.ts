@@ -19,14 +19,14 @@ export interface SmokeClients {
   agentId: string;
 }
 
-/** A batch of one request ends within seconds, and after cold starts within about ten seconds. */
+/** How long a step waits for its batch. A batch of one request ends within seconds, after cold starts in about ten. */
 const batchSeconds = 120;
 
 const message = 'What can you do?';
 
 /**
- * The steps in their order: each one may use what the ones before it have made. A step sends a request of a client, or
- * several, and finds what must be true of the response. An error is a failure too.
+ * The steps in their order: each one may use what the ones before it have made. A step sends one or more requests as a
+ * client, and checks the responses. A step that throws an error has failed too.
  */
 export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients) {
   let chatId: number | undefined;
@@ -77,7 +77,7 @@ export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients
   };
   return {
     steps,
-    /** Deletes the chat of steps that have failed. */
+    /** Deletes the chat if a failed step has left it. */
     async cleanUp(): Promise<void> {
       if (chatId !== undefined) await deleteChat().catch(() => undefined);
     },

@@ -17,7 +17,7 @@ function submissionsFolder(): string {
 
 /**
  * The journal of a file's submission, by the file's real path. Creates its folder.
- * @throws Error if the folder cannot be created
+ * @throws Error if the file does not exist, or if the folder cannot be created
  */
 export async function journalPath(file: string): Promise<string> {
   const folder = submissionsFolder();

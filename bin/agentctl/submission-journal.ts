@@ -93,7 +93,7 @@ export class SubmissionState {
 }
 
 /**
- * Moves a journal of an earlier version, as `adoptJournal` does.
+ * Reads the journal of a file's submission. First moves a journal of an earlier version, as `adoptJournal` does.
  * @returns undefined if the file was not submitted
  */
 export async function readSubmission(file: string): Promise<SubmissionState | undefined> {
@@ -111,9 +111,10 @@ export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 /**
  * Opens a journal, and begins it if it is empty.
  * @param file the file that is submitted
- * @param submission computes its properties from those of an earlier submission of the file
+ * @param path the journal
+ * @param submission computes the properties of the submission from those of an earlier submission of the file
  * @param discard empties the journal
- * @throws Error if the file is not a journal, or the journal belongs to another submission
+ * @throws Error if there is another kind of file at `path`, or the journal of another submission
  */
 export async function openJournal(
   file: string,
@@ -150,7 +151,7 @@ export async function openJournal(
   }
 }
 
-/** @throws Error if it is not a file that can be read twice */
+/** @throws Error if the path is not a regular file, because other files cannot be read twice */
 async function checkRegular(file: string): Promise<void> {
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);
@@ -178,6 +179,7 @@ export async function adoptJournal(file: string): Promise<string> {
 }
 
 /**
+ * Parses a journal.
  * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
  * it wrote it. A journal from which nothing was sent, such as that of a file with a mistake, counts as empty, so the
  * next run may have other properties.

@@ -131,7 +131,7 @@ async function shouldResend({ journal: { state }, input }: Sending): Promise<boo
   return false;
 }
 
-/** Finds out whether the pending portion of an earlier run has become a batch. */
+/** Finds out whether the pending portion of an earlier run has become a batch, and records that in the journal. */
 async function resolvePending({ client, journal, log }: Sending): Promise<void> {
   const { pending: intent, submission, accepted } = journal.state;
   if (intent === undefined) return;
@@ -146,7 +146,10 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   else await journal.accept(found);
 }
 
-/** @returns the batch's id */
+/**
+ * Sends the pending portion until the service accepts it or rejects it. Waits while the rate limit rejects it.
+ * @returns the batch's id
+ */
 async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean): Promise<string> {
   const { client, journal, file, watch } = sending;
   let mayBeSent = isRetry;

@@ -86,7 +86,7 @@ export async function findRun(
   throw new Error(`No service runs in ${data}: start one with npm start, or ${instead}`);
 }
 
-/** After a killed run, another program may have its process id, so the run's port is tried too. */
+/** Whether a run is still there. Another program may have the process id of a killed run, so its port is tried too. */
 async function serves(pid: number, endpoint: string): Promise<boolean> {
   if (!isRunning(pid)) return false;
   const { hostname, port } = new URL(endpoint);

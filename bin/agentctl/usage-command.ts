@@ -11,7 +11,7 @@ interface UsageOptions extends Days {
   by?: UsageGrouping;
 }
 
-/** What a line is for, and the name of its id in JSON. */
+/** The names of the groupings, and the name of each one's field in JSON. */
 const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };
@@ -77,7 +77,7 @@ const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
   unpriced_models: [...line.unpriced],
 });
 
-/** By model there are only calls and tokens, because one turn may call several models. */
+/** The figures of a line. By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && {
     turns: counts.turns,

@@ -4,7 +4,7 @@ import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 export const hasEnded = ({ status }: Batch): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-/** Short enough to show progress to a person. */
+/** The minimum pause between two polls: short enough to show progress to a person. */
 const pauseSeconds = 1;
 /** Half of the default rate limit of a key (20 reads a second). */
 const readsPerSecond = 10;
@@ -32,7 +32,7 @@ export class BatchWatch {
     return this.batches.filter(hasEnded);
   }
 
-  /** Batches that were added or read. */
+  /** The batches with these ids, of those that were added or read. */
   batchesOf(ids: readonly string[]): Batch[] {
     return ids.flatMap((id) => this.#batches.get(id) ?? []);
   }
@@ -42,8 +42,8 @@ export class BatchWatch {
   }
 
   /**
-   * Returns batches, and reads those that are not known yet, one after another: the rate limiter would reject a thousand
-   * concurrent requests.
+   * Returns batches, and reads those that are not known yet, one after another: the rate limiter would reject a
+   * thousand concurrent requests.
    */
   async read(batchIds: readonly string[]): Promise<Batch[]> {
     for (const id of batchIds)

@@ -29,7 +29,7 @@ export function whitelistCommands(): Command {
   return group;
 }
 
-/** @throws Error if it cannot be an external_user_id */
+/** @throws Error if the text cannot be an external_user_id */
 export function checkUser(user: string): void {
   const { error } = externalUserId.safeParse(user);
   if (error !== undefined) throw new Error(describeIssues(error.issues, `The user ${user}`));

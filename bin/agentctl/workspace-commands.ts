@@ -214,7 +214,7 @@ const jsonOf = (workspace: Workspace) => ({
   created_at: workspace.createdAt,
 });
 
-/** The limits in the form of the option `--limit`. */
+/** The workspace's own limits, in the form of the option `--limit`. */
 function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
   const own: Record<string, string> = {};
   for (const name of rateClasses)

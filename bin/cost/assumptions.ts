@@ -11,19 +11,20 @@ export const assumptions = {
    */
   usualConcurrency: 20,
   /**
-   * The processor time of a request to a web function: an earlier measurement of a streamed reply, with 16 replies at
-   * once. `docs/performance.md` has a newer and lower one. It includes the gateway and the emulators of a local run.
+   * The processor time of a request to a web function, with that of the gateway and the emulators of a local run. This
+   * is an earlier measurement of a streamed reply, with 16 replies at once. `docs/performance.md` has a newer and lower
+   * one.
    */
   processorMilliseconds: 8.8,
   /** The duration of a model's reply, seconds. Lambda bills the time that a function waits for the reply. */
   modelSeconds: 5,
-  /** The log lines of Lambda and of the service, and the metrics. */
+  /** The bytes of an invocation's log: the lines of Lambda and of the service, and the metrics. */
   logBytesPerInvocation: 3000,
-  /** By default, X-Ray samples one request a second, and one of this number of the other requests. */
+  /** By default, X-Ray samples one request a second, and one in this number of the other requests. */
   requestsPerTrace: 20,
   /** The bytes that CloudFront sends for one client request: a streamed reply of a few hundred words. */
   responseBytes: 10_000,
-  /** A message with its reply, as stored in the table. */
+  /** The bytes of a message with its reply, as stored in the table. */
   storedBytesPerTurn: 2000,
   /**
    * The write units of a batch request for writes that fail, such as cancelled transactions. DynamoDB bills them too.
@@ -58,5 +59,5 @@ export const secondsOf = (functionName: string): number =>
   (functionMilliseconds[functionName] ?? defaultMilliseconds) / 1000 +
   (callsModels.has(functionName) ? assumptions.modelSeconds : 0);
 
-/** The functions of the page's table of durations. */
+/** The functions in the table of durations of docs/cost.md. */
 export const timedFunctions = [...Object.keys(functionMilliseconds), 'any other'];

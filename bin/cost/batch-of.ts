@@ -1,13 +1,13 @@
 import { assumptions } from './assumptions.ts';
 import { type OperationCalls, operations } from './operations.ts';
 
-/** The first claim has thirty requests, and each further one twenty: the larger batch has two claims more. */
+/** A worker first claims thirty requests, and then twenty at a time. So the larger batch has two claims more. */
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**
  * The calls of a batch with this number of requests: a linear extrapolation from batches of 30 and of 70. A worker
- * starts another request whenever one ends. Here it counts as one invocation, as long as one reply, for each
- * `requestsPerWorker` requests.
+ * starts another request whenever one ends. Here, each `requestsPerWorker` requests count as one invocation, which
+ * lasts as long as one reply.
  */
 export function batchOf(requests: number): OperationCalls {
   const extrapolate = (ofSmall = 0, ofLarge = 0) =>

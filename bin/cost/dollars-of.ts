@@ -19,7 +19,7 @@ export function dollarsOf(calls: OperationCalls, concurrency?: number, clientReq
     Object.entries(counts).reduce((sum, [name, count]) => sum + count * dollarsOfOne(name), 0);
   const { invocations, readUnits, writeUnits, requests, transitions } = calls;
   const { responseBytes, logBytesPerInvocation, requestsPerTrace } = assumptions;
-  // Lambda receives and deletes the messages of a worker: two requests each.
+  // Lambda receives and deletes the message of each worker: two requests.
   const polls = 2 * (invocations.ProcessBatchItems ?? 0);
   // The chat of a running reply is read once a second, in case a client stops it.
   const stopReads = (invocations.SendMessage ?? 0) * assumptions.modelSeconds;
@@ -47,7 +47,8 @@ const priceNames: Readonly<Record<string, PriceName>> = {
 };
 
 /**
- * Calls of Step Functions are free, because AWS bills transitions; deletions in S3 are free.
+ * The dollars of a request to a service. Calls of Step Functions are free, because AWS bills transitions; deletions in
+ * S3 are free.
  * @throws Error for a request without a known price
  */
 function priceOfRequest(request: string): number {

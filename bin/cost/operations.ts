@@ -34,7 +34,7 @@ const callsOf = (
 const callsOfMessage = (updates: number, units: Units): OperationCalls =>
   callsOf('SendMessage', { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: updates }, units);
 
-/** The calls of a batch. Those that are listed here are the same for 10 to 70 requests; `batchOf` extrapolates. */
+/** The calls of a batch. Those that are listed here are the same for 10 to 70 requests. */
 const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): OperationCalls => ({
   invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
   dynamodb: { BatchWriteItem: 1, ...dynamodb },

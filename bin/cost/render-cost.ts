@@ -21,7 +21,7 @@ const firewallMonth = (rules: number): number => priceOf('firewall') + rules * p
 
 const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 
-/** Two significant digits. */
+/** Formats a value with two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
 
 /**

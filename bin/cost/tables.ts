@@ -30,7 +30,10 @@ const messagesOfNewChats: Mix = [
 const batch = batchOf(1000);
 const batches: Mix = [[1000, batch]];
 
-/** @param share by default the sum of all */
+/**
+ * The dollars of a mix.
+ * @param share the share that is summed; by default all shares
+ */
 const dollarsOfMix = (mix: Mix, concurrency?: number, share?: (typeof shares)[number]): number =>
   mix.reduce((sum, [times, calls]) => {
     const dollars = dollarsOf(calls, concurrency);

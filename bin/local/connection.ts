@@ -13,7 +13,7 @@ export const targetResources = [
   { output: 'ContentBucketName', field: 'content_bucket', variable: 'contentBucket', service: 's3' },
   // Uploaded files.
   { output: 'FileBucketName', field: 'file_bucket', variable: 'fileBucket', service: 's3' },
-  // Starts to resend a webhook.
+  // `agentctl webhooks resend` starts an execution of it.
   { output: 'BatchWorkflowArn', field: 'batch_workflow', variable: 'batchWorkflowArn', service: 'sfn' },
   // `agentctl agents test` invokes it.
   {
@@ -78,18 +78,22 @@ export interface Connection
 const fileOf = (folder: string): string => join(folder, 'connection.json');
 
 /**
- * Returns undefined if no run has written the file yet.
+ * Reads connection.json. Returns undefined if no run has written the file yet.
  * @throws UnreadableState
  */
 export const readConnection = (folder: string): Promise<Connection | undefined> =>
   readState(fileOf(folder), readText);
 
-/** Raise it if earlier versions cannot read the files of a run any more. This version reads this format alone. */
+/**
+ * The format of the data folder's files, the only one that this version reads. Raise it with a change after which this
+ * version and earlier ones cannot read each other's files.
+ */
 export const dataFormat = 2;
 
 export class PreviousFormat extends Error {}
 
 /**
+ * Checks that this version can read the files of a data folder.
  * @throws UnreadableState if connection.json is damaged; PreviousFormat if an earlier version has written files that
  * this version cannot read; UnusableFolder if a newer version has
  */

@@ -11,7 +11,7 @@ export interface MemoryPart {
   bytes: number;
 }
 
-/** A thread in an endless loop does not report its statistics. */
+/** A thread in an endless loop does not report its statistics. After this time, it counts as 0 bytes. */
 const responseTimeoutMilliseconds = 5000;
 
 /**

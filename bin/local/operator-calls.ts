@@ -14,7 +14,10 @@ import { operatorServices as services } from '../operator-services.ts';
 import { printError } from '../terminal.ts';
 import { testAgent } from '../test-agent.ts';
 
-/** The workspace of an API key: the playground knows no other. */
+/**
+ * The id of the workspace of an API key. The playground knows only the key.
+ * @throws Error if the key is unknown or no longer usable
+ */
 async function workspaceOf(apiKey: string): Promise<string> {
   const key = await apiKeys().byHash(hashApiKey(apiKey));
   if (key === undefined || !isUsable(key, clock.now())) throw new Error('The API key is unknown');
@@ -38,7 +41,7 @@ const where = 'The agent';
 const ofKey = z.object({ api_key: z.string() });
 const ofAgent = z.object({ agent_id: uuid });
 
-/** An operation of operators, which checks its input. */
+/** Makes an operation, which throws Mistakes if its input does not fit the schema. */
 const operation =
   <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) =>
   async (input: unknown): Promise<object> => {
@@ -78,7 +81,10 @@ const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   test: operation(agentTestRequest, testAgent),
 };
 
-/** @param token a secret of the run */
+/**
+ * The calls that the pages of the playground may make.
+ * @param token a secret of the run, which each call must have
+ */
 export const operatorCalls = (token: string): SiteCalls => ({
   token,
   async call(name, input) {

@@ -4,7 +4,7 @@ import type { Site } from '#local/site/serve-site.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** The modules of jsdiff that compare lines. They import each other by these paths. */
+/** The modules of jsdiff that compare lines, by their paths in the site. They import each other by relative paths. */
 const jsdiff = Object.fromEntries(
   ['diff/line', 'diff/base', 'util/params'].map((module) => [
     `/jsdiff/${module}.js`,

@@ -6,7 +6,7 @@ const minute = 60_000;
 /**
  * Shows errors of model providers that functions send, at most one a minute of each status. A batch may get a thousand
  * of them, and the first one says what is wrong.
- * @param now the time in milliseconds
+ * @param now returns the time in milliseconds
  * @returns a function that ends it
  */
 export function showProviderErrors(

@@ -7,7 +7,7 @@ export interface SettingOptions {
   /** Seconds. */
   batchTimeout?: number;
   allowOutbound: readonly string[];
-  /** Files of modules, by ARN. */
+  /** The file of each function's module, by the function's ARN. */
   toolFunction: Readonly<Record<string, string>>;
 }
 
@@ -68,7 +68,10 @@ function localStage(text: string): Settings {
   }
 }
 
-/** VALUE is JSON, or else text. If a name occurs twice, the last value counts. */
+/**
+ * Reads NAME=VALUE. VALUE is JSON, or else text. If a name occurs twice, the last value counts.
+ * @throws UsageError that names each text of another form
+ */
 function readAssignments(assignments: readonly string[]): Settings {
   const wrong = assignments.filter((text) => !/^[^=\s]+=/.test(text));
   if (wrong.length > 0) throw new UsageError(`--set takes NAME=VALUE. These are not: ${wrong.join(', ')}`);

@@ -156,7 +156,7 @@ function addHostAndPort(text: string, previous: string[]): string[] {
   return [...previous, text];
 }
 
-/** The module's file, by the function's ARN. */
+/** Adds ARN=FILE to the files of the functions' modules, by ARN. */
 function addToolFunction(text: string, previous: Record<string, string>): Record<string, string> {
   const end = text.indexOf('=');
   const [arn, file] = [text.slice(0, end), resolve(text.slice(end + 1))];
@@ -213,7 +213,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     // Printed even without --logs, because the call would fail in AWS.
     onDenied: (message) => printError([`Access denied. ${message}`]),
     ...(options.logs && { onLog: ({ functionName, line }) => print([`${functionName}: ${line}`]) }),
-    // The file is complete before the service responds to the first request.
+    // connection.json is complete before the service responds to the first request.
     async beforeServing(emulators) {
       connection = { ...(await connect(emulators, options.data)), operator_token: operatorToken };
       useOperatorTarget(connection);
@@ -265,13 +265,13 @@ const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connecti
       ]),
   );
 
-/** What the playground's operations need besides the table. */
+/** Sets what the playground's operations need besides the table. */
 function useOperatorTarget(connection: Connection): void {
   useLocalResources(connection);
   useListed(listedBy(connection));
 }
 
-/** The text and the lines before it fit a terminal of 24 rows and 80 columns. */
+/** What is printed when the run is ready. It fits a terminal of 24 rows and 80 columns, with the lines before it. */
 function greeting(connection: Connection): string {
   const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;

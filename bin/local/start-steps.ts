@@ -21,7 +21,7 @@ export function startSteps(terminal: Terminal = process.stdout) {
       terminal.write(terminal.isTTY ? line() : `${line()}\n`);
       if (terminal.isTTY) timer = setInterval(() => terminal.write(`\r${line()}`), 1000);
     },
-    /** After this call, others may print. */
+    /** Ends the line of the current step. After that, other lines may be printed. */
     end,
   };
 }

@@ -21,7 +21,7 @@ const sources = [
 const clientLibrary = join('lib', 'client', '/');
 
 /**
- * Synthesizes the app for the local stage, unless the folder already has the same assembly.
+ * Synthesizes the app for the local stage, unless the folder has an assembly of the same sources and settings.
  * @param settings stage settings that replace those of cdk.json
  * @param onStart called before it is synthesized
  * @returns whether the app was synthesized

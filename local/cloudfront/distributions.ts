@@ -4,7 +4,7 @@ import { type DistributionServer, serveDistribution } from './serve-distribution
 
 const DISTRIBUTION = 'AWS::CloudFront::Distribution';
 
-/** One CloudFront distribution, at the run's port. The gateway then listens on another port. */
+/** CloudFront distributions: a template may have one. It listens on the run's port, and the gateway on another port. */
 export const distributions: ResourceKind = {
   types: [DISTRIBUTION, 'AWS::CloudFront::Function', 'AWS::CloudFront::ResponseHeadersPolicy'],
 

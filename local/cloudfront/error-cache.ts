@@ -26,9 +26,9 @@ interface ResponseHead {
 }
 
 /**
- * The error responses that a distribution caches. The cache key is the path alone, because the cache policy adds
- * neither headers nor query. The policy's maximum TTL is 0: with `max-age`, an error is cached, but not for longer than
- * the status's minimum TTL.
+ * Makes the cache of a distribution's error responses. The cache key is the path alone, because the cache policy adds
+ * neither headers nor query. An error is cached for the minimum TTL of its status: the policy's maximum TTL is 0, so
+ * `max-age` does not extend this time.
  * @param minimumSeconds `ErrorCachingMinTTL` by status
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
@@ -46,7 +46,10 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
   }
 
   return {
-    /** Sends the cached error for this path. Returns false if there is none: then the origin must respond. */
+    /**
+     * Sends the cached error for this path, if the request is a GET or HEAD. Returns false if there is none: then the
+     * origin must respond, and an error that it sends may be cached.
+     */
     respond(request: IncomingMessage, path: string, response: ServerResponse): boolean {
       const isHead = request.method === 'HEAD';
       if (!isHead && request.method !== 'GET') return false;
@@ -67,7 +70,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
 type WriteHead = (status: number, ...rest: unknown[]) => ServerResponse;
 type Write = (chunk?: unknown, ...rest: unknown[]) => unknown;
 
-/** Calls `cache` with the response after it has been sent, if CloudFront would cache it. */
+/** If the response is an error that CloudFront caches, calls `cache` after the response has been sent. */
 function onError(
   response: ServerResponse,
   secondsOf: (head: ResponseHead) => number,

@@ -29,7 +29,7 @@ export interface Origin {
 
 type EventHeaders = Record<string, { value: string }>;
 
-/** A viewer-request function: returns the request's changed headers. */
+/** A viewer-request function. Returns all headers of the request, those that it has changed or added included. */
 export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
@@ -72,8 +72,9 @@ const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
 const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
 /**
- * Reads behaviors and origins.
- * @throws Error for a property that would behave differently here than in AWS, or that names a missing origin or policy
+ * Reads the behaviors, origins and error settings of a distribution.
+ * @throws Error for a behavior with a cache or another origin request policy, a function that is not at viewer-request,
+ * an error page, an origin path, a response completion timeout, and a missing origin or response headers policy
  */
 export async function readDistribution(
   resource: TemplateResource,
@@ -151,7 +152,7 @@ async function readOrigins(
   return origins;
 }
 
-/** `*` matches any characters, `?` matches one character. */
+/** A path pattern as a regular expression. `*` matches any characters, `?` matches one character. */
 const patternOf = (pattern: string): RegExp => {
   const escaped = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -160,7 +161,7 @@ const patternOf = (pattern: string): RegExp => {
   return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
 };
 
-/** Replaces a reference to a secret by the secret's text, as CloudFormation does. */
+/** Returns the secret's text if the value is a reference to a secret, as CloudFormation does; otherwise the value. */
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;

@@ -43,7 +43,7 @@ const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', '
 /**
  * Reads a policy with CORS, custom headers and removed headers. The rules are those of
  * understanding-response-headers-policies.html in CloudFront's developer guide.
- * @throws Error for a property that would behave differently here than in AWS
+ * @throws Error for a section or a setting that would behave differently here than in AWS
  */
 export function readResponseHeadersPolicy(
   resource: TemplateResource,
@@ -84,7 +84,7 @@ export function readResponseHeadersPolicy(
   return (request) => ({ set: headersFor(request), removed });
 }
 
-/** Rejects what would behave differently here than in AWS. */
+/** Rejects settings of CORS that would behave differently here than in AWS. */
 function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource): void {
   if (cors === undefined) return;
   const { AccessControlAllowOrigins: origins, AccessControlAllowMethods: methods } = cors;
@@ -97,7 +97,7 @@ function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
-/** Makes the response send the changed headers. */
+/** Changes the headers of the response at the time when they are sent. */
 export function changeHeaders(response: ServerResponse, { set, removed }: HeaderChanges): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {

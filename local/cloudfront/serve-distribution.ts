@@ -14,13 +14,17 @@ export interface DistributionServer {
   close(): Promise<void>;
 }
 
-// CloudFront's limit for the request line and headers. The server here accepts four times as much.
+// CloudFront's limit for the request line and headers. The server here does not enforce it: it accepts four times as
+// much.
 const MAX_HEADER_BYTES = 32 * 1024;
 
 // The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Forwards a request to the origin of the first behavior whose pattern matches its path, unless an error is cached. */
+/**
+ * Starts the server of a distribution. It forwards a request to the origin of the first behavior whose pattern matches
+ * the path, unless an error is cached for the path. It also serves the run's site.
+ */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
   { options: { port, site, pageOrigins = ['*'] }, origins }: Pick<RunContext, 'options' | 'origins'>,
@@ -39,7 +43,8 @@ export async function serveDistribution(
     if (headers.host === undefined) return void reject(response, 400);
     // Called first, so that its own error has no other headers and is not cached.
     limitSilence(request, response, behavior.origin.readTimeoutMilliseconds);
-    // Called before the cache observes the response, so that the cache stores the origin's headers, not these.
+    // Called before the cache observes the response, so that the cache stores the origin's headers, not the changed
+    // ones.
     if (behavior.responseHeaders) changeHeaders(response, behavior.responseHeaders(request));
     if (errors.respond(request, path, response)) return;
     toOriginRequest(request, path, behavior);
@@ -56,14 +61,14 @@ export async function serveDistribution(
   return { host: new URL(endpoint).host, close };
 }
 
-/** CloudFront's own errors are HTML pages, without the service's envelope. */
+/** Sends an error of CloudFront itself. Such an error is an HTML page, without the service's envelope. */
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 
 /**
  * Changes the client's request for the origin: sets the origin's host and headers, and the headers that the
- * viewer-request function returns.
+ * viewer-request function has changed or added.
  */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();

@@ -38,7 +38,10 @@ export async function writeState(file: string, text: string): Promise<void> {
   await rename(`${file}.new`, file);
 }
 
-/** Values that survive restarts, in a file that only its owner can read. */
+/**
+ * Opens a file of values by key, which survive restarts. Only its owner can read the file.
+ * @throws UnreadableState
+ */
 export async function openStoredValues(dataDir: string, name: string) {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));
@@ -81,16 +84,19 @@ function readValues(text: string): [key: string, value: string][] {
 
 /**
  * Why a call failed, such as `permission denied`: the text of a system error without the code, the call and the path
- * that Node.js adds.
+ * that Node.js adds. For any other error, its message.
  */
 export function reasonOf(error: unknown): string {
   const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
-  // The system says "illegal operation on a directory".
+  // The system's text is "illegal operation on a directory".
   if (code === 'EISDIR') return 'it is a folder';
   return errno === undefined ? message : getSystemErrorMessage(errno);
 }
 
-/** An error of several addresses has a code, but no number. */
+/**
+ * The error number of a code, such as ECONNREFUSED. The error of a connection that failed at several addresses has a
+ * code, but no number.
+ */
 function errnoOf(code: string): number | undefined {
   const number = (constants.errno as Readonly<Record<string, number>>)[code];
   return number === undefined ? undefined : -number;

@@ -5,11 +5,12 @@ import { reasonOf } from '../data/state-file.ts';
 /** The DynamoDB of a run: another program's address, or the program of the embedded emulator. */
 export type DynamoDbChoice = { readonly endpoint: string } | { readonly program: string };
 
-/** How a person starts a DynamoDB on a platform without the embedded emulator. */
+/** Tells a person how to start a DynamoDB without the embedded emulator. */
 const startDynamoDbLocal =
   'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 
 /**
+ * Chooses the DynamoDB of a run.
  * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
  * @throws Error that says what to do, if the endpoint is no http address, or no DynamoDB responds there, or the
  * platform has none, or its package is not installed
@@ -27,7 +28,10 @@ export async function chooseDynamoDb(
   throw new Error(`There is no embedded DynamoDB emulator for ${name}. ${startDynamoDbLocal}`);
 }
 
-/** Every response shows that a server is there: DynamoDB rejects a request without a signature. */
+/**
+ * Any response, even an error, shows that a server is there: DynamoDB rejects a request without a signature.
+ * @throws Error if the address is not http, or if no server responds
+ */
 async function checkEndpoint(endpoint: string): Promise<void> {
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
     throw new Error(
@@ -51,7 +55,7 @@ export interface Platform {
   readonly dynamoDbProgram: string | undefined;
 }
 
-/** The platforms of the packages `@dynoxide/PLATFORM`. All of them have the shell that ends the emulator with its run. */
+/** The platforms of the packages `@dynoxide/PLATFORM`. All have `sh`, which ends the emulator when its run ends. */
 const platformsOfEmulator = ['linux-x64'];
 
 export const platformOf = (name: string): Platform => ({

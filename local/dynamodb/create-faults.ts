@@ -23,7 +23,7 @@ export interface AcceptedCall {
   readonly request: DynamoRequest;
   /** The parts of a batch that do not go to the emulator: its caller gets them back as unprocessed. */
   readonly unprocessed?: RequestItems;
-  /** Corrects the estimated units of the call in the throttle by the units that it has consumed. */
+  /** Replaces, in the throttle, the estimated units of the call by the units that it has consumed. */
   charge?(units: number): void;
   /** Ends the locks of a transaction. Called when the emulator has responded. */
   release?(): void;
@@ -83,7 +83,10 @@ export class FaultChecks {
     return { request, charge: (units) => this.#writes.charge(item.partition, units - item.units) };
   }
 
-  /** A cancelled transaction takes units too: those of its items that are not throttled. */
+  /**
+   * Checks a write transaction, and locks its items. A cancelled transaction takes units too: those of its items that
+   * are not throttled.
+   */
   #checkTransaction(request: DynamoRequest): AcceptedCall | DynamoError {
     const items = touchedItems('TransactWriteItems', request, this.#shapes);
     const codes = items.map((item): CancellationCode => {
@@ -129,7 +132,7 @@ export class FaultChecks {
     return this.#faults.transactionConflicts === true && this.#locked.has(itemKey);
   }
 
-  /** Takes the item's units. Returns whether there were none. */
+  /** With throttling, takes the item's units. Returns true if its partition has none left. */
   #overflowsByWrite({ partition, units }: TouchedItem): boolean {
     return this.#faults.throttling === true && !this.#writes.takeUnits(partition, units);
   }

@@ -25,7 +25,7 @@ const REASON_MESSAGES: Record<CancellationCode, string | undefined> = {
   ThrottlingError: 'Throughput exceeds the current capacity of your table or index',
 };
 
-/** One reason for each item of the transaction, in its order. */
+/** The error of a cancelled transaction. It has one code for each item, in the order of the items. */
 export function transactionCanceled(codes: readonly CancellationCode[]): DynamoError {
   return {
     status: 400,
@@ -37,7 +37,7 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
   };
 }
 
-/** The error of an on-demand table. */
+/** The error with which an on-demand table throttles a call. */
 export const throttled = (kind: 'Read' | 'Write', tableName: string): DynamoError => ({
   status: 400,
   body: {

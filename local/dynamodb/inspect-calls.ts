@@ -12,7 +12,7 @@ export interface WireCall {
   readonly request: IncomingMessage;
   /** The operation, such as `PutItem`. */
   readonly target: string;
-  /** Undefined if an operator calls. */
+  /** Undefined if the caller is not a function. */
   readonly functionName: string | undefined;
   readonly input: DynamoRequest;
   readonly at: number;
@@ -34,8 +34,8 @@ const MEASURED = new Set([...WRITES, ...READS]);
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
 /**
- * Forwards calls, except calls and parts of batches that the faults reject. If `record` is given, records every call
- * that gets a response.
+ * Makes a function that forwards calls, except calls and parts of batches that the faults reject. If `record` is given,
+ * the function records every call that gets a response.
  */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
@@ -51,15 +51,15 @@ export function inspectCalls(
   }
 
   /**
-   * In AWS, a write whose condition fails and a cancelled transaction consume units as well. Their responses do not say
-   * how many, so the units are estimated.
+   * The units of a rejected call. In AWS, a write whose condition fails and a cancelled transaction consume units as
+   * well. Their responses do not say how many, so the units are estimated.
    */
   const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>
     WRITES.has(target) && CONSUMING_ERROR.test(String(__type))
       ? touchedItems(target, input, shapes).reduce((sum, { units }) => sum + units, 0)
       : 0;
 
-  /** The caller gets the consumed capacity only if it has requested it. */
+  /** Forwards a call and records its consumed capacity. The caller gets this capacity only if it has requested it. */
   async function forwardAccepted(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
     const isMeasured = MEASURED.has(call.target);
     const isRequested = (call.input.ReturnConsumedCapacity ?? 'NONE') !== 'NONE';

@@ -10,7 +10,10 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Update: 'UpdateItem',
 };
 
-/** The permissions that IAM checks: one for each operation of a transaction, one for each table of a batch. */
+/**
+ * The permissions that IAM checks for a call: one for each operation of a transaction, one for each table of a batch,
+ * or else one.
+ */
 export function neededPermissions(
   target: string,
   request: DynamoRequest,
@@ -45,7 +48,7 @@ export function neededPermissions(
   return [{ action: `dynamodb:${target}`, resource: '*' }];
 }
 
-/** The values of the partition keys in a request: IAM's `dynamodb:LeadingKeys`. */
+/** The values of a table's partition key, or its index's, in a request: IAM's `dynamodb:LeadingKeys`. */
 export function leadingKeys(
   request: DynamoRequest,
   tableName: string,

@@ -2,8 +2,8 @@
 export const UNITS_PER_SECOND = { read: 3000, write: 1000 } as const;
 
 /**
- * A token bucket for every partition key. AWS's burst and adaptive capacity are not guaranteed, so they are not
- * emulated.
+ * Makes a throttle with a token bucket for every partition key. AWS's burst and adaptive capacity are not guaranteed,
+ * so they are not emulated.
  */
 export function createPartitionThrottle(unitsPerSecond: number, now: () => number = () => performance.now()) {
   const partitions = new Map<string, { units: number; at: number }>();
@@ -18,10 +18,10 @@ export function createPartitionThrottle(unitsPerSecond: number, now: () => numbe
   }
 
   return {
-    /** Takes units of a partition. Returns false, and takes none, if its bucket is empty. */
+    /** Takes units of a partition. Returns false, and takes none, if its bucket has less than one unit. */
     takeUnits(partition: string, units: number): boolean {
       const level = levelOf(partition);
-      // As in AWS, a large item may take more units than there are. Later calls then wait longer.
+      // As in AWS, a large item may take more units than there are. Later calls are then throttled for longer.
       if (level.units < 1) return false;
       level.units -= units;
       return true;

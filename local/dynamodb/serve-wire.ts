@@ -12,15 +12,16 @@ export interface WireOptions extends InspectionOptions {
   /** The emulator's URL. */
   readonly emulator: string;
   readonly access: Guard;
+  /** Called after a call that is not a read and not from a function, before the caller gets its response. */
   onOperatorWrite(): void;
   /** Whether a function has this name. A function sends its name as its session token. */
   isFunction(name: string): boolean;
 }
 
 /**
- * A proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that an emulator on one
- * machine does not return, and records calls. Without faults and recording it forwards the bodies of requests
- * unchanged.
+ * Starts the wire: a proxy between callers and the emulator. It rejects calls that no policy allows, adds errors that
+ * an emulator on one machine does not return, and records calls. Without faults and recording it forwards the bodies of
+ * requests unchanged.
  */
 export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;

@@ -6,7 +6,7 @@ type OfTable = RequestItems[string];
 const entriesOf = (requested: OfTable | undefined): readonly (BatchEntry | Item)[] =>
   requested && 'Keys' in requested ? requested.Keys : (requested ?? []);
 
-/** The request for a table with other keys or entries, and the same fields, such as ConsistentRead. */
+/** The part of a batch for one table, with other keys or entries. Other fields, such as ConsistentRead, stay. */
 const withEntries = (requested: OfTable, entries: readonly (BatchEntry | Item)[]): OfTable =>
   'Keys' in requested ? ({ ...requested, Keys: entries } as KeysOfTable) : (entries as readonly BatchEntry[]);
 
@@ -26,7 +26,7 @@ export function splitBatch(
   return { accepted, rejected };
 }
 
-/** What the emulator has left unprocessed, together with what has not reached it. */
+/** All unprocessed parts of a batch: those that the emulator returned, and those that were not sent to it. */
 export function mergeUnprocessed(
   fromEmulator: RequestItems | undefined,
   fromFaults: RequestItems,

@@ -30,8 +30,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Starts the embedded DynamoDB emulator on a free port.
- * @throws UnreadableState if the file is not a database; Error if another program uses it for more than 10 s, or if the
- * emulator ends or does not start within 10 s
+ * @throws UnreadableState if the file is not a database; Error if another program still uses the file after 10 s, or if
+ * the emulator ends or does not start within 10 s
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);
@@ -43,7 +43,11 @@ export async function startDynoxide(program: string, databaseFile: string): Prom
     }
 }
 
-/** The emulator of a killed run ends shortly after the run, and may still write until then. */
+/**
+ * Waits until no other process uses the file. The emulator of a killed run ends shortly after the run, and may still
+ * write until then.
+ * @throws UnreadableState if the file is not a database; Error if another process still uses it after 10 s
+ */
 async function untilClosed(databaseFile: string): Promise<void> {
   if (!existsSync(databaseFile)) return;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
@@ -65,7 +69,7 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
     ],
     {
       // The emulator has its own session, so that Ctrl-C reaches only this process. This process then ends the emulator
-      // after its callers.
+      // after the emulator's callers.
       detached: true,
       // The emulator runs on Tokio and has one connection to SQLite, so a second thread only adds context switches:
       // with three concurrent calls, a call took 0.31 ms of processor time on two threads, 0.23 ms on one.

@@ -3,7 +3,7 @@ import type { TableShape } from './touched-items.ts';
 
 type Keys = CreateTableCommandInput['KeySchema'];
 
-/** What a template and DescribeTable say about a table. */
+/** The keys of a table and its indexes, in a template and in the result of DescribeTable. */
 interface DescribedTable {
   readonly KeySchema?: Keys;
   readonly GlobalSecondaryIndexes?:
@@ -22,7 +22,7 @@ export const tableShape = ({ KeySchema, GlobalSecondaryIndexes = [] }: Described
   ) as Record<string, string>,
 });
 
-/** The tables of the emulator that the template does not have. */
+/** Names and shapes of the emulator's tables that the template does not have. */
 export async function retainedShapes(
   client: DynamoDBClient,
   ofTemplate: ReadonlyMap<string, TableShape>,

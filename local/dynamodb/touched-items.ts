@@ -54,7 +54,10 @@ export interface DynamoRequest extends Operation {
 // A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/** The items that a write or a write transaction names, in the request's order. Empty for other operations. */
+/**
+ * The items that a write, a batch of writes or a write transaction names, in the request's order. Without items of
+ * unknown tables. Empty for other operations.
+ */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

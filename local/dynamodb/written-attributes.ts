@@ -3,11 +3,11 @@ import type { DynamoRequest } from './touched-items.ts';
 /** The actions for which the runner knows `dynamodb:Attributes`. */
 export const actionsWithAttributes: readonly string[] = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 
-/** The keywords of expressions, in lower case. Functions are recognized by their parenthesis. */
+/** The keywords of expressions, in lower case. The parenthesis after a function's name tells it from an attribute. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
 
 /**
- * The names of the top-level attributes in a write, those of its key and its condition too: `dynamodb:Attributes`.
+ * The names of the top-level attributes in a write, including its key and its condition: IAM's `dynamodb:Attributes`.
  * @param request a write, or a transaction of one write
  */
 export function writtenAttributes(request: DynamoRequest): string[] {

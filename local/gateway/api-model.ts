@@ -41,17 +41,20 @@ export interface FunctionIntegration extends ProxyIntegration {
   readonly credentials: string | undefined;
 }
 
-/** Forwards the request to an endpoint of the same template. */
+/** An integration that forwards the request to the endpoint of a web function of the same template. */
 export interface HttpIntegration extends ProxyIntegration {
   readonly httpMethod: string;
   readonly domainName: string;
   /** With parameters, such as `/chats/{chat_id}`. */
   readonly path: string;
-  /** By the place in the integration's request, such as `header.x-a` or `path.chat_id`: the source, such as `context.requestId`. */
+  /**
+   * The source of each value, such as `context.requestId`, by the value's place in the integration's request, such as
+   * `header.x-a` or `path.chat_id`.
+   */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Always the same response, without a body. */
+/** An integration that always returns the same response, without a body. */
 export interface MockIntegration {
   readonly status: number;
   /** Names and values, alternating. */
@@ -69,7 +72,7 @@ export interface ApiAuthorizer {
   readonly functionArn: string;
   /** As in `FunctionIntegration`. */
   readonly credentials: string | undefined;
-  /** Their values are the key of the cache. */
+  /** The values of these headers are the key of the cache. A request without one of them is rejected. */
   readonly identityHeaders: readonly string[];
   readonly cacheSeconds: number;
 }
@@ -78,8 +81,11 @@ export interface ApiAuthorizer {
 export interface GatewayResponse {
   readonly ResponseType: string;
   readonly StatusCode?: string;
-  /** By `gatewayresponse.header.NAME`: `context.x`, `method.request.header.x` or a quoted literal. */
+  /**
+   * The source of each header, by `gatewayresponse.header.NAME`: `context.x`, `method.request.header.x` or a quoted
+   * literal.
+   */
   readonly ResponseParameters?: Readonly<Record<string, string>>;
-  /** By content type. */
+  /** The template of the body, by content type. */
   readonly ResponseTemplates?: Readonly<Record<string, string>>;
 }

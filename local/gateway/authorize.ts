@@ -25,7 +25,10 @@ interface AuthorizerResult {
   readonly context: Record<string, string | number | boolean>;
 }
 
-/** Calls request authorizers and caches their results for the template's cache time. */
+/**
+ * Makes a function that calls a request authorizer, and caches its result for the template's cache time. The function
+ * throws a GatewayFailure if the request is not allowed or the authorizer fails.
+ */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
@@ -119,13 +122,16 @@ const SERVICE = 'apigateway.amazonaws.com';
 /** A function that the gateway calls for a method or an authorizer. */
 interface Invocation {
   readonly functionArn: string;
-  /** The role with which the gateway calls; undefined if the function's own policy allows the call. */
+  /** The role with which the gateway calls; undefined if the function's own policy must allow the call. */
   readonly credentials: string | undefined;
   /** The ARN of the method or the authorizer. */
   readonly sourceArn: string;
 }
 
-/** Returns why API Gateway may not call a function; undefined if it may. */
+/**
+ * Returns why API Gateway may not call a function; undefined if it may.
+ * @throws Error if API Gateway cannot assume the role
+ */
 export function denialOfInvocation(
   access: Pick<AccessControl, 'assume' | 'denialOfService' | 'rejectionOf'>,
   { functionArn, credentials, sourceArn }: Invocation,

@@ -17,7 +17,7 @@ export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'we
 // the body a third longer.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
-/** Returns a function that calls the integration of a request's method. */
+/** Makes a function that calls the integration of a request's method and sends the response. */
 export function createIntegrate(
   api: ApiModel,
   { functions, webFunctions, access, options }: GatewayContext,
@@ -32,7 +32,7 @@ export function createIntegrate(
     if (Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES) throw new GatewayFailure('REQUEST_TOO_LARGE');
     const fn = findFunction({ functions }, integration.functionArn);
     if (!fn) throw new GatewayFailure('DEFAULT_5XX');
-    // With the names of path parameters instead of their values.
+    // The path in this ARN has the names of the path parameters, not their values.
     const sourceArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}/${api.stage}/${gatewayRequest.httpMethod}${route.node.resourcePath}`;
     if (denialOfInvocation(access, { ...integration, sourceArn }))
       throw new GatewayFailure('API_CONFIGURATION_ERROR');

@@ -6,7 +6,10 @@ export interface RouteMatch {
   readonly pathParameters: Record<string, string> | null;
 }
 
-/** Finds the resource for a path below the stage. A fixed part precedes `{name}`, which precedes `{name+}`. */
+/**
+ * Finds the resource for a path below the stage; undefined if there is none. A fixed part precedes `{name}`, which
+ * precedes `{name+}`.
+ */
 export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
   const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
   const segments = trimmed === '' ? [] : trimmed.split('/');
@@ -25,7 +28,7 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   const [segment, ...rest] = segments;
   if (segment === undefined) return node.methods.size > 0 ? { node, parameters: [] } : undefined;
 
-  // A client may send the name of a variable, braces included, as its value.
+  // A client may send the text `{id}` itself. It is a value of the variable, not a fixed part.
   const isFixed = ({ pathPart }: PathNode) => pathPart === decode(segment) && !pathPart.startsWith('{');
   const fixed = node.children.find(isFixed);
   const viaFixed = fixed && descend(fixed, rest);
@@ -43,7 +46,7 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
 }
 
-/** An invalid escape sequence is not decoded. */
+/** Decodes percent-encoding. Returns the text unchanged if it has an invalid escape sequence. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

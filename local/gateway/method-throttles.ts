@@ -30,7 +30,10 @@ export function readThrottle(
   };
 }
 
-/** Returns a function that takes a token and returns whether there was one. Each key has its own bucket. */
+/**
+ * Makes a function that takes a token from the bucket of a key, and returns whether there was one.
+ * @param now returns milliseconds
+ */
 export function createThrottle(now = () => performance.now()): (key: object, throttle: Throttle) => boolean {
   const buckets = new WeakMap<object, { tokens: number; at: number }>();
   return (key, { requestsPerSecond, burst }) => {

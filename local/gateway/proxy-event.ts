@@ -131,7 +131,7 @@ export function createRequestEvent(
 
 export type RequestEvent = ReturnType<typeof createRequestEvent>;
 
-/** A request that the gateway has authorized. */
+/** A request that the gateway has authorized, or that needs no authorization. */
 export interface AuthorizedRequest {
   readonly route: RouteMatch & { readonly method: ApiMethod };
   readonly event: RequestEvent;

@@ -56,7 +56,7 @@ export function readMethods(
   }
 }
 
-/** Undefined if the method needs no authorization. */
+/** The authorizer of a method; undefined if the method needs no authorization. */
 function readAuthorization(
   resource: TemplateResource,
   { AuthorizationType = 'NONE', AuthorizerId = '' }: MethodProperties,
@@ -78,7 +78,7 @@ function readIntegration(
   return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
 }
 
-/** The function that the URI of an integration or authorizer names. */
+/** The ARN of the function that the URI of an integration or authorizer names; undefined if it names none. */
 export function functionArnIn(uri: string | undefined): string | undefined {
   return /\/functions\/(arn:[^/]+)\//.exec(uri ?? '')?.[1];
 }

@@ -21,7 +21,8 @@ interface StageProperties {
 
 /**
  * Reads routes, authorizers and gateway responses.
- * @throws Error if there is no API or no stage, or for a part that would behave differently here than in AWS
+ * @throws Error if there is no API or no stage, or for a part that cannot run here, such as a second API or an OpenAPI
+ * body
  */
 export function readRestApi(resources: readonly TemplateResource[], context: RunContext): ApiModel {
   const ofType = (type: string) =>

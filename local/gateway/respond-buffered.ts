@@ -15,7 +15,10 @@ interface ProxyResponse extends ProxyHead {
 
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
-/** A proxy integration that waits for the whole response. */
+/**
+ * Calls the function of a proxy integration, waits for its whole response, and sends it to the client.
+ * @throws GatewayFailure if the function fails, is throttled, responds too late or with an invalid response
+ */
 export async function respondBuffered(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,
@@ -34,7 +37,10 @@ export async function respondBuffered(
   response.writeHead(status, [...headers, ...type, 'Content-Length', String(body.length)]).end(body);
 }
 
-/** As in AWS, the function still runs after a timeout. */
+/**
+ * Waits for the function. As in AWS, the function still runs after a timeout.
+ * @throws GatewayFailure INTEGRATION_TIMEOUT after this time
+ */
 async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -48,7 +54,7 @@ async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T
 }
 
 function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gatewayRequest: GatewayRequest) {
-  // What is no object has no status, and so is invalid.
+  // A payload that is not an object has no status, so it is rejected below.
   const response = Object(JSON.parse(payload)) as ProxyResponse;
   const status = responseStatus(response);
   const headers = responseHeaders(response);
@@ -57,7 +63,8 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gate
   const isKnown = Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
   if (!isKnown || status === undefined || !headers || typeof body !== 'string')
     throw new GatewayFailure('DEFAULT_5XX');
-  // A client gets bytes only if the first type in its Accept header is binary. Other clients get the base64 text.
+  // A client gets the decoded bytes of a base64 body only if the first type in its Accept header is a binary media
+  // type. Other clients get the base64 text.
   const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };

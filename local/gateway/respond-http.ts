@@ -7,9 +7,9 @@ import type { AuthorizedRequest, RequestEvent } from './proxy-event.ts';
 import { headerPairs, remapped } from './response-headers.ts';
 
 /**
- * An HTTP proxy integration that forwards the response while it arrives. Here, the endpoint is that of a web function.
- * AWS does not document whether the gateway repeats a request; with `repeats` it does, so that tests can see what
- * happens.
+ * Sends a request to the endpoint of an HTTP proxy integration, here that of a web function, and forwards the response
+ * while it arrives. AWS does not document whether the gateway repeats a request. With `repeats`, this gateway does, so
+ * that tests can see what happens.
  */
 export async function respondHttp(
   api: ApiModel,
@@ -44,7 +44,7 @@ export async function respondHttp(
   if (response.destroyed) return void body.destroy();
   const headers = headerPairs(rawHeaders).flatMap(([name, value]) => [remapped(name), value]);
   response.writeHead(status, headers);
-  // The headers are sent with the first part of the body, if it is there already.
+  // If the first part of the body is there already, the headers are sent with it; otherwise they are sent alone.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());
   body.once('error', () => response.destroy());
@@ -52,12 +52,12 @@ export async function respondHttp(
   void untilEnd(first);
 }
 
-/** Reads a response that no client gets. */
+/** Reads a whole response, which no client gets. */
 async function untilEnd(response: Promise<WebResponse> | undefined): Promise<void> {
   try {
     for await (const _ of (await response)?.body ?? []);
   } catch {
-    // The function has ended before its response.
+    // The function has ended before its response was complete.
   }
 }
 

@@ -25,8 +25,7 @@ export interface MockProperties {
 const JSON_TYPE = 'application/json';
 
 /**
- * Reads a mock integration with one response of static headers. It accepts requests with JSON or without a content
- * type.
+ * Reads a mock integration with one response of static headers, for requests with JSON or without a content type.
  * @throws the error of `reject` for any other mock integration
  */
 export function readMock(

@@ -4,14 +4,14 @@ import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
-// Eight NUL bytes separate metadata and body. They must be within the first 16 KiB.
+// Eight NUL bytes separate metadata and body. They must start within the first 16 KiB.
 const DELIMITER = Buffer.alloc(8);
 const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
- * A proxy integration that forwards the response while the function writes it. Resolves when the response has ended;
- * the function may run longer. After the response, AWS invokes such a function once more, with an event that is not a
- * proxy event. This gateway does not.
+ * Calls the function of a proxy integration, and forwards its response while the function writes it. Resolves when the
+ * response has ended; the function may run longer. After the response, AWS invokes such a function once more, with an
+ * event that is not a proxy event. This gateway does not.
  */
 export function respondStreamed(
   api: ApiModel,
@@ -21,7 +21,7 @@ export function respondStreamed(
   response: ServerResponse,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** Undefined when the metadata has been read. */
+    /** The reader of the metadata; undefined after it has read them. */
     let readMetadata: MetadataReader | undefined = createMetadataReader();
     // When true, everything that the function writes is acknowledged and dropped, so that the function runs to its end.
     let closed = false;
@@ -88,7 +88,10 @@ export function respondStreamed(
 
 type MetadataReader = ReturnType<typeof createMetadataReader>;
 
-/** Reads the metadata, which may come in several chunks. `rest` is the part of the body in the same chunk. */
+/**
+ * Makes a reader of the metadata, which may come in several chunks. `rest` is the part of the body in the last of these
+ * chunks.
+ */
 function createMetadataReader() {
   let received: Buffer = Buffer.alloc(0);
   return (chunk: string | Uint8Array) => {

@@ -6,7 +6,7 @@ export interface ProxyHead {
   readonly cookies?: readonly unknown[] | null;
 }
 
-// API Gateway sets these headers itself, and renames the function's.
+// API Gateway sets these headers itself, and renames those of the function.
 const REMAPPED = new Set([
   'connection',
   'content-length',
@@ -17,7 +17,10 @@ const REMAPPED = new Set([
   'www-authenticate',
 ]);
 
-/** Names and values, alternating. Undefined if a value is not a string, number or boolean. */
+/**
+ * The headers of a response as names and values, alternating. Undefined if a value is not a string, number or boolean,
+ * or if a value of `multiValueHeaders` is not a list.
+ */
 export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});

@@ -3,7 +3,10 @@ import type { ApiMethod, PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
 
-/** One REST API with one stage, at the run's port, or at another port if the template has a distribution. */
+/**
+ * REST APIs: a template may have one, with one stage. It listens on the run's port, or on another port if the template
+ * has a distribution.
+ */
 export const restApi: ResourceKind = {
   types: [
     'AWS::ApiGateway::Authorizer',

@@ -12,7 +12,7 @@ import { endResponse, readBody } from './read-body.ts';
 
 export interface RestApiServer {
   readonly url: string;
-  /** Handles a request. The distribution calls it for its origin. */
+  /** Handles a request. A distribution that has the gateway as its origin calls this function. */
   readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ const MAX_HEADER_BYTES = 10_240;
 // API Gateway's timeout for an idle connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Serves a REST API's routes under its stage. */
+/** Starts the server of a REST API: its routes under the stage's path, and the run's site. */
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
@@ -85,7 +85,10 @@ export async function serveRestApi(
   return { respond: serve, url: `${endpoint}/${api.stage}`, close };
 }
 
-/** @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method */
+/**
+ * Finds the route and the method of a request.
+ * @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method
+ */
 function matchMethod(
   { root }: ApiModel,
   { inStage, path, httpMethod }: GatewayRequest,

@@ -17,11 +17,15 @@ export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
   /** Receives used permissions and denied calls, also from evaluators in other threads. */
   readonly notes: EvaluatorNotes;
-  /** Called for each role that is assumed. */
+  /** Called for each new session, with its role. */
   readonly onAssumed: ((role: Role) => void)[];
   /** Finds a role of the template. The resource kind of roles (local/iam/policies.ts) sets this function. */
   findRole: (arn: string) => Role | undefined;
-  /** @throws Error if the policy contains something that the runner does not support */
+  /**
+   * Adds a resource-based policy.
+   * @param source names the policy in errors and notes
+   * @throws Error if the policy contains something that the runner does not support
+   */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
    * The session of a function, a state machine or the gateway with this role. Its credentials are random.
@@ -31,7 +35,7 @@ export interface AccessControl extends Evaluator {
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
 }
 
-/** Checks permissions in a run, by the policies of its template. */
+/** Creates the access control of a run. It checks permissions by the policies of the template. */
 export function createAccessControl(
   { accountId, region }: Pick<AccessRules, 'accountId' | 'region'>,
   notes: EvaluatorNotes,
@@ -82,8 +86,8 @@ export function createAccessControl(
 }
 
 /**
- * Ignores conditions: they restrict for which accounts and resources a service may assume the role. A run has only one
- * account and its own resources.
+ * Whether a role's trust policy allows a service to assume the role. Ignores conditions: they restrict for which
+ * accounts and resources the service may do so, and a run has only one account and its own resources.
  */
 function trusts({ trust }: Role, service: string): boolean {
   return trust.some(

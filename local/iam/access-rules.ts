@@ -67,7 +67,7 @@ export interface Denial {
   readonly message: string;
 }
 
-/** A permission of a role's statement that allowed a call. */
+/** A permission of a statement that allowed a call. `role` is a logical id, or empty for a resource-based policy. */
 export interface PermissionUse {
   readonly role: string;
   readonly statement: string;

@@ -14,7 +14,7 @@ export interface Caller {
 /** The callers whose policies are evaluated. A session's caller is cached. */
 export function createCallers({ accountId, region }: Pick<AccessRules, 'accountId' | 'region'>) {
   const account = [`AWS:arn:aws:iam::${accountId}:root`, `AWS:${accountId}`];
-  // SDKs use TLS with AWS. The emulators use HTTP, but the template's conditions must not fail because of it.
+  // SDKs use TLS with AWS. The emulators use HTTP, but conditions on aws:SecureTransport must not fail because of it.
   const commonContext = { 'aws:securetransport': 'true', 'aws:requestedregion': region };
   const anonymous: Caller = { name: 'anonymous', principals: ['*'], account: [], context: commonContext };
   const ofSessions = new Map<string, Caller>();

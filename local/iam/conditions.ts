@@ -29,7 +29,10 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   StringLike: matchesPattern,
 };
 
-/** Conditions with these operators hold if the comparison finds no match or, without `ForAnyValue`, the call lacks the key. */
+/**
+ * The negated operators, each with the comparison that it negates. If the call has no value for the key, such a
+ * condition holds; with `ForAnyValue`, only if it also has `IfExists`.
+ */
 const NEGATED: Readonly<Record<string, Compare>> = {
   ArnNotEquals: arnLike,
   ArnNotLike: arnLike,
@@ -54,7 +57,10 @@ const SUPPORTED_KEYS = [
 ];
 const SUPPORTED_PREFIXES = ['kms:encryptioncontext:'];
 
-/** @throws Error if the runner does not support an operator or a key */
+/**
+ * Reads the conditions of a statement.
+ * @throws Error if the runner does not support an operator or a key
+ */
 export function readConditions(block: unknown): PolicyCondition[] {
   return Object.entries((block ?? {}) as Record<string, Record<string, unknown>>).flatMap(
     ([name, entries]) => {

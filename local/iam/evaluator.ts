@@ -20,7 +20,9 @@ export interface EvaluatorNotes {
 
 type Decision = { readonly allowedBy: Match } | { readonly reason: string };
 
-/** Evaluates policies as IAM does within one account. `rules` may grow afterwards. */
+/**
+ * Makes an evaluator of policies that decides as IAM does within one account. Entries may be added to `rules` later.
+ */
 export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Evaluator {
   const { region, resourcePolicies, encryptionKeys } = rules;
   const callers = createCallers(rules);
@@ -65,7 +67,7 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   };
 }
 
-/** IAM's order: an explicit deny, then the resource-based policy, then the identity-based policies. */
+/** Decides in IAM's order: an explicit deny, then the resource-based policy, then the identity-based policies. */
 function decide(
   find: FindStatement,
   caller: Caller,
@@ -92,7 +94,7 @@ function decide(
   return { allowedBy };
 }
 
-/** Reports each permission at its first use. */
+/** Makes a function that reports each permission at its first use. */
 function createUseNotes(notes: EvaluatorNotes) {
   const used = new WeakMap<PolicyStatement, Set<string>>();
   return ({ session }: Caller, { statement, action, resource }: Match): void => {

@@ -19,7 +19,7 @@ export type FindStatement = (
   principals?: readonly string[],
 ) => Match | undefined;
 
-/** Caches the statements whose actions match, by action. */
+/** Makes a finder that caches, for each action, the statements whose actions match it. */
 export function createStatementFinder(): FindStatement {
   const candidates = new WeakMap<readonly PolicyStatement[], Map<string, readonly PolicyStatement[]>>();
 
@@ -49,7 +49,7 @@ export function createStatementFinder(): FindStatement {
   };
 }
 
-/** Names of actions are not case-sensitive. */
+/** Whether a pattern matches an action. Names of actions are not case-sensitive. */
 export const matchesAction = (pattern: string, action: string): boolean =>
   matchesPattern(pattern.toLowerCase(), action.toLowerCase());
 

@@ -18,7 +18,7 @@ export function keyUses(
 ): readonly Permission[] {
   if (keyArn === undefined) return [];
   const [service = ''] = action.split(':');
-  // DynamoDB decrypts the table's key for each caller.
+  // DynamoDB decrypts the table's key with the permissions of each caller.
   const actions = KEY_ACTIONS[action] ?? (service === 'dynamodb' ? ['kms:Decrypt'] : []);
   const context = { 'kms:viaservice': `${service}.${region}.amazonaws.com` };
   return actions.map((keyAction) => ({ action: keyAction, resource: keyArn, context }));

@@ -19,7 +19,10 @@ export type PermissionNote =
 /** The environment variable with the path of a folder. Each run writes its permission notes to a new file in it. */
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
-/** Writes each note immediately, so that the notes of a killed run are complete. */
+/**
+ * Opens a run's file of notes, if PERMISSION_NOTES is set. Each note is written immediately, so that the notes of a
+ * killed run are complete.
+ */
 export function openPermissionNotes(stack: string) {
   const folder = process.env[PERMISSION_NOTES];
   if (!folder) return { grant: () => {}, use: () => {} };

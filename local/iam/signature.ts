@@ -16,12 +16,15 @@ export interface Credentials {
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 
-/** S3 signs the path without a second encoding, and takes the body's hash from a header. */
+/**
+ * How a service's requests are signed. S3 signs the path without a second encoding, and takes the body's hash from a
+ * header.
+ */
 export type SigningStyle = 's3' | 'other';
 
 export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
-/** Whether a presigned URL has a valid AWS Signature Version 4. The emulator checks only its expiry. */
+/** Whether a presigned URL has a valid AWS Signature Version 4. The emulator of S3 checks only the expiry. */
 export function hasValidUrlSignature(
   { method, url, headers }: SignedRequest,
   secretAccessKey: string,
@@ -126,18 +129,20 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
   return hmac(signingKey(secretAccessKey, scope), toSign);
 }
 
-/** By secret and scope. A day has one scope for each service, and a run has a secret for each role. */
+/** Derived keys, by secret and scope. A day has one scope for each service, and a run has a secret for each session. */
 const signingKeys = new Map<string, Buffer>();
 const signingKeysAtMost = 1000;
 
-/** A key takes four HMACs to derive, so it is derived once for a day. */
+/**
+ * The key that signs with this secret in this scope. It takes four HMACs to derive, so it is derived once for a day.
+ */
 function signingKey(secretAccessKey: string, scope: readonly string[]): Buffer {
   const name = [secretAccessKey, ...scope].join('\n');
   const known = signingKeys.get(name);
   if (known !== undefined) return known;
   const [date = '', ...parts] = scope;
   const key = parts.reduce((derived, part) => hmac(derived, part), hmac(`AWS4${secretAccessKey}`, date));
-  // A client may send any scope.
+  // A client may send any scope, so the number of keys is limited.
   if (signingKeys.size >= signingKeysAtMost) signingKeys.clear();
   signingKeys.set(name, key);
   return key;

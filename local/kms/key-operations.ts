@@ -70,7 +70,7 @@ const KEY_ID_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates the context. */
+/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates version, key id and context. */
 export function encrypt(
   keyId: string,
   key: Buffer,
@@ -84,7 +84,7 @@ export function encrypt(
   return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
 }
 
-/** The id of a ciphertext's key; undefined if this emulator has not made the ciphertext. */
+/** The id of a ciphertext's key; undefined if the bytes do not have the format of `encrypt`. */
 export function keyIdOf(ciphertext: Buffer): string | undefined {
   if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
     return undefined;
@@ -93,7 +93,10 @@ export function keyIdOf(ciphertext: Buffer): string | undefined {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
+/**
+ * Returns the plaintext of what `encrypt` has returned.
+ * @throws Error if the key, the context or a byte of the ciphertext is wrong
+ */
 export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
   const afterHead = 1 + KEY_ID_BYTES;
   const afterNonce = afterHead + NONCE_BYTES;
@@ -104,7 +107,10 @@ export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: Encr
   return Buffer.concat([decipher.update(ciphertext.subarray(afterTag)), decipher.final()]);
 }
 
-/** Sorted, because the order of a context's entries has no meaning. */
+/**
+ * The bytes that the tag authenticates in addition to the encrypted text. The context's entries are sorted, because
+ * their order has no meaning.
+ */
 function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
   const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));
   return Buffer.concat([head, Buffer.from(JSON.stringify(entries))]);

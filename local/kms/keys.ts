@@ -19,7 +19,7 @@ const KEY_BYTES = 32;
 /** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
   types: ['AWS::KMS::Key'],
-  // A secret resolves the reference to its key while it opens.
+  // Secrets resolve the references to their keys while they open.
   opensFirst: true,
 
   async open(resources, context) {
@@ -58,7 +58,7 @@ export const keys: ResourceKind = {
 };
 
 /**
- * The material of a key of the template. It is created at the key's first start.
+ * The material of a key of the template. It is created and stored at the first start with this key.
  * @throws Error if the key would behave differently here than in AWS
  * @throws UnreadableState if its stored key material is damaged
  */
@@ -97,8 +97,8 @@ function neededPermission(
 }
 
 /**
- * Registers the customer managed key that encrypts a resource. AWS managed keys need no permissions.
- * @throws Error for a key's alias
+ * Registers the customer managed key that encrypts a resource. Ignores AWS managed keys, which need no permissions.
+ * @throws Error for the alias of a customer managed key
  */
 export function registerKey(
   { access, region, accountId }: RunContext,

@@ -21,7 +21,10 @@ export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS) {
         ? `Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [${UNRESERVED_AT_LEAST}].`
         : undefined;
     },
-    /** Wraps a function: calls above its reservation, or above what the account has unreserved, are throttled. */
+    /**
+     * Wraps a function. Calls above its reservation or, if it has none, above what the account has unreserved are
+     * throttled.
+     */
     limit<Limited extends InvokableFunction>(target: Limited): Limited {
       const reservation = reserved.get(target.functionName);
       const share = reservation ?? unreserved;

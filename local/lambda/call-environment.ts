@@ -21,7 +21,10 @@ export interface WebResponse {
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: Readable;
-  /** True if the function has responded before it has read the whole request. It does not read the rest. */
+  /**
+   * True if the function's server closes the connection after this response. It does so if it has responded before it
+   * has read the whole request, whose rest it does not read.
+   */
   readonly closesConnection: boolean;
 }
 
@@ -42,8 +45,8 @@ const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authentic
 const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);
 
 /**
- * Sends a request to an environment while it arrives. Resolves when the headers of the response have arrived; without
- * a response, Lambda's own 502 or 504.
+ * Sends a request to an environment while the request still arrives. Resolves when the headers of the response have
+ * arrived. Without a response, it resolves with Lambda's own 502 or, after a timeout, 504.
  */
 export function callEnvironment(
   request: WebRequest,
@@ -103,7 +106,7 @@ function pass(body: Readable, outgoing: ClientRequest): void {
   });
 }
 
-/** A response of Lambda itself. It documents the header, but not all of its values. */
+/** A response of Lambda itself. AWS documents the header, but not all of its values. */
 export const platformResponse = (status: number, errorType: string): WebResponse => ({
   status,
   rawHeaders: ['lambda-web-error-type', errorType],

@@ -1,7 +1,7 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import type { InvokableFunction } from './invokable-function.ts';
 
-/** What a thread needs, of a Lambda function or of a web function. Values replace intrinsic functions such as Ref. */
+/** What a thread needs to run a Lambda function or a web function. It contains no intrinsic functions such as Ref. */
 export interface ThreadDefinition {
   readonly logicalId: string;
   readonly functionName: string;
@@ -16,7 +16,7 @@ export interface ThreadDefinition {
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 
-/** A Lambda function of the template. */
+/** A Lambda function of the template or of another stack. */
 export interface FunctionDefinition
   extends ThreadDefinition,
     Omit<InvokableFunction, 'invoke' | 'endIdleThreads'> {

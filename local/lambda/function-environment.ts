@@ -8,11 +8,14 @@ interface FunctionSource {
   readonly taskRoot: string;
   readonly runtime: string;
   readonly roleArn: string | undefined;
-  /** Of the template, which those of Lambda and of the run override. */
+  /** The template's variables. Variables of Lambda and of the run override them. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** How threads run a function with this role, and with the variables of the template, of Lambda and of the run. */
+/**
+ * What the threads of a function need to run it: its role, and the variables of the template, of Lambda and of the run.
+ * @throws Error if the function cannot assume the role
+ */
 export function threadEnvironment(
   context: RunContext,
   { logicalId, functionName, taskRoot, runtime, roleArn = '', variables }: FunctionSource,

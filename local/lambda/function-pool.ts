@@ -63,7 +63,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   /** Gives waiting calls to idle threads, and starts a thread if calls still wait. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
-      // A thread with more calls is faster. The other threads stay idle and end.
+      // A thread that has run more calls is faster. The other threads stay idle and end.
       const [warmest] = [...idle.keys()].toSorted((one, other) => other.calls - one.calls);
       const next = queue.shift();
       if (next && warmest) void run(warmest, next);
@@ -99,7 +99,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       });
     },
 
-    /** Loads one thread before the first invocation. Resolves when the thread is ready. */
+    /** Loads one thread before the first invocation. Resolves when the thread is ready, or has failed to load. */
     async prewarm(): Promise<void> {
       if (threads.size === 0 && !closed) await startThread();
     },

@@ -16,8 +16,8 @@ interface Invocation {
 // AWS allows 10 s for a cold start. Here, dozens of threads may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
-// V8's default is 192 MB in each of dozens of threads, which V8 does not return. 12 MB cost no measurable time, and
-// reduce the memory of a run with batches to two thirds of that with 48 MB.
+// V8's default is 192 MB in each of dozens of threads, and V8 does not return this memory. With 12 MB, no loss of time
+// was measurable, and a run with batches needed two thirds of the memory that it needed with 48 MB.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
 // A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none
@@ -65,12 +65,14 @@ export class FunctionThread {
     return this.#current !== undefined;
   }
 
-  /** Resolves when the function's module has loaded: with undefined, or with the failure. */
+  /** Resolves with undefined when the function's module has loaded, or with the failure if it cannot be loaded. */
   get loaded(): Promise<InvocationResult | undefined> {
     return this.#loading.promise;
   }
 
-  /** One invocation at a time, after `loaded`. */
+  /**
+   * Invokes the function, after `loaded` and for one invocation at a time. Errors of the function are in the result.
+   */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
     this.calls += 1;
     if (this.#current)

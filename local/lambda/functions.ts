@@ -37,7 +37,10 @@ const DEFAULT_MAX_CONCURRENCY = 128;
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
 
-/** What a run does not know of a function of another stack. Its callers have times of their own. */
+/**
+ * The timeout and the memory of a function of another stack, which a run does not know. Its callers have timeouts of
+ * their own.
+ */
 const OTHER_FUNCTIONS = { timeoutSeconds: 900, memoryMegabytes: 512 };
 
 /** Lambda functions, each in worker threads. Versions and aliases have their own ARNs and run the function's code. */
@@ -120,7 +123,10 @@ function startPool(definition: FunctionDefinition, { options, violations, calls 
   });
 }
 
-/** @param file the module of a function of another stack */
+/**
+ * Defines a function of another stack.
+ * @param file its module
+ */
 function defineOther(arn: string, file: string, { options, region }: RunContext): FunctionDefinition {
   const [functionName = '', qualifier = ''] = arn.split(':').slice(6);
   const { dir: taskRoot, name } = path.parse(path.resolve(file));
@@ -175,9 +181,9 @@ function defineFunction(
 }
 
 /**
- * Loads one thread of each function that the first messages and batches need, after the start: the authorizers, the web
- * functions of the gateway's routes, and the functions whose logical ids begin with a prefix. Every other function loads
- * when it is called first, as in AWS: each loaded thread occupies 30 MB.
+ * Loads, after the start, one thread of each function that the first messages and batches need: the authorizers, the
+ * web functions of the gateway's routes, and the functions whose logical ids begin with a prefix. Every other function
+ * loads at its first call, as in AWS, because each loaded thread occupies 30 MB.
  */
 export async function prewarm(context: RunContext, prefixes: readonly string[]): Promise<void> {
   await context.serving.promise;

@@ -5,7 +5,7 @@ export interface InvokableFunction {
   readonly functionArn: string;
   /** Its versions and aliases. */
   readonly qualifiers: readonly string[];
-  /** The emulators identify its role by this access key. */
+  /** The access key by which the emulators identify the function's role; empty for a function of another stack. */
   readonly accessKeyId: string;
   readonly timeoutSeconds: number;
   /** Never rejects: errors are in the result. */
@@ -18,7 +18,7 @@ export interface InvokableFunction {
 export interface ResponseSink {
   /** The sink calls `written` when the bytes have been forwarded. This limits how fast the function writes. */
   write(chunk: string | Uint8Array, written: () => void): void;
-  /** The response is complete. The function may still run. */
+  /** Called when the response is complete. The function may still run. */
   end(): void;
 }
 

@@ -7,7 +7,9 @@ import type { InvokableFunction } from './invokable-function.ts';
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
 
-/** Serves Lambda's operation Invoke. Only synchronous calls: there is no queue for asynchronous ones here. */
+/**
+ * Starts a server of Lambda's operation Invoke, for synchronous calls only: a run has no queue for asynchronous ones.
+ */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
   guard: Guard,

@@ -16,7 +16,7 @@ import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
 export interface Environment {
   readonly worker: Worker;
   readonly address: Address;
-  /** Rejects if the server does not listen in time, or if it ends before. */
+  /** Resolves when the server listens. Rejects if it does not within 10 s, or if the thread ends before. */
   readonly listening: Promise<void>;
   /** Emits SIGTERM in the environment, and ends it a second later. */
   shutDown(): void;
@@ -29,15 +29,18 @@ const START_MILLISECONDS = 10_000;
 const SHUTDOWN_MILLISECONDS = 1000;
 
 // Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap.
-// V8 lets a heap with a limit of 2 GB or more grow to four times what it needs before it collects garbage. Measurements
-// gave 155 MB after a run instead of 90, for the same processor time.
+// V8 lets a heap with a limit of 2 GB or more grow to four times what it needs before it collects garbage. With such a
+// limit, 155 MB were in use after a run instead of 90 MB, for the same processor time.
 const HEAP_MEGABYTES = 1024;
 
 // An environment serves many requests at once. V8 then promotes what a smaller young generation cannot hold to the old
 // one, which costs 0.5 to 0.8 ms of processor time a reply.
 const YOUNG_GENERATION_MEGABYTES = 48;
 
-/** Starts an environment. `onEnded` is called when it takes no more requests, at the latest when it has ended. */
+/**
+ * Starts an environment. `onEnded` is called when it can take no more requests, at the latest when its thread has
+ * ended.
+ */
 export async function startEnvironment(
   definition: WebFunctionDefinition,
   onEnded: () => void,
@@ -132,6 +135,9 @@ export interface WebFunctionLimits {
   /** Undefined if the endpoint has no limit. */
   readonly requestsPerSecond: number | undefined;
   readonly maxEnvironments: number;
-  /** Concurrent requests of one environment. Requests beyond those of all environments are rejected, not queued. */
+  /**
+   * The maximum of concurrent requests of one environment. If all environments are full, requests are rejected, not
+   * queued.
+   */
   readonly requestsPerEnvironment: number;
 }

@@ -13,8 +13,8 @@ import {
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
 const WINDOW_MILLISECONDS = 1000;
-// With more environments that compute than processors, they would only slow each other. One processor is for the gateway
-// and the emulators.
+// With more environments that compute than processors, they would only slow each other. One processor is for the
+// gateway and the emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
 
 interface Slot {
@@ -22,13 +22,13 @@ interface Slot {
   requests: number;
   idleSince: number;
   utilization: EventLoopUtilization | undefined;
-  /** The environment when it listens. */
+  /** The environment; undefined until it listens. */
   started: Environment | undefined;
 }
 
 /**
- * Serves a web function under the limits of its endpoint. Starts another environment when all are full, or when one lags
- * and a processor is left for another. Ends those that are idle for five minutes.
+ * Serves a web function under the limits of its endpoint. Starts another environment when all are full, or when one
+ * lags and a processor is left for another. Ends those that are idle for five minutes.
  */
 export class WebFunctionServer {
   readonly logicalId: string;
@@ -45,7 +45,7 @@ export class WebFunctionServer {
     this.#definition = definition;
   }
 
-  /** Resolves when the headers of the response have arrived. Never rejects. */
+  /** Sends a request to an environment. Resolves when the headers of the response have arrived. Never rejects. */
   async send(request: WebRequest): Promise<WebResponse> {
     const slot = this.#isTooFast() ? undefined : this.#freest();
     if (slot === undefined) return platformResponse(429, 'Platform.Throttled');
@@ -98,7 +98,10 @@ export class WebFunctionServer {
     );
   }
 
-  /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
+  /**
+   * Whether a request exceeds the rate of the endpoint. Lambda does not document how it counts the requests of a
+   * second. Here, all of them may come at once.
+   */
   #isTooFast(): boolean {
     const { requestsPerSecond } = this.#definition.limits;
     return (
@@ -108,8 +111,8 @@ export class WebFunctionServer {
   }
 
   /**
-   * The environment with the fewest requests: of those that listen, or else of those that start. If all are full, it
-   * starts another. Undefined if the function may have no other.
+   * The environment with the fewest requests, of those that are not full. Those that listen precede those that still
+   * start. If all are full, starts another environment; undefined if the function may have no other.
    */
   #freest(): Slot | undefined {
     const { maxEnvironments, requestsPerEnvironment } = this.#definition.limits;

@@ -31,7 +31,10 @@ interface EndpointProperties {
 const FUNCTION = 'AWS::Lambda::WebFunction';
 const REVISION = 'AWS::Lambda::WebFunctionRevision';
 const ENDPOINT = 'AWS::Lambda::WebFunctionEndpoint';
-/** Copies an asset to the bucket from which AWS reads a web function's code. Here, the asset itself is read. */
+/**
+ * A custom resource that copies an asset to the bucket from which AWS reads a web function's code. Here, the asset
+ * itself is read.
+ */
 const CODE_COPY = 'Custom::S3ObjectCopy';
 
 // Lambda's defaults.

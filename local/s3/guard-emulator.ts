@@ -19,8 +19,8 @@ const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
 /**
- * Rejects calls that no policy allows, calls with a wrong signature and those of pages in browsers. Requests wait for
- * the rules, which are complete when the run has started.
+ * Makes the emulator reject calls that no policy allows, calls with a wrong signature, unknown operations and calls of
+ * pages in browsers. Requests wait for the rules, which are complete when the run has started.
  */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
@@ -48,7 +48,10 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
   });
 }
 
-/** The denial of a wrong signature, of a header or of a presigned URL. */
+/**
+ * The denial of a request with a wrong signature, in its header or in its presigned URL. Undefined if the signature is
+ * right, or if the access key is unknown or missing.
+ */
 function forgeryOf(
   context: Context,
   rules: AccessRules,
@@ -80,7 +83,10 @@ function rejectionOf(
   return evaluate.denialOfAnonymous(needed) && { reason: 'no-credentials', message: '' };
 }
 
-/** Without the permission ListBucket, S3 returns 403 instead of 404 for a missing object. */
+/**
+ * The denial of a read of a missing object: without the permission ListBucket, S3 returns 403 instead of 404. Undefined
+ * if the caller has this permission.
+ */
 function denialOfMissing(
   evaluate: Evaluator,
   accessKeyId: string | undefined,

@@ -11,7 +11,7 @@ import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '
 // the second call of the function can take over this work.
 const SECOND_RUN_MILLISECONDS = 35_000;
 
-// Node's timers take at most 2^31 - 1 ms, 24 days.
+// Node's timers take at most 2^31 - 1 ms, 24 days. A schedule with a longer period does not repeat here.
 const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
 // Lambda retries a throttled invocation with a growing backoff, until the event is too old.
@@ -44,7 +44,7 @@ export const schedules: ResourceKind = {
   },
 };
 
-/** Returns a function that stops the schedule. */
+/** Starts a schedule when the run serves requests. Returns a function that stops the schedule. */
 function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunContext): () => void {
   const timer = context.options.timer ?? systemTimer;
   const cancels = new Set<() => void>();
@@ -116,7 +116,7 @@ interface Schedule {
 
 interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Evaluates the policies before each call, but not before its retries. Undefined if they allow the call. */
+  /** Evaluated before each call, but not before its retries. Undefined if the policies allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
   /** How long a throttled call is retried. */
@@ -150,6 +150,7 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
 };
 
 /**
+ * Reads a schedule.
  * @returns undefined if the schedule is disabled
  * @throws Error if the time or the input of a call would differ from AWS, or if a target is no function here
  */

@@ -13,7 +13,7 @@ interface SecretProperties {
 
 /**
  * Secrets Manager. A first value comes from the run's options or from the template, or is generated once. After a
- * PutSecretValue, the versions are stored. Options replace them.
+ * PutSecretValue, the versions are stored. At the next start, a value in the options replaces the stored versions.
  */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],

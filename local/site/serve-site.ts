@@ -4,11 +4,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
 
-/** Static files that a run serves at its port, next to the routes of the template. */
+/**
+ * Static files that a run serves at its port, next to the routes of the template, and calls that their pages may make.
+ */
 export interface Site {
   /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */
   readonly folder: string;
-  /** Further files, by their path such as `/openapi.json`. */
+  /** Further files, by their path in the URL, such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly calls?: SiteCalls;
 }
@@ -22,7 +24,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** Other files of the folder, such as a tsconfig.json, are not part of the site. */
+/** Only files with these extensions are served from the folder. Others, such as a tsconfig.json, are not. */
 const folderTypes = new Set(['.html', '.css', '.js', '.svg']);
 
 const headers = {
@@ -42,8 +44,9 @@ const headers = {
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**
- * Lists the files once: a request finds its file by the exact path, so that no path leads out of the folder. Except for
- * its calls, the site has no other paths, and no other methods than GET and HEAD.
+ * Makes a function that serves the site. The files are listed once: a request finds its file by the exact path, so that
+ * no path leads out of the folder. Except for its calls, the site has no other paths, and no other methods than GET and
+ * HEAD.
  */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
@@ -64,7 +67,7 @@ export async function openSite(site: Site | undefined): Promise<ServeSite> {
     const [path = ''] = (request.url ?? '').split('?');
     const file = files.get(path);
     if (file === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false;
-    // With DNS rebinding, a page elsewhere gives its own host name this machine's address.
+    // A page elsewhere may give its own host name this machine's address (DNS rebinding), so the host is checked.
     if (isOwnHost(request.headers.host)) void send(file, response);
     else reject(response, 403, 'This site is only served as 127.0.0.1 or localhost.');
     return true;
@@ -117,8 +120,9 @@ const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =
 
 /**
  * Makes a call for a page of the site itself, and for no other page. Three barriers, each of which is enough: a page of
- * another origin does not know the token, sends its own `Origin`, and must ask before it sends JSON. With DNS rebinding,
- * its `Origin` is the host that it has given this machine's address, so the host must be this machine's.
+ * another origin does not know the token, sends its own `Origin`, and must send a preflight request before it sends
+ * JSON. With DNS rebinding, its `Origin` is the host that it has given this machine's address, so the host must be this
+ * machine's.
  */
 async function serveCall(
   { token, call }: SiteCalls,
@@ -148,7 +152,7 @@ async function serveCall(
 
 const rejected = (status: number, error: string): CallResult => ({ status, body: { errors: [error] } });
 
-/** Undefined if the body is too large. */
+/** Reads a body to its end. Returns undefined if it has more than `mostBytes`. */
 async function readText(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -159,7 +163,7 @@ async function readText(request: IncomingMessage): Promise<string | undefined> {
   return bytes > mostBytes ? undefined : Buffer.concat(chunks).toString();
 }
 
-/** Takes a time that does not depend on how much of the token is right. */
+/** Compares in a time that does not depend on how much of the token is right. */
 const isEqual = (sent: string, token: string): boolean => timingSafeEqual(digestOf(sent), digestOf(token));
 
 const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -6,7 +6,8 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-// Enough to find other groups after a long one: tens of thousands of messages that contain little more than ids.
+// Enough to find messages of other groups after many messages of one group: the buffer takes tens of thousands of
+// messages that contain little more than ids.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 // The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
@@ -16,7 +17,9 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 // Lambda's limit for an event, minus 1 KiB for the JSON around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
-/** The received messages that no invocation has taken yet. Collects them into batches, as Lambda does. */
+/**
+ * Makes a buffer of received messages that no invocation has taken yet. It collects them into batches, as Lambda does.
+ */
 export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
@@ -35,7 +38,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
       backlog.add(groupId, message);
       bytes += message.bytes;
     },
-    /** Undefined if there is no message. */
+    /** Takes the next batch, within Lambda's limits. Undefined if there is no message. */
     takeBatch(): readonly BufferedMessage[] | undefined {
       if (backlog.size === 0) return undefined;
       let batchBytes = 0;
@@ -47,7 +50,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
       return batch;
     },
     messages: (): readonly BufferedMessage[] => backlog.items(),
-    /** Resolves `capacity`. */
+    /** Resolves `capacity`. To be called after batches have been taken. */
     onTaken(): void {
       capacity.resolve();
       capacity = Promise.withResolvers();
@@ -56,7 +59,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
   };
 }
 
-/** A queue that is fair to groups: a group with many items does not delay a group with few. */
+/** Makes a queue that is fair to groups: a group with many items does not delay a group with few. */
 function createFairBacklog<Item>() {
   // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();

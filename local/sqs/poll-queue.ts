@@ -25,7 +25,7 @@ const RETRY_MILLISECONDS = 1000;
 
 /**
  * Moves messages from a queue to a function: long polls, fair batches, deletes after success.
- * @returns stops receiving and invoking; running invocations end when their function ends
+ * @returns a function that stops receiving and invoking; running invocations end when their function ends
  */
 export function pollQueue(options: PollOptions): () => void {
   const { source, visibilitySeconds, redeliverySeconds } = options;
@@ -100,7 +100,8 @@ export function pollQueue(options: PollOptions): () => void {
     isExtending = false;
   }
 
-  // Without this extension, three times in each visibility timeout, SQS would redeliver messages that are still buffered.
+  // The timer extends the visibility of buffered messages three times in each visibility timeout. Otherwise SQS would
+  // redeliver messages that are still buffered.
   const extension = setInterval(extend, (visibilitySeconds * 1000) / 3);
   void receive();
 

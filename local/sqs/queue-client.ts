@@ -22,7 +22,7 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
     callAwsJson<Output>(endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input }, caller);
 
   return {
-    /** Waits for up to 20 s for a message. */
+    /** Receives up to 10 messages. Waits up to 20 s if there is none. */
     async receive(): Promise<readonly ReceivedMessage[]> {
       const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
         MaxNumberOfMessages: MAX_ENTRIES,

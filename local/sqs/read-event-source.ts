@@ -39,7 +39,10 @@ const MAX_BATCH_SIZE = 10;
 // An event source without a limit uses at most half of the 128 threads that a function has here.
 const DEFAULT_CONCURRENCY = 64;
 
-/** @throws Error if AWS rejects the mapping, or if it cannot run here */
+/**
+ * Reads an event source mapping.
+ * @throws Error if AWS rejects the mapping, or if it cannot run here
+ */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
   const properties = context.read<MappingProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);

@@ -4,7 +4,7 @@ import { claimPort, portOf, releasePort } from '../wire/listen-on-loopback.ts';
 import { rejectPages } from '../wire/reject-pages.ts';
 import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
 
-/** Starts the emulator on 127.0.0.1 only. Its own start function would listen on all addresses. */
+/** Starts the emulator of SQS on 127.0.0.1 only. Its own start function would listen on all addresses. */
 export async function serveQueues(region: string, accountId: string, guard: Guard) {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
@@ -70,7 +70,7 @@ interface Message {
 
 /**
  * Changes a request so that the emulator preserves message groups. Call the returned function with the response.
- * @throws Error for a message with attributes of the caller, which a received message would not have
+ * @throws Error if the caller sends attributes with a message, because the received message would lack them
  */
 function preserveGroups(action: string, body: unknown): (response: unknown) => void {
   if (action === 'SendMessage' || action === 'SendMessageBatch') {

@@ -22,7 +22,10 @@ export function createCurrentTask(
   const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
   let nextToken: string | undefined;
 
-  /** Resolves with the function's result or, if the state waits for its token, with what was sent with the token. */
+  /**
+   * Invokes the state's function. The promise resolves with the function's result or, if the state waits for its token,
+   * with what was sent with the token.
+   */
   function startTask(state: State, input: never, token: string): PromiseWithResolvers<unknown> {
     const task = Promise.withResolvers<unknown>();
     const isDirect = callsDirectly(state);
@@ -39,10 +42,13 @@ export function createCurrentTask(
   }
 
   return {
-    /** `$$.State`. */
+    /** The value of `$$.State` in the definition. */
     currentState,
     contextObject: {
-      /** Read while the emulator fills in a state's Parameters. Returns the same token until the task starts. */
+      /**
+       * The value of `$$.Task.Token`; undefined for a state that does not wait for its token. The emulator reads it
+       * while it fills in a state's Parameters. It is the same token until the task starts.
+       */
       get Token(): string | undefined {
         const state = definition.States[currentState.Name];
         if (!state || !waitsForToken(state)) return undefined;

@@ -22,9 +22,9 @@ export interface Execution {
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * The executions of this data folder, one line for each change of an execution. Executions that were running when an
- * earlier run ended are ABORTED.
- * @throws UnreadableState if a line is damaged
+ * Opens the log of this data folder's executions: it has one line for each change of an execution. Executions that were
+ * running when an earlier run ended are ABORTED.
+ * @throws UnreadableState if the file cannot be read, or if a complete line is damaged
  */
 export async function openExecutionLog(dataDir: string) {
   const file = path.join(dataDir, 'executions.jsonl');

@@ -13,7 +13,7 @@ interface Invocation {
 export const STATE_BYTES = 256 * 1024;
 
 /**
- * Returns the result of `lambda:invoke`, with the function's result in `Payload`.
+ * Invokes a function, and returns the result of `lambda:invoke`, which has the function's result in `Payload`.
  * @throws TaskError
  */
 export async function invokeFunction(

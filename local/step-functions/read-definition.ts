@@ -34,7 +34,8 @@ const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**
  * The definition for the emulator.
- * @throws Error for what the emulator would run differently from AWS
+ * @param options.isChecked whether the emulator has checked this definition at an earlier start
+ * @throws Error for a field, a state or an integration that cannot run here, and for an invalid definition
  */
 export function readDefinition(
   text: string,

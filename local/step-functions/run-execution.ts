@@ -12,7 +12,9 @@ export interface RunningExecution {
   stop(): void;
 }
 
-/** A deferred import, because it takes 0.1 s: loaded if the template has a state machine. */
+/**
+ * The module that emulates Step Functions. Its import takes 0.1 s, so only a template with a state machine loads it.
+ */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment extends TaskEnvironment {
@@ -80,7 +82,7 @@ function failedOutcome(error: Error, { ExecutionAbortedError, ExecutionTimeoutEr
   return { status: 'FAILED', error: cause.name, cause: cause.message };
 }
 
-/** Calls `enter` when a state is read: the emulator reads a state only when it enters the state. */
+/** Returns states that call `enter` when they are read: the emulator reads a state only when it enters the state. */
 function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {
@@ -93,7 +95,7 @@ function reportEntry(states: Definition['States'], enter: (name: string) => void
   return observed;
 }
 
-/** Runs executions and logs their outcomes. */
+/** Makes a runner of executions, which stores their outcomes in the log. */
 export function createRunningExecutions(
   log: ExecutionLog,
   environment: { readonly emulator: Emulator; readonly tokens: TaskTokens; readonly context: RunContext },

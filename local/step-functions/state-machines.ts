@@ -80,7 +80,7 @@ function readProperties(properties: MachineProperties): { text: string; roleArn:
   return { text, roleArn: RoleArn };
 }
 
-/** Prefixes errors with the resource's name. */
+/** Returns the result of `read`. Prefixes its errors with the resource's logical id and type. */
 function withResourceName<Result>(resource: TemplateResource, read: () => Result): Result {
   try {
     return read();

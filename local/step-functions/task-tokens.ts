@@ -13,7 +13,10 @@ const MACHINE_BYTES = 8;
 const RANDOM_BYTES = 16;
 const CHECKSUM_BYTES = 8;
 
-/** A token contains its run and a checksum, so closed tokens need not be stored to return the right error for them. */
+/**
+ * Makes the task tokens of a run. A token contains its run and a checksum, so closed tokens need not be stored to
+ * return the right error for them.
+ */
 export function createTaskTokens() {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
@@ -22,7 +25,7 @@ export function createTaskTokens() {
       const body = Buffer.concat([run, machineDigest(machineArn), randomBytes(RANDOM_BYTES)]);
       return Buffer.concat([body, checksum(body)]).toString('base64');
     },
-    /** Whether the token is one of this state machine, of this run or an earlier one. */
+    /** Whether this state machine issued the token, in this run or an earlier one. */
     wasIssuedBy(token: unknown, machineArn: string): boolean {
       const bytes = Buffer.from(String(token), 'base64');
       return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(machineDigest(machineArn));
@@ -70,7 +73,10 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
   },
 });
 
-/** @throws AwsJsonError with this name if the text is too long or not JSON */
+/**
+ * Parses a JSON text.
+ * @throws AwsJsonError with this name if the text has more than 256 KiB or is not JSON
+ */
 export function readJson(text: unknown, errorName: string): unknown {
   if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES)
     throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);

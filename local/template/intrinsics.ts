@@ -1,7 +1,7 @@
-/** One intrinsic function, from its argument to its result. Errors name `at`. */
+/** Returns the result of one intrinsic function for its argument. `at` is the place that errors name. */
 export type Intrinsic = (argument: unknown, at: string) => unknown;
 
-/** The functions by which intrinsic functions resolve their arguments. */
+/** The functions that intrinsic functions call to get their results. */
 export interface IntrinsicSources {
   /** Replaces the intrinsic functions in an argument. */
   resolve(value: unknown, at: string): unknown;

@@ -8,7 +8,10 @@ export function createOpenKinds() {
   const inOrder = () => resourceKinds.flatMap((kind) => opened.get(kind) ?? []);
 
   return {
-    /** @throws Error if the resource's kind is not open yet */
+    /**
+     * The open kind of a resource.
+     * @throws Error if the kind is not open yet
+     */
     kindOf({ logicalId, type }: TemplateResource): OpenKind {
       const kind = kindOf(type);
       const open = kind && opened.get(kind);

@@ -8,7 +8,10 @@ export interface TemplateResource {
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-/** @throws Error for a resource that would behave differently here than in AWS */
+/**
+ * Rejects a resource that cannot run here as in AWS.
+ * @throws Error, always: it names the resource and the reason
+ */
 export function reject({ logicalId, type }: Omit<TemplateResource, 'properties'>, reason: string): never {
   throw new Error(`${logicalId} (${type}): ${reason}`);
 }
@@ -29,7 +32,10 @@ export interface ResourceKind {
   readonly types: readonly string[];
   /** Opens before the other kinds, so that they can refer to its resources while they open. */
   readonly opensFirst?: boolean;
-  /** Whether the kind also opens for a template without these types: the data folder has what another template had. */
+  /**
+   * Whether the kind opens even if the template has no resource of these types. It does if the data folder has
+   * resources of an earlier template.
+   */
   hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of

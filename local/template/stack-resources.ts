@@ -2,7 +2,10 @@ import type { Template } from './read-assembly.ts';
 import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 
-/** @throws Error for a resource that cannot run here */
+/**
+ * Reads the resources whose condition is true.
+ * @throws Error for a resource type that cannot run here
+ */
 export function readStackResources(
   { Resources = {} }: Template,
   isMet: (condition: string | undefined) => boolean,
@@ -33,7 +36,7 @@ export function readStackResources(
       if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
       return resource;
     },
-    /** Resources that do not run here. */
+    /** Whether a resource does not run here, although the template may contain it. */
     isIgnored,
     ofKind: ({ types }: ResourceKind): readonly TemplateResource[] =>
       [...resources.values()].filter((resource) => types.includes(resource.type) && !isIgnored(resource)),
@@ -52,7 +55,10 @@ const functionOf = (serviceToken: unknown): string | undefined => {
 
 export type StackResources = ReturnType<typeof readStackResources>;
 
-/** Resource types without an effect on one machine. The start fails for types outside of this list and of all kinds. */
+/**
+ * Resource types without an effect on one machine. The start fails for a type that is neither here nor of a resource
+ * kind.
+ */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those

@@ -4,7 +4,7 @@ import { authorizationOf, type Credentials } from '../iam/signature.ts';
 /**
  * Calls an operation of a service with AWS's JSON protocol.
  * @param target such as `AmazonSQS.SendMessage`
- * @throws Error if the service responds with an error
+ * @throws Error if the service responds with an error, or does not respond
  */
 export async function callAwsJson<Output>(
   endpoint: string,

@@ -25,8 +25,8 @@ interface LoopbackPort {
   /** 0, which is the default, takes any free port. */
   readonly port?: number;
   /**
-   * Only for the ports that clients call: origins whose pages may send requests, besides the port's own. `*`, the
-   * default of such a port, allows every origin and host, as in AWS.
+   * Origins whose pages may send requests, in addition to the port's own. `*` allows every origin and host, as in AWS.
+   * If undefined, as for the port of an emulator, requests of all pages are rejected.
    */
   readonly pageOrigins?: readonly string[] | undefined;
 }

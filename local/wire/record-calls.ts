@@ -3,7 +3,7 @@ import type { RunContext } from '../run-context.ts';
 import type { RecordedCall } from '../run-options.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
-/** A proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
+/** Starts a proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
 export async function recordCalls({
   service,
   endpoint,
@@ -65,7 +65,7 @@ function countBytes(message: IncomingMessage): () => number {
   return () => bytes;
 }
 
-/** AWS's JSON protocols name the operation in a header, its REST protocols by method and path. */
+/** The operation of a request. AWS's JSON protocols name it in a header, AWS's REST protocols by method and path. */
 function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   const target = headers['x-amz-target'];
   if (target !== undefined) return String(target).split('.').pop() ?? '';
@@ -81,7 +81,7 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
 /** DynamoDB has its own wire, which also records the consumed capacity. */
 const RECORDED_ELSEWHERE = 'dynamodb';
 
-/** One recorder for each service that has an endpoint now. */
+/** Starts a recorder for each service that has an endpoint now, except for DynamoDB. */
 export async function openRecorders({ endpoints, calls }: RunContext) {
   const wires = await Promise.all(
     Object.entries(endpoints)

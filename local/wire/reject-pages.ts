@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 
-/** Names of this machine. A tunnel may give it another port. */
+/** Names of this machine. Any port is allowed with them, because a tunnel may have another port. */
 const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 export function isOwnHost(host = ''): boolean {
@@ -15,7 +15,7 @@ export const pagesRejected =
  * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with all requests that
  * change something or whose response a page could read. With DNS rebinding, a page gives its own host name this
  * machine's address.
- * @param origins allowed ones besides the port's own; `*` allows every origin and host
+ * @param origins the allowed ones; `*` allows every origin and host
  */
 function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly string[]): boolean {
   if (origins.includes('*')) return false;
@@ -24,7 +24,9 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
   return origin !== undefined && !origins.includes(origin);
 }
 
-/** An emulator of AWS has no pages, and no SDK on Node.js sends an `Origin`. */
+/**
+ * Whether a request to an emulator comes from a page. Emulators have no pages, and no SDK on Node.js sends an `Origin`.
+ */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
 /**

@@ -29,12 +29,12 @@ export const denialOf = (
 ): Denial | undefined =>
   checkSignature({ method, url, headers }, body, rules) ?? rejectionOf(accessKeyOf(headers), needed);
 
-/** The operation that AWS's JSON protocol names, such as `PutItem`. */
+/** The operation, such as `PutItem`, that a request of AWS's JSON protocol names. */
 export const operationOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
   String(headers['x-amz-target']).split('.').pop() ?? '';
 
 /**
- * Serves operations, by name, with AWS's JSON protocol.
+ * Starts a server of operations, by name, with AWS's JSON protocol.
  * @param needed the permissions that IAM checks for a call
  */
 export async function serveAwsJson(

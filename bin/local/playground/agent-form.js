@@ -2,7 +2,7 @@
 import { orderedJson } from './agent-text.js';
 import { field, html, messageOf } from './dom.js';
 
-/** What a new agent starts with. @type {AgentDefinition} */
+/** The definition of a new agent before a person changes it. @type {AgentDefinition} */
 export const newDefinition = {
   name: '',
   description: '',
@@ -43,14 +43,18 @@ export function createAgentForm(onInput) {
     /** @param {AgentDefinition} definition */
     fill({ name, description, llm_model, system_prompt, ...others }) {
       const values = { name, description, llm_model, system_prompt, others: orderedJson(others) };
-      // Setting a value moves the cursor to its end, even if the value stays the same.
+      // To set a value moves the cursor to its end, even if the value stays the same.
       for (const [field, value] of Object.entries(values)) {
         const node = fields[/** @type {keyof typeof fields} */ (field)];
         if (node.value !== value) node.value = value;
       }
     },
 
-    /** @throws {Error} if the JSON cannot be read */
+    /**
+     * Returns the definition in the fields.
+     *
+     * @throws {Error} if the JSON cannot be read
+     */
     read() {
       return /** @type {AgentDefinition} */ ({
         name: fields.name.value,

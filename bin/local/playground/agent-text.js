@@ -3,11 +3,14 @@
 import { diffLines } from '/jsdiff/diff/line.js';
 import { html } from './dom.js';
 
-/** Milliseconds. Two long texts without a common line take longer than a person waits. */
+/**
+ * The maximum milliseconds of a comparison. That of two long texts without a common line would take longer than a
+ * person waits.
+ */
 const timeout = 500;
 
 /**
- * The value as JSON, with the keys of objects in order: the table stores them in no order.
+ * The value as JSON, with the keys of objects in alphabetical order: the table stores them in no order.
  *
  * @param {unknown} value
  * @returns {string}
@@ -23,7 +26,7 @@ export const orderedJson = (value) =>
   );
 
 /**
- * A definition as lines, with the lines of its prompt.
+ * A definition as a text, in which the prompt has its own lines.
  *
  * @param {AgentDefinition} definition
  */

@@ -4,7 +4,7 @@ import { createReply } from './messages.js';
 import { operate } from './operator.js';
 
 /**
- * Replies to one message of the draft and of the published version, side by side.
+ * The form for a test message, and the replies of the draft and of the published version to it, side by side.
  *
  * @param {{ save: () => Promise<string | undefined>, publishedNumber: () => number | undefined }} agent
  *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes

@@ -32,7 +32,7 @@ export class Agents {
     this.#onPublished = onPublished;
   }
 
-  /** The new key may belong to another workspace. */
+  /** Forgets all pages of agents, because a new key may belong to another workspace. */
   forget() {
     this.#pages.clear();
   }
@@ -42,7 +42,7 @@ export class Agents {
     const key = id ?? '';
     this.#openKey = key;
     const page = this.#pages.get(key);
-    // A node that is inserted anew loses the focus.
+    // The page is inserted only if it is not shown, because a node that is inserted again loses the focus.
     const isChanged = page?.isChanged === true;
     if (isChanged && !this.#view.contains(page.node)) fill(this.#view, page.node);
     await this.#loadList(id);

@@ -1,13 +1,13 @@
 /** @import { BatchRequest, BatchResult } from './types.d.ts' */
 
 /**
- * The requests of a file: `.jsonl` with a request or a text on each line, `.csv` whose first line names the columns, else a
- * message on each line.
+ * The requests of a file: `.jsonl` with a request or a text on each line, `.csv` whose first line names the columns,
+ * else a message on each line.
  *
  * @param {string} name
  * @param {string} text
  * @returns {BatchRequest[]}
- * @throws Error that names the line
+ * @throws Error that says what is wrong, and for a line of `.jsonl` which line it is
  */
 export function requestsOf(name, text) {
   const content = text.replace(/^\uFEFF/, '');
@@ -21,7 +21,7 @@ export function requestsOf(name, text) {
 }
 
 /**
- * The lines that are not blank.
+ * The lines that are not blank, with their numbers.
  *
  * @param {string} text
  */
@@ -59,11 +59,11 @@ function recordsOf(text) {
   });
 }
 
-/** Other columns are ignored. */
+/** The columns of a CSV file that become fields of a request. Other columns are ignored. */
 const csvColumns = ['custom_id', 'message', 'name', 'external_user_id'];
 
 /**
- * As in RFC 4180: a cell in quotes may have commas, line breaks and doubled quotes.
+ * Parses CSV as in RFC 4180: a cell in quotes may have commas, line breaks and doubled quotes.
  *
  * @param {string} text
  * @returns {string[][]}
@@ -91,7 +91,7 @@ export const csvOf = (results) =>
 /** @param {string | number | null} value */
 function cellOf(value) {
   const text = String(value ?? '');
-  // A spreadsheet would run it as a formula.
+  // A spreadsheet would run such a text as a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

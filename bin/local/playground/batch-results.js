@@ -5,7 +5,7 @@ import { button, drawPager, fill, html } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
-/** The results of a whole batch fit one page of the service. */
+/** The maximum of requests in a batch. All their results fit into one page of the service. */
 const requestsPerBatch = 1000;
 
 /**
@@ -51,7 +51,7 @@ export function createResults(id, userOf, onError) {
   }
 
   /**
-   * A node that is inserted anew loses the focus, so what has not changed stays.
+   * Draws the items. What has not changed stays, because a node that is inserted again loses the focus.
    *
    * @param {HTMLElement[]} items
    */
@@ -95,7 +95,8 @@ async function download(id, format) {
 }
 
 /**
- * Reads the question of a result from its chat when it comes into view.
+ * Makes an observer of elements of questions. When one comes into view, its question is read from the chat of its
+ * result.
  *
  * @param {(chatId: number) => string} userOf
  */

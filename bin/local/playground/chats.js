@@ -34,7 +34,7 @@ export class Chats {
   /** Undefined while a new chat is open. @type {number | undefined} */
   #openId;
   #offset = 0;
-  /** The page of the list. @type {Chat[]} */
+  /** The chats of the page that the list shows. @type {Chat[]} */
   #listed = [];
   #showEvents;
 
@@ -59,7 +59,7 @@ export class Chats {
   }
 
   /**
-   * Who may read the chat.
+   * The external_user_id with which the chat can be read.
    *
    * @param {number} chatId
    */

@@ -101,7 +101,7 @@ export class Composer {
   }
 
   /**
-   * Restores a message that was not sent.
+   * Puts a message that was not sent back into the form. If the form has a text already, that text stays.
    *
    * @param {Pick<Draft, 'text' | 'files'>} draft
    */
@@ -111,7 +111,10 @@ export class Composer {
     this.store();
   }
 
-  /** Stores the unsent message. Once the service has a message, this removes it. Until then, a reload restores it. */
+  /**
+   * Stores what the form has as the unsent message, which a reload restores. A message that is being sent has left the
+   * form, but stays stored until this is called after the service has received it.
+   */
   store() {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
   }

@@ -16,7 +16,7 @@ const messagesPerPage = 20;
 const nameCharacters = 60;
 /**
  * The time between two polls for a reply without a stream, and the number of polls. Together they take longer than any
- * reply.
+ * such reply.
  */
 const pollMilliseconds = 1000;
 const polls = 140;
@@ -91,7 +91,7 @@ export class Conversation {
   }
 
   /**
-   * Adds the page of messages before those that are there.
+   * Adds the page of messages that precede those that are shown.
    *
    * @returns {Promise<Message | undefined>} the newest message of the page
    */
@@ -121,13 +121,13 @@ export class Conversation {
     this.#observers.onChanged(this.chat);
   }
 
-  /** A chat without a user is open to every user. */
+  /** The chat's user. A chat without a user is open to every user, so the stored user is taken. */
   get #user() {
     return this.chat?.external_user_id ?? storedUser();
   }
 
   /**
-   * The newest messages first.
+   * Reads a page of messages, the newest first.
    *
    * @param {{ limit: number, offset?: number }} page
    */
@@ -159,7 +159,7 @@ export class Conversation {
     );
   }
 
-  /** The next message answers a form: those of earlier replies are only read. */
+  /** Disables the forms of all but the last message, because only the next message can answer a form. */
   #closeForms() {
     for (const form of this.#log.querySelectorAll('article:not(:last-child) fieldset'))
       if (form instanceof HTMLFieldSetElement) form.disabled = true;
@@ -218,9 +218,11 @@ export class Conversation {
   }
 
   /**
+   * Shows a reply while `exchange` fills it.
+   *
    * @param {(reply: Reply, signal: AbortSignal) => Promise<void>} exchange
-   * @param {(error: RequestFailed) => void} onRejected
-   * @param {() => void} [onLost] without a rejection, and without an event
+   * @param {(error: RequestFailed) => void} onRejected called if the service rejects the request
+   * @param {() => void} [onLost] called if another error comes before the first event
    */
   async #run(exchange, onRejected, onLost) {
     const reply = this.#createReply();
@@ -330,7 +332,7 @@ export class Conversation {
     reply.setNote('The reply is in progress …');
     for (let count = 0; count < polls; count += 1) {
       await pause(pollMilliseconds, signal);
-      // Without a response, the next poll may have one.
+      // If this poll gets no response, the next one may get one.
       const read = await this.#readHistory({ limit: 1 }).catch((error) => {
         if (error instanceof RequestFailed && error.isRejection) throw error;
       });

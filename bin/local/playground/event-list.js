@@ -3,12 +3,12 @@ import { button, copyButton, fill, html, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
-/** Lines of the list, and how many more each press of the button adds. A fast reply has 20,000 events. */
+/** The lines that the list has at first, and that each press of the button adds. A fast reply has 20,000 events. */
 const linesAtOnce = 200;
 /** Longer events are shown in part: the layout of two megabytes takes seconds. */
 const shownCharacters = 100_000;
 
-/** The raw events of a conversation's streams, with the time since the request was sent. */
+/** The raw events of a conversation's newest stream, each with the time since the stream was opened. */
 export function createEventList() {
   const list = html.ol({ class: 'events' });
   const previous = button('', addPrevious, { hidden: true });
@@ -96,7 +96,7 @@ function kindOf(type) {
 }
 
 /**
- * What is shown of an event, by its type.
+ * What a line shows of an event, by the event's type.
  *
  * @type {{ [Type in StreamEvent['type']]?: (event: Extract<StreamEvent, { type: Type }>) => string | undefined }}
  */

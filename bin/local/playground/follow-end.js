@@ -2,8 +2,8 @@
 const endPixels = 2;
 
 /**
- * Keeps the end of a growing content in view, until the reader scrolls up, and again once the reader is back at the end.
- * Only what a reader does counts: the browser scrolls too, when text of an estimated height comes into view.
+ * Keeps the end of a growing content in view until the reader scrolls up, and again when the reader is back at the end.
+ * Scrolls by the browser do not count: it scrolls when text of an estimated height comes into view.
  *
  * @param {HTMLElement} scroller
  * @param {HTMLElement} content
@@ -11,7 +11,10 @@ const endPixels = 2;
  */
 export function followEnd(scroller, content) {
   let isAtEnd = true;
-  /** A scroll event may still be that of the last jump to the end, after the reader has begun to scroll up. */
+  /**
+   * Whether the view has left the end since the reader began to scroll up. Before that, a scroll event may still be
+   * that of the last jump to the end.
+   */
   let hasLeft = false;
   const toEnd = () => {
     isAtEnd = true;
@@ -41,6 +44,6 @@ export function followEnd(scroller, content) {
 function isUpward(event) {
   if (event instanceof WheelEvent) return event.deltaY < 0;
   if (event instanceof KeyboardEvent) return ['ArrowUp', 'PageUp', 'Home'].includes(event.key);
-  // The scroll bar belongs to the scroller itself.
+  // A press on the scroll bar has the scroller itself as its target.
   return event.type === 'touchmove' || event.target === event.currentTarget;
 }

@@ -10,7 +10,7 @@ import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
 
 const invalidKey = 10001;
-/** As in style.css: on narrower screens the inspector takes the place of messages, so it starts closed. */
+/** As in style.css: on narrower screens the inspector takes space from the messages, so it starts closed. */
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
@@ -87,7 +87,7 @@ async function showFailure(error) {
 }
 
 /**
- * Resolves with whether there is a new key.
+ * Opens a dialog for a key. Resolves with whether a key was entered.
  *
  * @param {string} [hint]
  */
@@ -101,8 +101,8 @@ async function changeKey(hint) {
 }
 
 /**
- * A page that links to this one chooses the address. So the key of the address replaces another key only if the person
- * agrees.
+ * Uses the key in the address, if there is one. A page that links to this one chooses the address. So the key of the
+ * address replaces another key only if the person agrees.
  */
 async function useKeyOfAddress() {
   const key = takeKeyFromAddress();
@@ -113,7 +113,7 @@ async function useKeyOfAddress() {
   forget();
 }
 
-/** The new key may belong to another workspace. */
+/** Forgets what belongs to the previous key, because the new key may belong to another workspace. Shows the new key. */
 function forget() {
   agents = undefined;
   editor.forget();
@@ -200,7 +200,7 @@ user.value = storedUser();
 user.addEventListener('change', () => storeUser(user.value));
 showRequests();
 addEventListener('keydown', closeByEscape);
-// No form of the page leaves it.
+// No form loads another page.
 addEventListener('submit', (event) => event.preventDefault());
 keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
@@ -209,7 +209,7 @@ byId('side', HTMLElement).addEventListener('click', ({ target }) => {
   // A link to the current view does not change the address, so the list is closed here too.
   if (target instanceof Element && target.closest('a') !== null) setPanel('side', 'closed');
 });
-// On a phone, the list covers a part of the rest.
+// On a phone, the list covers a part of the rest, so it is closed when a person touches the rest.
 byId('main', HTMLElement).addEventListener('pointerdown', () => setPanel('side', 'closed'));
 addEventListener('hashchange', async () => {
   byId('dialog', HTMLDialogElement).close();

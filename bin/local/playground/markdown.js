@@ -4,12 +4,13 @@ import MarkdownIt from '/markdown-it.js';
 import { copyButton, fill, html, onceAFrame } from './dom.js';
 
 /**
- * The most that a frame parses and draws. It takes a few milliseconds, and 100 ms for texts that are made to be slow.
+ * The maximum that a frame parses and draws, except of a code block. It takes a few milliseconds, and 100 ms for texts
+ * that are made to be slow.
  */
 const segmentCharacters = 10_000;
-/** A code block is fast to parse. A longer one continues in a second block. */
+/** The same for a code block, which is fast to parse. A longer code block continues in a second one. */
 const codeCharacters = 200_000;
-/** After a frame of work come three of rest, so that the page responds while a long list or table arrives. */
+/** After drawing comes a rest of three times as long, so that the page responds while a long list or table arrives. */
 const restFactor = 3;
 
 const isWebAddress = (/** @type {string} */ address) => /^https?:\/\//i.test(address);
@@ -17,7 +18,7 @@ const isWebAddress = (/** @type {string} */ address) => /^https?:\/\//i.test(add
 // Without the option `html`, tags are text. What the parser finds becomes elements one by one, so that no text of a
 // model is ever read as HTML.
 const parser = new MarkdownIt({ breaks: true, linkify: true });
-// Other addresses, also relative ones, stay the text that they are.
+// Links to other addresses, also relative ones, stay text.
 parser.validateLink = isWebAddress;
 parser.linkify.set({ fuzzyEmail: false, fuzzyLink: false });
 
@@ -32,7 +33,7 @@ export function markdownOf(text) {
 }
 
 /**
- * A text that is a JSON object or list, indented.
+ * A text that is a JSON object or list, indented; undefined for other texts.
  *
  * @param {string} text
  * @returns {string | undefined}
@@ -49,13 +50,13 @@ function indentedJson(text) {
 /** A text in Markdown, which may grow. What is complete is drawn once; only the last block is drawn again. */
 export class Markdown {
   #text = '';
-  /** The characters whose blocks are complete. */
+  /** The number of characters whose blocks are complete and drawn. */
   #drawn = 0;
   /** The first lines of a block that continues after a cut, such as the heading of a table. */
   #opening = '';
   /** The elements of the last block. @type {Element[]} */
   #last = [];
-  /** The blocks of a segment have an element of their own, which is not laid out while it is out of view. */
+  /** The element of the segment that is being drawn. A segment is not laid out while it is out of view. */
   #segment = html.div({ class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
@@ -87,7 +88,7 @@ export class Markdown {
       fill(this.node, html.pre({}, html.code({}, json)));
       return;
     }
-    // A definition may come after the links that use it.
+    // The definition of a link may follow the links that use it, so everything is drawn again.
     if (text !== this.#text || /^ {0,3}\[.+\]:/m.test(text)) {
       this.#drawn = 0;
       this.#opening = '';
@@ -112,7 +113,7 @@ export class Markdown {
     const last = tokens.findLastIndex(({ level, nesting }) => level === 0 && nesting >= 0);
     for (const node of this.#last) node.remove();
     if (isCut && last <= 0) {
-      // One block that is longer than a segment.
+      // This is one block that is longer than a segment.
       this.#append(tokens);
       this.#last = [];
       this.#drawn += source.length - this.#opening.length;
@@ -179,7 +180,8 @@ function startOf(block, source) {
 }
 
 /**
- * What repeats the kind of a block at the start of its second part.
+ * The lines with which a block starts, and with which its second part starts too: the fence of code or the head of a
+ * table. Empty for any other block.
  *
  * @param {Token | undefined} block
  * @param {string} source
@@ -204,7 +206,7 @@ function build(tokens) {
   for (const token of tokens) {
     const parent = open.at(-1) ?? root;
     if (token.nesting < 0) open.pop();
-    // The paragraph of an item in a list without blank lines.
+    // The paragraph of an item in a list without blank lines gets no element.
     else if (token.hidden) open.push(parent);
     else open.push(...add(parent, token));
   }
@@ -248,7 +250,7 @@ function nodeOf(token) {
     case 'table_open':
       return html.div({ class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, html.table());
     case 'heading_open':
-      // Below the heading of the page.
+      // Each heading is one level lower, because the page has its own heading.
       return html[/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`)]();
     case 'ordered_list_open':
       return html.ol({ start: attribute(token, 'start') || undefined });

@@ -52,7 +52,8 @@ export function createReply(ratingOf, onResponse) {
   }
 
   /**
-   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number | undefined, counts?: Message['feedback_counts'] }} end
+   * @param {{ id: number | undefined, usage?: TokenUsage | undefined, incomplete?: string | undefined, seconds?: number
+   * | undefined, counts?: Message['feedback_counts'] }} end
    */
   function finish({ id, usage, incomplete, seconds, counts = {} }) {
     node.setAttribute('aria-busy', 'false');
@@ -82,7 +83,7 @@ export function createReply(ratingOf, onResponse) {
     },
 
     /**
-     * A message without an id cannot be rated.
+     * Shows a complete reply. Without an id, it cannot be rated.
      *
      * @param {Pick<Message, 'content' | 'meta'> & Partial<Message>} message
      * @param {number} [seconds] that it took

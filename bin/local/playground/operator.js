@@ -33,5 +33,5 @@ export async function operate(name, input = {}) {
   return body;
 }
 
-/** The key names the workspace. */
+/** The input of an operation on a workspace: the API key, which belongs to one. */
 export const ofKey = () => ({ api_key: storedKey() });

@@ -54,7 +54,8 @@ async function* newEvents(open, position) {
 }
 
 /**
- * A repeated send starts from the beginning, and the stream of a reader that was too slow ends with a known number.
+ * Moves the position to an event, if the event is new. An event is not new if the message was sent again, because its
+ * stream then starts from the beginning. The stream of a reader that was too slow also ends with a known number.
  *
  * @param {{ responseId: string | undefined, last: number }} position
  * @param {StreamEvent} event

@@ -1,7 +1,9 @@
 /** @import { OpenApi, Schema } from './types.d.ts' */
 import { html } from './dom.js';
 
-/** Deeper objects are named only: a page of nested lists helps nobody. */
+/**
+ * The levels of nested fields that are shown. Of deeper objects only the type is shown, so that lists stay readable.
+ */
 const shownDepth = 3;
 
 /**

@@ -26,7 +26,7 @@ export function takeKeyFromAddress() {
   return key;
 }
 
-/** Empty if the address that the run has printed was not opened in this tab. */
+/** The operator's token; empty if the address that the run has printed was not opened in this tab. */
 export const storedOperatorToken = () => sessionStorage.getItem(OPERATOR_TOKEN) ?? '';
 
 export const storedKey = () => sessionStorage.getItem(KEY) ?? '';

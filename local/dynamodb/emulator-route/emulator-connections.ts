@@ -2,7 +2,10 @@ import { Socket } from 'node:net';
 
 export interface EmulatorConnection {
   readonly socket: Socket;
-  /** Sends one request at a time. The connection is idle again when the response is complete. */
+  /**
+   * Sends one request. Then calls either `onResponse` with the complete response, and another `take` may return the
+   * connection; or calls `onError`, and the connection is closed.
+   */
   exchange(
     request: string | Buffer,
     onResponse: (response: EmulatorResponse) => void,
@@ -10,12 +13,12 @@ export interface EmulatorConnection {
   ): void;
 }
 
-// Node's own `connect`, read before `rejectRunnerPorts` replaces it: the emulator's port is a port of the runner.
+// Node's own `connect`, read before `rejectRunnerPorts` replaces it. The replacement would reject the emulator's port.
 const { connect } = Socket.prototype;
 
 /**
- * Persistent connections to the emulator. Node's HTTP client would need twice the processor time for a call: together a
- * tenth of the processor time of a chat's reply.
+ * Makes a pool of persistent connections to the emulator. Node's HTTP client would need twice the processor time for a
+ * call: a chat's reply would then cost a tenth more.
  */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
@@ -43,7 +46,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
       if (response === undefined) return;
       const { onResponse } = pending;
       pending = undefined;
-      // The emulator responds to a rejected request while it is still being written. Such a connection is not reused.
+      // The emulator may reject a request before the whole request has been written. Such a connection is not reused.
       if (response.headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
       else {
         idle.push(connection);
@@ -91,9 +94,10 @@ interface ResponseHead extends Omit<EmulatorResponse, 'body'> {
 const HEAD_END = '\r\n\r\n';
 
 /**
- * Reads the responses of one connection, one after another. Returns a response with its last chunk, and undefined
- * before that. Reads only the HTTP/1.1 that the emulator sends: every response has a Content-Length.
- * @throws Error for anything else. The connection cannot be used any more.
+ * Makes a reader of the responses of one connection, one after another. The reader takes the received chunks: it
+ * returns a response for the response's last chunk, and undefined for any chunk before. It reads only the HTTP/1.1 that
+ * the emulator sends: every response has a Content-Length. For anything else it throws an Error, and the connection
+ * cannot be used any more.
  */
 export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {
   let head: ResponseHead | undefined;
@@ -119,7 +123,10 @@ export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | un
   };
 }
 
-/** Undefined until all headers have been received. */
+/**
+ * Returns undefined until all headers have been received.
+ * @throws Error if the response is not HTTP/1.1, or has no Content-Length
+ */
 function readHead(received: Buffer): ResponseHead | undefined {
   const headEnd = received.indexOf(HEAD_END);
   if (headEnd < 0) return undefined;
@@ -137,12 +144,15 @@ function readHead(received: Buffer): ResponseHead | undefined {
   return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
 }
 
-/** Copies nothing if there is only one chunk, as in most responses. */
+/** Joins the chunks. Copies nothing if there is only one, as in most responses. */
 const concatenate = (chunks: readonly Buffer[]): Buffer => {
   const [only] = chunks;
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 };
 
-/** Replaces the access key, because some emulators have a database for each key. No emulator checks signatures. */
+/**
+ * Replaces the access key in an Authorization header, because some emulators have a database for each key. No emulator
+ * checks signatures.
+ */
 export const withEmulatorCredential = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
-/** Where a request goes: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
+/** Where a request is sent: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
 export type Destination =
   | { readonly connection: EmulatorConnection; readonly headers: OutgoingHttpHeaders }
   | { readonly wire: () => ClientRequest };
@@ -20,7 +20,10 @@ export interface EmulatorRequestOptions {
 // local/lambda/thread/guards.ts reads the channel.
 const requestStart = channel('http.client.request.start');
 
-/** The part of node:http's ClientRequest that the AWS SDK uses for a request with a string or Buffer as its body. */
+/**
+ * A request to the emulator or to the wire, in place of node:http's ClientRequest. It has only what the AWS SDK uses
+ * for a request with a string or Buffer as its body.
+ */
 export class EmulatorRequest extends EventEmitter {
   readonly method: string;
   readonly protocol = 'http:';

@@ -12,8 +12,8 @@ const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**
  * Prepares a thread before it loads a function's module: the function sees what it would see in AWS, and the main
- * thread is told what would fail there.
- * @param isAfterResponse names what has ended, so that a request may not begin now; undefined if it may
+ * thread gets a message about what would fail there.
+ * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more; undefined if it may
  * @returns a function that takes a sample of the memory immediately, in addition to the sample every 250 ms
  */
 export function guardThread(
@@ -55,7 +55,9 @@ function dropOutput(): void {
   };
 }
 
-/** Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2. */
+/**
+ * Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2.
+ */
 function watchNetwork(onRequest: (request: string) => void): void {
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { request: ClientRequest };

@@ -2,7 +2,7 @@ import type { FunctionDefinition, ThreadDefinition } from '../function-definitio
 
 /** What a thread needs to behave as in AWS. */
 export interface GuardData extends ThreadDefinition {
-  /** For `rejectRunnerPorts`. */
+  /** One element per port: 1 if the run listens there. For `rejectRunnerPorts`. */
   readonly runnerPorts: Uint8Array;
 }
 

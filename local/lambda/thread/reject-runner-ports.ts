@@ -27,7 +27,7 @@ function targetOf([first, second]: readonly unknown[]): Target {
 /**
  * From now on, this thread cannot connect to the run's ports, except to the endpoints in its variables. In AWS, a
  * function cannot reach the infrastructure that it runs on. Here, an allowed outbound host may be this machine.
- * @param ports one element per port: 1 if the run listens there; it may change
+ * @param ports one element per port: 1 if the run listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {
   const allowedPorts = new Set(
@@ -46,8 +46,8 @@ export function rejectRunnerPorts(ports: Uint8Array): void {
             Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED' }),
           );
       };
-      // The event `lookup` is not emitted for an IP address, so it is checked here. The connection is rejected in the
-      // next tick, when the caller listens for errors: Node connects in the next tick too.
+      // The event `lookup` is not emitted for an IP address, so the host is checked here. The connection is rejected in
+      // the next tick, when the caller listens for errors: Node connects in the next tick too.
       process.nextTick(reject, host);
       this.on('lookup', (_error, address) => reject(address));
     }

@@ -14,7 +14,8 @@ const port = parentPort;
 const data = workerData as ThreadData;
 const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer);
 
-// Requests are allowed while the module loads: AWS loads a function's module before its first event.
+// Whether outgoing requests are allowed: during a call, and while the module loads, because AWS loads a function's
+// module before its first event.
 let active = true;
 let responseStream: ResponseStream | undefined;
 

@@ -9,13 +9,13 @@ import type { ServerThreadData } from './messages.ts';
 
 const data = workerData as ServerThreadData;
 
-// AWS does not document how long an environment without requests continues to run. A request may have work after its
-// response, such as a short call of a model, and a retry of its last write.
+// The function may begin outgoing requests for this time after its last response, such as a short call of a model and a
+// retry of the last write. AWS does not document how long an environment without requests continues to run.
 const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
 
-/** Requests whose response has not ended. A client may leave before that. */
+/** The number of requests whose response the function has not ended. A client may disconnect before that. */
 let open = 0;
-/** When the last response has ended. Until the first request comes, the function may still be starting. */
+/** When the last response ended. Infinite before the first one, because the function may still be starting. */
 let endedAt = Number.POSITIVE_INFINITY;
 subscribe('http.server.request.start', (message) => {
   const { response } = message as { response: ServerResponse };
@@ -35,7 +35,7 @@ guardThread(data, () =>
     : undefined,
 );
 
-// No signal of the operating system reaches a thread.
+// No signal of the operating system reaches a thread, so the main thread sends its name as a message.
 parentPort?.on('message', (signal: NodeJS.Signals) => process.emit(signal)).unref();
 await import(pathToFileURL(data.entry).href);
 flushCompileCache();
