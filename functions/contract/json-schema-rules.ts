@@ -1,9 +1,9 @@
-/** A schema that is neither true nor false. */
+/** A schema that is an object. The only other schemas are `true` and `false`. */
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
 /**
- * Maximum of schemas whose checks wait for each other. 512 levels of data have two each, a reference and its target.
- * More need too much stack.
+ * Maximum of schemas whose checks wait for each other. Data has up to 512 levels, and each level may need two
+ * schemas, a reference and its target. More than this need too much stack.
  */
 const callLevels = 1050;
 
@@ -28,7 +28,7 @@ export interface Check {
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
-  /** Of the objects in the data, because to list them takes longer than a step. */
+  /** The property names of each object in the data. They are kept, because listing them takes longer than a step. */
   names: Map<unknown, readonly string[]>;
 }
 
@@ -72,7 +72,10 @@ const types = new Map<unknown, (value: unknown) => boolean>([
 export const listOf = (value: unknown): readonly unknown[] =>
   isList(value) ? value : value === undefined ? [] : [value];
 
-/** One type or a list of types. A repeated type is malformed, because each value is compared with each entry. */
+/**
+ * Whether the value is one type or a list of types. A repeated type is malformed: this keeps the list short, and data
+ * is compared with each entry.
+ */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
@@ -122,12 +125,12 @@ function textOf(check: Check, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** @param value of the keyword, in its form */
+/** Checks data against one keyword of a schema. `value` is the value of the keyword, which is well-formed. */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
 const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
 
-/** False for data of another type, which no limit excludes. */
+/** The size of data to which a limit applies. False for data of another type, which every limit allows. */
 type SizeOf = (data: unknown, check: Check) => number | false;
 type IsWrong = (size: number, limit: number) => boolean;
 
@@ -181,7 +184,9 @@ const annotations =
 
 const annotation = rule(() => true);
 
-/** The form of each keyword's value, and what it says about data. */
+/**
+ * The keywords that are supported. Each has a check of its own form and, unless it is an annotation, a check of data.
+ */
 export const rules = new Map<string, ReturnType<typeof rule>>(
   Object.entries({
     ...Object.fromEntries(annotations.split(' ').map((name) => [name, annotation])),

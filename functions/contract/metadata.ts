@@ -10,7 +10,9 @@ const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;
 const isKey = (key: string): boolean =>
   key !== '' && key.isWellFormed() && countCharacters(key) <= metadataKeyCharacters;
 
-/** @returns what is wrong with the whole, as the rest of a sentence about the field */
+/**
+ * @returns what is wrong with the pairs together, as the rest of a sentence about the field; undefined if nothing is
+ */
 export function problemOfMetadata(metadata: Metadata): string | undefined {
   if (Object.keys(metadata).length > metadataPairs) return `must have at most ${metadataPairs} pairs`;
   return new TextEncoder().encode(JSON.stringify(metadata)).length > metadataBytes

@@ -62,12 +62,15 @@ export interface LargestBody {
   values: number;
 }
 
-/** Texts of 768 characters, each written as two escapes of six bytes, take 9 KB. */
+/**
+ * Most such bodies have at most 1,000 characters of text. Written as two escapes of six bytes each, they take 12 KB.
+ */
 export const shortBody: LargestBody = { bytes: 64 * 1024, values: 1000 };
 
 /**
- * A Lambda function accepts no larger event. A thousand requests with 50 files each have 57,000 values, and the most parts
- * of a completion 45,000. More would hold the event loop: 100,000 different names of fields take 0.1 s.
+ * A Lambda function accepts no larger event. A batch of a thousand requests with 50 files each has 57,000 values, and a
+ * completion with the most parts 45,000. More values would block the event loop: 100,000 different names of fields take
+ * 0.1 s.
  */
 export const longBody: LargestBody = { bytes: 6 * 1024 * 1024, values: 60_000 };
 
@@ -77,7 +80,7 @@ export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>)
   ...aliases,
 ];
 
-/** Requests of the other methods have no body; a body that is sent all the same is ignored. */
+/** Whether requests of the route have a body. With other methods, a body that is sent is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'PATCH';
 
@@ -87,7 +90,7 @@ export const noBody = z.unknown();
 /** What most routes have: each starts with it, and names what differs. */
 export const defaults = {
   transfer: 'buffered',
-  /** The gateway ends a buffered route then. */
+  /** The gateway ends a buffered route after this time. */
   timeoutSeconds: 29,
   parameters: nothing,
   query: nothing,
