@@ -50,7 +50,7 @@ export function withinBytes(
   return { parts: parts(), wasCut: () => wasCut };
 }
 
-/** Drops an incomplete character at the end. */
+/** The text of the bytes, without an incomplete character at the end. */
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
@@ -78,7 +78,7 @@ export class PreviousMessages {
     return true;
   }
 
-  /** Removes the newest turns if the provider has rejected them. Returns false if there are none. */
+  /** Removes the newest turns if the provider has rejected them. Returns false if it has rejected none. */
   removeRejected(): boolean {
     const last = this.messages.at(-1);
     const turns = (last?.role === 'assistant' && last.rejectedTurns) || 0;

@@ -131,7 +131,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** If the model has failed: the description of the failure with the provider's response; otherwise null. */
+  /** If the model has failed: how, with the status of the provider's response if there was one; otherwise null. */
   provider: string | null;
   /** The time from the start of the reply until its usage is counted. */
   milliseconds: number;

@@ -2,8 +2,8 @@ import { bytesInWords, platformLimits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
 /**
- * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status 503 are
- * additions.
+ * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status
+ * 503 are additions.
  */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },

@@ -34,11 +34,11 @@ const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of open
- * batches once more.
- * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest, or
- *   notFound for a history. An error of one request names the request and the field (specification, sections 4.2 and
- *   5.4). rateLimited by the rate limit, or if the workspace has too many open batches
+ * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
+ * open batches once more.
+ * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,
+ *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2
+ *   and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches
  */
 export async function createBatch(
   services: CreateServices,

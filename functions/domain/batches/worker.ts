@@ -334,7 +334,8 @@ class Worker {
       await this.#owner.renew();
       await this.#count();
     } catch (error) {
-      // The next beat renews the slot, or finds that it is lost. A write of a request that another worker has taken over fails.
+      // The next beat renews the slot, or finds that it is lost. A write of a request that another worker has taken
+      // over fails.
       this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
     }
   }

@@ -7,10 +7,11 @@ interface Sized {
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
 
 /**
- * The messages that the model gets, of those that its limits allow. A window that always began with the oldest of them would move
- * with every send, and a provider could not use its cache: it compares prompts from their beginning. So it begins at the turn
- * with the roundest number among those that leave at least half of the characters. It then stays for many turns, and moves only
- * forward. It depends on the messages alone, so every environment and every repetition of a send has the same one.
+ * The messages that the model gets, of those that its limits allow. A window that always began with the oldest of
+ * them would move with every send, and a provider could not use its cache: it compares prompts from their beginning.
+ * So it begins at the turn with the roundest number among those that leave at least half of the characters. It then
+ * stays for many turns, and moves only forward. It depends on the messages alone, so every environment and every
+ * repetition of a send has the same one.
  * @param messages oldest first
  * @param turnOf the number of the turn that a user message begins; called for these in their order
  */

@@ -165,10 +165,10 @@ type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
- * the chat. If the chat has a lease with the same id, prolongs it.
- * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier request with the
- * same id has started
+ * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still
+ * owns the chat. If the chat has a lease with the same id, prolongs it.
+ * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an
+ *   earlier request with the same id has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(
@@ -201,8 +201,8 @@ export async function openTurn(
 }
 
 /**
- * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat soon, or
- * already does.
+ * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat
+ * soon, or already does.
  * @param milliseconds length of the lease
  */
 export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, milliseconds: number): boolean =>

@@ -55,8 +55,8 @@ export interface Meter {
 }
 
 /**
- * A model call. `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens` contains
- * the tokens that were read from the provider's cache, and those that were written to it.
+ * A model call. `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens`
+ * contains the tokens that were read from the provider's cache, and those that were written to it.
  */
 export type CountedCall = [
   model: string,

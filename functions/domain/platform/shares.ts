@@ -36,7 +36,9 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** Milliseconds between two reports of a process. As long as its calls succeed, it knows counts at most twice as old. */
+/**
+ * Milliseconds between two reports of a process. As long as its calls succeed, it knows counts at most twice as old.
+ */
 const interval = 5000;
 
 /**

@@ -67,7 +67,10 @@ export interface DeliveryStore {
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 
-/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
+/**
+ * Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for
+ * another.
+ */
 export interface SecretCipher {
   encrypt(text: string, owner: DeliveryOwner): Promise<string>;
   decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;
@@ -98,8 +101,8 @@ export interface WebhookServices extends PlatformServices {
   webhookSender: WebhookSender;
   webhookSettings: WebhookSettings;
   /**
-   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not import
-   * `domain/batches`.
+   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not
+   * import `domain/batches`.
    */
   webhookSource: { get(owner: DeliveryOwner): Promise<Webhook | undefined> };
 }

@@ -1,6 +1,8 @@
 import type { ModelUsage } from './usage.ts';
 
-/** The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly. */
+/**
+ * The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly.
+ */
 export interface Price {
   input: number;
   /** Of tokens that the provider has read from its cache. */
