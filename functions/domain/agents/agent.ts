@@ -67,7 +67,7 @@ export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
-  /** In order of creation, in pages. */
+  /** The published versions, in the order in which their agents were created, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
   /** The workspace of an agent, published or not. Undefined if there is no such agent. */
   workspaceOf(agentId: string): Promise<string | undefined>;

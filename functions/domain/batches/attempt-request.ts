@@ -160,7 +160,10 @@ export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   retryAfter?: number | undefined;
 }
 
-/** A request fails if it has lost this many workers, or if an error of the service ends this attempt or a later one. */
+/**
+ * A request fails if it has lost this many workers, or if an error of the service ends the attempt with this number
+ * or a later one.
+ */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
@@ -223,8 +226,8 @@ export const waitsAtOnce = [5000, 10_000];
 
 /**
  * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
- * for, and at most the longest delay. The factor is the same for the requests of a group, so groups that failed
- * together are not retried together.
+ * for, and at most the longest delay. The factor depends on the group of the request, so groups that failed together
+ * are not retried together.
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;

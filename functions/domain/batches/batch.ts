@@ -67,7 +67,7 @@ export interface Slot {
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /** The new requests of the last take. */
+  /** The new requests of the last take: the index of the first one, and their number. */
   first: number;
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */

@@ -86,7 +86,7 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/** The progress of a batch in the response that created it. */
+/** The progress of a new batch: each response to its creation has this, also a repeated one. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -169,7 +169,7 @@ async function awaitBatch(
 /** The batch as the first response had it. */
 const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
 
-/** Requests that continue the same history form a chain, in input order. */
+/** The requests of a body. Those that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {
   const requests = body.requests.map(
     (request, requestIndex): BatchRequest => ({
@@ -230,7 +230,7 @@ async function checkUsers(
 const hasFormat = ({ response_format: format }: CreateBatchBody): boolean =>
   format !== undefined && format.type !== 'text';
 
-/** Rejects agents that are not published, and a form that they cannot have. */
+/** Rejects agents that are not published, and a form that one of the agents cannot have. */
 async function rejectAgents(
   checks: Checks,
   { agent_id, response_format }: CreateBatchBody,

@@ -150,6 +150,7 @@ export class SlotOwner {
   }
 
   /**
+   * Starts groups of new requests, and the named requests.
    * @param named requests by their index, with the numbers of their attempts
    * @returns the new requests that were taken; undefined if the batch is stopped, or the slot is lost
    */

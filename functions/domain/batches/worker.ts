@@ -180,7 +180,7 @@ class Worker {
     await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
   }
 
-  /** Read once. */
+  /** The form of all requests of the batch. It is read once. */
   #format = (): Promise<ResponseFormat | undefined> => {
     this.#formatRead ??= this.#services.batches.format(this.#owner.batch);
     return this.#formatRead;
@@ -314,7 +314,10 @@ class Worker {
     });
   }
 
-  /** @returns a function that ends the beat, and waits for the last one */
+  /**
+   * Starts the beat, which renews the slot regularly.
+   * @returns a function that ends the beat, and waits for the last one
+   */
   #startBeat(): () => Promise<void> {
     let underWay: Promise<void> | undefined;
     const cancel = this.#services.clock.every(this.#services.replySettings.lease / 6, () => {

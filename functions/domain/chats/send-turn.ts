@@ -55,7 +55,7 @@ async function findReplay(
   const chat = await services.chats.get(workspace.id, chatId);
   if (chat === undefined) throw chatNotFound();
   const { user, reply } = await turnAt(services, chat, position);
-  // A purge may have deleted it since the chat was read.
+  // A purge may have deleted the message since the chat was read.
   if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
     throw chatNotFound();
   if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
@@ -200,7 +200,7 @@ async function storedReply(
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
   const { user, reply } = await turnAt(services, { workspaceId, id: chatId }, startedAt);
-  // The position may have a request of a batch instead.
+  // The position may have the message of a batch's request instead.
   if (user?.content !== message || reply === undefined) throw replyInProgress();
   return { reply, agent };
 }

@@ -211,7 +211,7 @@ export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, mill
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
 
-/** Acquires the chat lease, and returns the chat with it. */
+/** Acquires the chat lease, and returns the chat with it; otherwise returns what `openTurn` returns. */
 async function leaseChat(
   services: OpenServices,
   given: TurnRequest,

@@ -10,7 +10,7 @@ export interface Clock {
   every(milliseconds: number, call: () => void): Cancel;
 }
 
-/** Random identifiers. */
+/** Makes random identifiers. Those of `uuid` also increase with time. */
 export interface Identifiers {
   uuid(): string;
   workspaceId(): string;

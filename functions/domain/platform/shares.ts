@@ -37,7 +37,8 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
 };
 
 /**
- * Milliseconds between two reports of a process. As long as its calls succeed, it knows counts at most twice as old.
+ * Milliseconds between two reports of a process. While its calls succeed, the counts that it knows are at most 10 s
+ * old.
  */
 const interval = 5000;
 
@@ -47,7 +48,9 @@ const interval = 5000;
  */
 const validity = 30_000;
 
-/** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
+/**
+ * Workspaces that a report names for a pool. With two pools and the longest ids, it stays below 1 KB, one write unit.
+ */
 const namedWorkspaces = 12;
 
 /**
@@ -76,7 +79,10 @@ export class Shares {
     this.sizeOf = sizeOf;
   }
 
-  /** @throws rateLimited if the workspace has its share */
+  /**
+   * Takes a slot at once.
+   * @throws rateLimited if the workspace has its whole share already
+   */
   take(name: Pool, workspaceId: string): Leave {
     const pool = this.pool(name);
     if (pool.hasShare(workspaceId)) throw tooManyOpen();
@@ -86,7 +92,7 @@ export class Shares {
   }
 
   /**
-   * Waits until the workspace has less than its share. Workspaces that wait take turns.
+   * Takes a slot, and waits before until the workspace has less than its share. Workspaces that wait take turns.
    * @throws the reason of the signal
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
@@ -98,7 +104,7 @@ export class Shares {
   /**
    * Takes a slot for a process that serves one request. Such a process does not know the slots of other processes, so
    * it reads their reports first.
-   * @returns undefined if the workspace has its share
+   * @returns a function that gives the slot back; undefined if the workspace has its whole share already
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
     const pool = this.pool(name);

@@ -80,8 +80,8 @@ export interface WebhookSender {
   /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
   rejectionOf(url: string): Promise<string | null>;
   /**
-   * Sends one POST to an address that was just checked. Does not follow redirects: a 3xx is returned like any response.
-   * @throws OutboundFailure
+   * Checks the address and sends one POST. Does not follow redirects: a 3xx is returned like any response.
+   * @throws OutboundFailure if the address is forbidden, or if there is no response
    */
   post(
     url: string,
@@ -91,7 +91,7 @@ export interface WebhookSender {
 
 export interface WebhookResponse {
   status: number;
-  /** The receiver's `Retry-After` in milliseconds. */
+  /** The receiver's `Retry-After` in milliseconds; null if it sent none. */
   retryAfter: number | null;
 }
 

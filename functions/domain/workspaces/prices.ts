@@ -12,7 +12,7 @@ export interface Price {
   output: number;
 }
 
-/** The prices of a model, each by its first UTC day, such as `2027-01-31`. It ends when another one starts. */
+/** The prices of a model, each by its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
 /** By the model's name as usage counts it, such as `openai:gpt-5-mini#flex`. */
@@ -21,8 +21,8 @@ export type Prices = Readonly<Record<string, ModelPrices>>;
 export interface PriceStore {
   all(): Promise<Prices>;
   /**
-   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, it
-   * starts anew with the changed prices.
+   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, the
+   * call starts anew with the changed prices.
    */
   set(model: string, from: string, price: Price): Promise<void>;
 }
