@@ -60,8 +60,8 @@ const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
 /**
  * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four
- * characters a token, the same number as the stage's default for earlier messages. The model searches longer texts
- * with a tool; they are not cut silently.
+ * characters a token, the same number as the default for earlier messages. The model searches longer texts with a
+ * tool; they are not cut silently.
  */
 const charactersShown = 60_000;
 /** Characters of a file that is too long to show as a whole: enough to recognize it. */

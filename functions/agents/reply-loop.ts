@@ -81,8 +81,8 @@ export class ReplyLoop {
   }
 
   /**
-   * Whether the next model call must return text instead of tool calls: the last call, and the calls after a form or
-   * after the limit of tool uses. Any other call is taken from the budget.
+   * Whether the next model call must return text instead of tool calls: the last call, and the calls after a tool has
+   * handed over to the user or after the limit of tool uses. Any other call is taken from the budget.
    */
   private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
     return (
@@ -240,7 +240,7 @@ export class ReplyLoop {
       case 'interrupted':
         throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
     }
-    // A form without text is a valid reply.
+    // A reply that only hands over to the user, such as by showing a form, needs no text.
     return this.text.isEmpty && !this.handedOver
       ? cutShortBy('empty', 'The model gave an empty reply')
       : completeReply;

@@ -51,7 +51,7 @@ const defaults = {
 
 type Timing = Pick<RetryTiming, 'now' | 'random' | 'wait'>;
 
-/** Time and randomness of a process. */
+/** The time and the randomness of a process, as retries need them. */
 export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => number): Timing => ({
   now: () => clock.now().getTime(),
   random,

@@ -58,7 +58,7 @@ const agentMeta = z.looseObject({
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
   /** Maximum of model calls in one reply, retries not counted; 8 by default. All but the last call may use tools. */
   max_steps: z.int().min(1).max(50).optional(),
-  /** Characters of earlier messages in the prompt. Default: the stage's setting. */
+  /** Characters of earlier messages in the prompt. Default: 60,000. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
   /** How much the model reasons. Models that do not know it fail or ignore it; docs/agents.md lists them. */
   reasoning_effort: reasoningEffort.optional(),
@@ -116,7 +116,7 @@ export const agent = z
 
 export type AgentResource = z.infer<typeof agent>;
 
-/** What an operator invokes the function `test-agent` with. */
+/** The payload with which an operator invokes the function `test-agent`. */
 export const agentTestRequest = z.object({
   agent_id: uuid,
   message: messageText,

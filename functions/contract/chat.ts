@@ -26,7 +26,7 @@ export const chat = z
   })
   .meta({ id: 'Chat' });
 
-/** The response to a deletion. */
+/** The response to a request to delete a chat. */
 export const deletedChat = z.object({ id: resourceId, deleted: z.boolean() }).meta({ id: 'DeletedChat' });
 
 /** The response to a request to stop a reply. */

@@ -52,7 +52,7 @@ const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value >
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
-// The forms of keywords with schemas.
+// The forms of the values of those keywords whose values are schemas or contain schemas.
 const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
 const isSchemaList = (value: unknown): boolean => isFilledList(value);
 const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);
@@ -109,7 +109,7 @@ function namesOf(check: Check, data: SchemaObject): readonly string[] {
   return names;
 }
 
-/** Unlike `join`, it does not copy the texts of inner values once more at each level. */
+/** The texts, each after a comma. Unlike `join`, it does not copy the texts of inner values once more at each level. */
 const joined = (texts: readonly string[]): string => texts.reduce((all, text) => `${all},${text}`, '');
 
 /** A text that equal values share, whatever the order of their properties. */
@@ -146,7 +146,8 @@ const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
 /**
- * Decides as Python's jsonschema. If the unit is no integer, the quotient as a float decides, unless it is infinite.
+ * Decides as Python's jsonschema does. If the unit is no integer, the quotient as a float decides, unless it is
+ * infinite.
  */
 const isNoMultiple: IsWrong = (size, unit) =>
   (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
@@ -185,7 +186,8 @@ const annotations =
 const annotation = rule(() => true);
 
 /**
- * The keywords that are supported. Each has a check of its own form and, unless it is an annotation, a check of data.
+ * The keywords that are supported. Each has a check of the form of its value and, if it restricts data, a check of
+ * data.
  */
 export const rules = new Map<string, ReturnType<typeof rule>>(
   Object.entries({

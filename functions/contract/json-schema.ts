@@ -25,7 +25,7 @@ export type JsonSchema = SchemaObject;
 
 /** Why a schema is not accepted: `#/properties/a/if`, `is not supported`. */
 export interface SchemaProblem {
-  /** A JSON pointer in a fragment. */
+  /** Where the problem is: a JSON pointer in a URI fragment. */
   place: string;
   problem: string;
 }

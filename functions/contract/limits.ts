@@ -29,9 +29,9 @@ export const limits = {
   externalUserIdCharacters: 256,
   /** Levels of objects and arrays inside each other in a JSON body. The tools of a completion need about ten levels. */
   bodyLevels: 64,
-  /** Files of one message. A stage may set a lower limit. */
+  /** Files of one message that the schemas of requests accept. Use cases allow only `attachedFilesDefault`. */
   attachedFiles: 50,
-  /** Files of one message by default: as many as a person would read for one question. */
+  /** Files of one message that use cases allow: as many as a person would read for one question. */
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
@@ -110,7 +110,7 @@ export const bytesInWords = (bytes: number): string =>
   bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;
 
 /**
- * The name of a pool. A pool has a limited number of slots in the whole stage. This takes a slot:
+ * The name of a pool. A pool has a limited number of slots in the whole stage. What takes a slot:
  * - `replies`, `uploads`: each concurrent request in the environments of a web function.
  * - `readers`: each execution of a list route that has waited for a slow reader.
  * - `preparations`: each execution that prepares an attachment.

@@ -3,7 +3,7 @@ import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
-/** With a limit of 1, `current_page` is the offset plus 1. It must be a safe integer too. */
+/** With a limit of 1, `current_page` is the offset plus 1. This number must be a safe integer too. */
 const maxOffset = Number.MAX_SAFE_INTEGER - 1;
 
 /**

@@ -46,7 +46,7 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** The response to a deletion. */
+/** The response to a request to delete a file. */
 export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
 export type DeletedFileResource = z.infer<typeof deletedFile>;
 

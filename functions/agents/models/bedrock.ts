@@ -19,8 +19,8 @@ const modelsWithoutTools =
   /titan-text|claude-(?:v2|instant)|jamba-instruct|j2-|command-(?:light-)?text|llama2|llama3-\d+b|llama3-2-[13]b|mistral-7b|mixtral|deepseek\.r1/;
 
 /**
- * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The endpoint comes from
- * AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
+ * Makes the provider for Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN.
+ * The endpoint comes from AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
  * @param settings.credentials called before each model call, because a role's credentials expire
  */
 export const bedrock = (settings: BedrockSettings): ModelProvider => ({

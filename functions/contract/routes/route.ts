@@ -39,7 +39,7 @@ export interface Route {
   query: z.ZodObject;
   headers: z.ZodObject;
   body: z.ZodType;
-  /** By default `shortBody`. A form has limits of its own. */
+  /** The limits of a JSON body; by default `shortBody`. A form has limits of its own. */
   largestBody?: LargestBody;
   /** The body is multipart/form-data instead of JSON. */
   multipart?: true;
@@ -63,7 +63,8 @@ export interface LargestBody {
 }
 
 /**
- * Most such bodies have at most 1,000 characters of text. Written as two escapes of six bytes each, they take 12 KB.
+ * For bodies that need about 1,000 characters of text at most. Written as two escapes of six bytes each, these take 12
+ * KB.
  */
 export const shortBody: LargestBody = { bytes: 64 * 1024, values: 1000 };
 

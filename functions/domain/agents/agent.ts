@@ -73,7 +73,7 @@ export interface AgentReader {
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** The changes of agents, which only operators make. */
+/** Further reads of agents, and their changes: only operators' commands use them. */
 export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;

@@ -92,7 +92,7 @@ export interface BatchWorkflow {
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }
 
-/** Names a batch that had not ended when the index was last written. */
+/** Names a batch that was open when its entry was written. */
 export type OpenBatchEntry = DeliveryOwner;
 
 /** Names an undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */

@@ -40,8 +40,8 @@ export interface BatchTransitions {
   /**
    * Makes the caller the owner of a slot.
    * Writer: a worker with a message. Condition: the slot has the epoch of the message; a final batch has no slots.
-   * After a crash after this write, `take` or `renew`: the slot is silent after `until`, and its next owner finds what
-   * the caller has started.
+   * If the caller crashes after this write, or after `take` or `renew`: the slot is silent after `until`, and its next
+   * owner finds what the caller has started.
    * @param owner a random name, which identifies a repeated write
    */
   acquire(

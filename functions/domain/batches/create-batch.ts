@@ -27,8 +27,8 @@ interface CreateOptions {
 }
 
 /**
- * How often a repeated request checks whether the first request has created the batch. After that, the repeated request
- * creates the batch itself.
+ * How many times a repeated request checks whether the first request has created the batch. After that, the repeated
+ * request creates the batch itself.
  */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;

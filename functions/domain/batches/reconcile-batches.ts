@@ -90,7 +90,7 @@ async function reconcileOpenBatch(
   if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) found.overdue += 1;
   found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
   // Step Functions allows only 15 descriptions of executions a second. Workers need no execution before the end of the
-  // batch.
+  // batch. So the execution is checked only if it must make the first slots or end the batch.
   const mustEnd = batch.stop !== null || needsCheck(batch, now);
   if (mustEnd || batch.slotsMade === 0) await restartExecution(services, batch);
   if (mustEnd) await completeTaskCallback(services, { workspaceId: entry.workspaceId, id: entry.batchId });

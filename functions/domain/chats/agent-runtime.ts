@@ -8,7 +8,7 @@ import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-/** A part of a user message that is in no store. Parts have the order in which the model gets them. */
+/** A part of a user message that is not stored. Parts have the order in which the model gets them. */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };

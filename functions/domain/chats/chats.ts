@@ -115,7 +115,7 @@ export async function renameChat(
   }
 }
 
-/** @throws badRequest */
+/** @throws badRequest if the metadata would be too large after the changes */
 function changedMetadata({ metadata }: Chat, changes: ChatChanges['metadata'] = {}): Metadata | undefined {
   const pairs = Object.entries({ ...metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));

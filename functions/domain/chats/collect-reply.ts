@@ -124,7 +124,7 @@ function gatherReply(
 }
 
 /**
- * Aborts a reply, with a message for clients.
+ * The reason for which a reply is aborted. Its message is for clients.
  * - `idle-timeout`: the model sent nothing for too long.
  * - `deadline`: the model took too long in all.
  * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.

@@ -260,7 +260,7 @@ export async function finishTurn(
   await started();
   const { reply, counted } = await storeReply(services, turn, forwarded.reply);
   if (reply.error === null) {
-    // A reply without a text, such as a form, has not started the title yet.
+    // A reply without a text, such as one that only shows a form, has not started the title yet.
     title.start();
     emit({
       type: 'response.output_text.completed',

@@ -145,7 +145,7 @@ interface TurnRequest {
   leaseId: string;
   /** Length of the chat lease. */
   milliseconds: number;
-  /** As in `LeaseRequest`. */
+  /** The request that starts the turn. Undefined for a request of a batch, because no gateway repeats it. */
   request?: LeaseRequest['request'];
   /** The chat, if it was created with this lease. */
   newChat?: Chat | null;

@@ -29,7 +29,7 @@ export interface Progress {
   onErased(erased: ErasedCounts): void;
 }
 
-/** If the person continues to chat during a run, a further run is necessary. */
+/** Maximum of runs. If the person continues to chat during a run, a further run is necessary. */
 const maxRuns = 5;
 
 /** Milliseconds after the end of a lease, to allow for differences between clocks. */

@@ -26,7 +26,7 @@ export type Leave = () => void;
 /**
  * A process reports its slots if at least this many are taken or waited for in one pool, or if a request may wait for
  * slots of other processes. With fewer in each process a pool is not full, because Lambda fills an environment before
- * it starts the next. The processes of a reader and of a webhook serve one request each, so they report one slot.
+ * it starts the next. The processes of a reader and of a webhook serve one request each, so they report a single slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -49,7 +49,8 @@ const interval = 5000;
 const validity = 30_000;
 
 /**
- * Workspaces that a report names for a pool. With two pools and the longest ids, it stays below 1 KB, one write unit.
+ * Workspaces that a report names for a pool. With two pools and the longest ids, a report stays below 1 KB, one write
+ * unit.
  */
 const namedWorkspaces = 12;
 
@@ -92,7 +93,7 @@ export class Shares {
   }
 
   /**
-   * Takes a slot, and waits before until the workspace has less than its share. Workspaces that wait take turns.
+   * Waits until the workspace has less than its share, and then takes a slot. Workspaces that wait take turns.
    * @throws the reason of the signal
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
@@ -213,8 +214,8 @@ class SharedPool {
   }
 
   /**
-   * Whether the workspace has its share. A workspace without a slot can always get one, because there was room for its
-   * request.
+   * Whether the workspace has its whole share. A workspace without a slot can always get one, because there was room
+   * for its request.
    */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());

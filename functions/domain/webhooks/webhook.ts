@@ -10,7 +10,7 @@ export interface EncryptedWebhook {
   target: string;
 }
 
-/** A webhook that an earlier release has stored. It encrypted only the secret. */
+/** A webhook that an earlier release has stored. That release encrypted only the secret. */
 interface FormerWebhook {
   events: WebhookEvent[];
   url: string;

@@ -110,9 +110,7 @@ const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`web-server.ts`). */
 const collectedFor = 500;
 
-/**
- * When this many uses are collected, they are written at once. Each then costs a sixteenth of a write unit.
- */
+/** When this many uses are collected, they are written at once. Each then costs a sixteenth of a write unit. */
 const collectedAtMost = 16;
 
 interface Collected {

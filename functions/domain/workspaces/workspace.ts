@@ -15,7 +15,7 @@ export interface Workspace {
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
   /**
-   * The workspace may use the OpenAI-compatible routes. Their callers write instructions and earlier replies
+   * Whether the workspace may use the OpenAI-compatible routes. Their callers write instructions and earlier replies
    * themselves.
    */
   openAiEnabled: boolean;

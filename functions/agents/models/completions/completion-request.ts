@@ -59,6 +59,7 @@ export class CompletionParts {
   }
 
   /**
+   * Adds the last parts: the end of a complete reply, otherwise the error.
    * @param error why the response ended, if it did not end by itself
    */
   close(

@@ -21,7 +21,8 @@ export function jsonIn(text: string): unknown {
 /** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
 type ServerOptions = {
   /**
-   * The field in which the server has sent reasoning. It gets it back there: it rejects the fields of other servers.
+   * The field in which the server has sent reasoning. The reasoning is returned in the same field, because servers
+   * reject the fields of other servers.
    */
   reasoningField?: string;
   /** What the server has added to a tool call, such as the signature of Gemini's thoughts. */
