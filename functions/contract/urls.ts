@@ -8,7 +8,7 @@ import * as z from 'zod';
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 
-/** Addresses only and no host name such as `localhost`: a name may resolve to another address a moment later. */
+/** Only addresses, and not the usual name of this machine: a name may resolve to another address a moment later. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
 
 export function isPlainLoopbackUrl(text: string): boolean {

@@ -5,9 +5,9 @@ import type { ModelUsage } from './usage.ts';
  */
 export interface Price {
   input: number;
-  /** Of tokens that the provider has read from its cache. */
+  /** The price of a token that the provider has read from its cache. */
   cached: number;
-  /** Of tokens that the provider has written to its cache. */
+  /** The price of a token that the provider has written to its cache. */
   written: number;
   output: number;
 }
@@ -15,7 +15,7 @@ export interface Price {
 /** The prices of a model, each by its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
-/** By the model's name as usage counts it, such as `openai:gpt-5-mini#flex`. */
+/** The prices of all models, by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
 export type Prices = Readonly<Record<string, ModelPrices>>;
 
 export interface PriceStore {
