@@ -87,8 +87,8 @@ export interface Shown {
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * Builds the prompt parts of the files. The newest files get the room first. When no room is left, further groups of
- * files are not read, because the files of a conversation may have gigabytes of text.
+ * Builds the prompt parts of the files. The newest files get the room first. When no room is left for text, the texts
+ * of further groups of files are not read, because the files of a conversation may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(

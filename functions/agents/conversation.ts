@@ -73,7 +73,7 @@ export class PreviousMessages {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
     this.isHalved = true;
-    // A turn starts with its user message.
+    // A turn starts with its user message. So a reply without it is left out too.
     this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
     return true;
   }

@@ -152,7 +152,7 @@ const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
   type: 'json' as const,
   name,
   ...(description !== undefined && { description }),
-  // The type of the interface has no `unknown`, but any JSON Schema is passed on.
+  // The interface has a narrower type for schemas, but passes on any JSON Schema.
   ...(schema !== undefined && { schema: schema as JSONSchema7 }),
 });
 

@@ -37,7 +37,8 @@ export interface RetryTiming {
 /**
  * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s. Short throttling is over by then, and a user accepts the delay. The
  * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
- * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the idle timeout of 90 s.
+ * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the default idle timeout, 90
+ * s.
  */
 const defaults = {
   attempts: 4,

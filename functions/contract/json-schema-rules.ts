@@ -242,7 +242,7 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     prefixItems: rule(isSchemaList, (first: unknown[], data, check) =>
       checkItems(data, check, (index) => index >= first.length || first[index]),
     ),
-    // A list is draft 7's form of prefixItems.
+    // A list as `items` is draft 7's form of `prefixItems`.
     items: rule(isSchemaOrList, (items: unknown, data, check, { prefixItems, additionalItems }) =>
       checkItems(data, check, (index) => {
         if (isList(items)) return index < items.length ? items[index] : additionalItems;

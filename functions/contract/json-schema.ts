@@ -57,7 +57,7 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
     return run();
   } catch (error) {
     if (error instanceof StoppedCheck) return stopped(error.message);
-    // The stack overflowed. Nested alternatives need more of it than other schemas.
+    // A RangeError is an overflow of the stack: nested alternatives need more of it than other schemas.
     if (error instanceof RangeError) return stopped('is nested too deeply');
     throw error;
   }

@@ -26,8 +26,8 @@ const pairsOf = <Value extends z.ZodType>(value: Value) =>
   z
     .preprocess(
       (given, context) => {
-        // A record of zod leaves this key out, and so does an item of DynamoDB. The pair would be lost without an
-        // error.
+        // A record of zod leaves out the key `__proto__`, and so does an item of DynamoDB. The pair would be lost
+        // without an error.
         if (Object.hasOwn(Object(given), '__proto__')) context.addIssue('must not have the key __proto__');
         return given;
       },

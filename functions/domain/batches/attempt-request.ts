@@ -79,7 +79,7 @@ export async function claimRequests(
       item: {
         ...{ requestIndex, status: 'processing', slot: slot.number, epoch: slot.epoch, attempt: 1 },
         ...{ brokenReplies: 0, lostAttempts: 0, due: null, chatId: null },
-        // The message of the request is the first one of its chat.
+        // The message of the request is the first one of its new chat.
         messagePosition: needsChat ? 1 : null,
         ...{ error: null, incomplete: null, calls: [], processedAt: null },
       } satisfies BatchItem as BatchItem,

@@ -76,7 +76,7 @@ export async function createBatch(
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
   const format = hasFormat(body) ? body.response_format : undefined;
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
-  // Several concurrent requests may have passed the first check.
+  // Several concurrent requests may have passed the first check of the number of open batches.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
   await services.batchWorkflow.start(batch).catch((error: unknown) =>

@@ -231,7 +231,7 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  // Another function owns the chat or the slot, so nobody waits for this reply.
+  // If another function owns the chat or the slot, nobody waits for this reply.
   const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
   log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);

@@ -256,7 +256,7 @@ export async function finishTurn(
   const title = nameChat(services, turn, running.budget, emit);
   const forwarded = await forwardReply(services, turn, running, { emit }, title.start);
   if (endsAtOnce(running.stop.signal.reason)) title.cancel();
-  // A client that resumes finds either the turn in progress or the stored events.
+  // Waits, so that a client that resumes finds either the turn in progress or the stored events.
   await started();
   const { reply, counted } = await storeReply(services, turn, forwarded.reply);
   if (reply.error === null) {

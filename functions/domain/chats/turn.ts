@@ -178,7 +178,8 @@ export async function openTurn(
   const { agent, message, attachments, workspaceId, chatId } = given;
   const leasing = leaseChat(services, given);
   const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
-  // The read of the history may fail before it waits for the count. An error of the lease is thrown below.
+  // If the read of the history fails before it waits for the count, nobody else handles a rejection of the count. An
+  // error of the lease is thrown below.
   messageCount.catch(() => undefined);
   const [leased, read] = await Promise.allSettled([
     leasing,

@@ -38,7 +38,7 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
     );
   return {
     name: typeof name === 'string' ? name : '',
-    // LangChain for Python sends an empty text for a class that has none.
+    // LangChain for Python sends an empty description for a class that has none.
     description: (typeof description === 'string' && description) || undefined,
     ...{ parameters: fieldsOf(parameters), isNamed },
   };
