@@ -12,7 +12,7 @@ import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 import { ReplyScope } from './tools/reply-scope.ts';
 
-/** Generates replies with the agent's model and tools, and titles of chats. */
+/** Makes a runtime that generates replies with the agent's model and tools, and titles of chats. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
     reply({ agent, ...request }, emit) {
@@ -54,6 +54,7 @@ async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Pr
 /**
  * Runs another agent inside this reply. Its steps and its usage belong to the reply; its text goes to the calling agent
  * only.
+ * @throws ToolFailure if its model fails or its text is cut
  */
 async function callAgent(
   settings: AgentRuntimeSettings,

@@ -59,14 +59,14 @@ export async function* wellFormedParts(
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
 /**
- * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four characters
- * a token, the same number as the stage's default for earlier messages. The model searches longer texts with a tool; they
- * are not cut silently.
+ * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four
+ * characters a token, the same number as the default for earlier messages. The model searches longer texts with a
+ * tool; they are not cut silently.
  */
 const charactersShown = 60_000;
 /** Characters of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** Providers accept 20 images in a request. Older images are only named in the prompt. */
+/** Images in a prompt: the newest ones. Older images are only named. Providers accept 20 images in a request. */
 const imagesShown = 10;
 /**
  * Files that the prompt names: as many as ten messages may attach by default. With names of 255 characters, they are
@@ -77,7 +77,7 @@ const filesListed = 100;
 const concurrentReads = 10;
 
 export interface Shown {
-  /** By the files' uuids. */
+  /** The parts of the prompt for each file, by its uuid. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
   /** True if the prompt lacks text of a file that it names: the model then needs the search tool. */
   isSearchNeeded: boolean;
@@ -87,8 +87,8 @@ export interface Shown {
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * Builds the prompt parts of the files. The newest files get the room first. When no room is left, further groups of
- * files are not read, because the files of a conversation may have gigabytes of text.
+ * Builds the prompt parts of the files. The newest files get the room first. When no room is left for text, the texts
+ * of further groups of files are not read, because the files of a conversation may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(
@@ -186,8 +186,8 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
 }
 
 /**
- * Anything that a model could read as a tag of the element `file`: with any spacing, slashes and characters that nobody
- * sees, also within the name, and in full-width forms.
+ * The `<` of anything that a model could read as a tag of the element `file`: with any spacing, slashes and invisible
+ * characters, also within the name, and in full-width forms.
  */
 const fileTag =
   /[<＜﹤](?=[\s\p{C}\p{DI}\p{M}/／⁄∕]*(?:[fｆ][\p{C}\p{DI}\p{M}]*[iｉ]|ﬁ)[\p{C}\p{DI}\p{M}]*[lｌ][\p{C}\p{DI}\p{M}]*[eｅ](?!\w))/giu;

@@ -50,7 +50,7 @@ export function withinBytes(
   return { parts: parts(), wasCut: () => wasCut };
 }
 
-/** Drops an incomplete character at the end. */
+/** The text of the bytes, without an incomplete character at the end. */
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
@@ -73,12 +73,12 @@ export class PreviousMessages {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
     this.isHalved = true;
-    // A turn starts with its user message.
+    // A turn starts with its user message. So a reply without it is left out too.
     this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
     return true;
   }
 
-  /** Removes the newest turns if the provider has rejected them. Returns false if there are none. */
+  /** Removes the newest turns if the provider has rejected them. Returns false if it has rejected none. */
   removeRejected(): boolean {
     const last = this.messages.at(-1);
     const turns = (last?.role === 'assistant' && last.rejectedTurns) || 0;

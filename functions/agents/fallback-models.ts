@@ -56,6 +56,9 @@ export function candidatesOf(
   return models;
 }
 
-/** A wrong key or an unknown model is another failure: an operator must see it. */
+/**
+ * Whether the failure may be over soon, so that another model is called meanwhile. A wrong key or an unknown model is
+ * no such failure: an operator must see it.
+ */
 const isPassing = (error: unknown): error is ModelFailure =>
   error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable');

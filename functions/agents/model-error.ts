@@ -18,7 +18,10 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
   return failure;
 }
 
-/** Maps an error before any answer. Errors that no model caused stay errors, such as an API key that cannot be read. */
+/**
+ * Maps an error before any answer to a ModelFailure. An error that no model has caused, such as an API key that cannot
+ * be read, is returned as an error without its message.
+ */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =
     error instanceof Error &&
@@ -28,7 +31,7 @@ export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   return isOwn ? withoutMessage(error) : modelFailureOf(error, now);
 }
 
-/** The name and the stack of an error. The message of a parser quotes what it reads. */
+/** A copy of an error with its name and its stack, but without its message: that of a parser quotes what it reads. */
 function withoutMessage({ name, message, stack = '' }: Error): Error {
   const error = new Error(`A call of a model failed with ${name}`);
   const start = stack.indexOf(message);
@@ -86,8 +89,8 @@ const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?fou
 const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
 
 /**
- * Whether a provider rejects what a request contains, and not who sends it. A status counts more than a name, because
- * it has no spellings.
+ * Whether a provider rejects what a request contains, and not who sends it. The status decides if there is one, because
+ * every provider spells names in its own way.
  */
 const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
   kind === 'tooLong' ||
@@ -107,7 +110,7 @@ const isContextLengthError = (text: string): boolean =>
 const contextLengthPhrases =
   /context.?(?:length|window(?!_fallback)|size|limit)|max(?:imum)? (?:prompt|model) length|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens|reduce the length of/i;
 
-/** Whether the second pattern matches within the 60 characters after a match of the first, a global one. */
+/** Whether the second pattern matches within the 60 characters after a match of the first, which must be global. */
 const follows = (text: string, first: RegExp, second: RegExp): boolean =>
   [...text.matchAll(first)].some(({ index, 0: { length } }) =>
     second.test(text.slice(index + length, index + length + 60)),
@@ -123,7 +126,10 @@ function namesOf(data: unknown, exception = ''): string {
   return [type, code, exception].filter((name) => typeof name === 'string').join(' ');
 }
 
-/** ` (type …, code …)` for the log. A server may put a sentence there, which may quote the prompt: it is left out. */
+/**
+ * ` (type …, code …)` for the log. A field that is no name is left out: some servers put a sentence there, which may
+ * quote the prompt.
+ */
 function typeAndCodeOf(data: unknown, exception?: string): string {
   const { error } = fieldsOf(data) ?? {};
   const { type = exception?.split(':')[0], code } = fieldsOf(error ?? data) ?? {};
@@ -142,7 +148,9 @@ export function networkCodeOf(error: unknown): string | undefined {
     : networkCodeOf(error.cause);
 }
 
-/** Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. Undefined if it is no time in the future. */
+/**
+ * Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. Undefined if it is no time in the future.
+ */
 function retryAfterOf(headers: Record<string, string>, now: number): number | undefined {
   const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;
   const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - now : 0;

@@ -44,7 +44,7 @@ export async function readModelResponse(
   let isFirstText = true;
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
   for await (const part of parts) {
-    // Hundreds of thousands of deltas may have arrived at once.
+    // Hundreds of thousands of deltas may have arrived at once. Other requests get a turn between them.
     if (isTurnOver()) await nextTurn();
     if (part.type === 'finish') finish = part;
     else if (part.type === 'tool-call') blocks.addToolCall(part, listener.toolCall(part));

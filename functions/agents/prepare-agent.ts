@@ -56,13 +56,13 @@ export interface PreparedAgent {
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /** As of `ReplyEnd`. */
+  /** Whether the provider accepted the prompt only without the rejected turns at the end of the history. */
   isWithoutRejected(): boolean;
   /**
    * Calls the model.
    * @param exchange the output of the previous calls of the task, and the results of their tools
    * @param toolChoice `none`: the model must return text
-   * @param onCall as of `RetryingModel`
+   * @param onCall called as `RetryingModel` says
    */
   stream(
     exchange: LanguageModelV4Prompt,
@@ -128,7 +128,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     isWithoutRejected: () => previous.isWithoutRejected,
     async stream(exchange, toolChoice, onCall) {
       const open = () => models.current.model.stream(optionsOf(exchange, toolChoice), onCall);
-      // Later calls of a task have the thoughts of its model, which no other model accepts.
+      // The prompts of later calls contain the thoughts of the first call's model, which no other model accepts.
       const stream = await models.call(exchange.length === 0, () =>
         streamWithinContext(previous, open, mayRetryShortened),
       );
@@ -137,7 +137,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-/** The module for fallback models is loaded only for agents that have some. */
+/** The models of an agent. The module for fallback models is loaded only for agents that have some. */
 async function modelsOf(
   settings: AgentSettings,
   definition: AgentDefinition,
@@ -152,11 +152,14 @@ const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
   type: 'json' as const,
   name,
   ...(description !== undefined && { description }),
-  // The type of the interface has no `unknown`, but any JSON Schema is passed on.
+  // The interface has a narrower type for schemas, but passes on any JSON Schema.
   ...(schema !== undefined && { schema: schema as JSONSchema7 }),
 });
 
-/** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
+/**
+ * Whether the agent of a task may use a tool. A called agent may not search the chat, which is not its own. Without a
+ * chat, there is nothing to search, and no next message that fills in a form.
+ */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 

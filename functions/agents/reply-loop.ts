@@ -60,8 +60,8 @@ export class ReplyLoop {
         run: (tool, input) => this.useTool(tool, input),
       });
       const response = await this.callModel(agent, exchange, mustRespond ? undefined : calls);
-      // The calling agent continues, so this agent's steps must end first. `gatherReply` ends the reply's own open
-      // steps.
+      // The calling agent continues, so the steps of a called agent must end first. If the reply itself is cut, its
+      // open steps are ended in collect-reply.ts.
       if (response.finishReason === 'bytes' && !this.isReply) await calls.results();
       const end = this.endAfter(response, agent, { step, mustRespond });
       if (end !== undefined) {
@@ -81,8 +81,8 @@ export class ReplyLoop {
   }
 
   /**
-   * The last model call, and the calls after a form or after the limit of tool uses, must return text instead of tool
-   * calls. Any other call is taken from the budget.
+   * Whether the next model call must return text instead of tool calls: the last call, and the calls after a tool has
+   * handed over to the user or after the limit of tool uses. Any other call is taken from the budget.
    */
   private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
     return (
@@ -172,7 +172,7 @@ export class ReplyLoop {
       stream,
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
-        // The text of a reply with a form is emitted when it was checked.
+        // The text of a reply with a form is emitted after it was checked.
         text: (delta) =>
           this.emit(isBuffered ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
         progress: () => this.emit({ type: 'progress' }),
@@ -204,7 +204,7 @@ export class ReplyLoop {
     };
   }
 
-  /** Undefined if the model has called tools and may continue. */
+  /** The end of the reply after this response. Undefined if the model has called tools and may continue. */
   private endAfter(
     { content, finishReason }: ModelResponse,
     { maxOutputTokens, maxSteps }: PreparedAgent,
@@ -213,7 +213,8 @@ export class ReplyLoop {
     if (finishReason === 'bytes') return incompleteBy('max-reply-bytes');
     if (!content.some(({ type }) => type === 'tool-call'))
       return this.endOfText(finishReason, maxOutputTokens);
-    // A caller without a chat has set the limit of this call itself, so there is no further attempt.
+    // Without a chat, the limit of tokens may come from the request itself. So the reply ends there, without another
+    // call.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.
@@ -239,17 +240,23 @@ export class ReplyLoop {
       case 'interrupted':
         throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
     }
-    // A form without text is a valid reply.
+    // A reply that only hands over to the user, such as by showing a form, needs no text.
     return this.text.isEmpty && !this.handedOver
       ? cutShortBy('empty', 'The model gave an empty reply')
       : completeReply;
   }
 }
 
-/** The check of a longer text would delay other replies of the process, whatever the limit of replies is. */
+/**
+ * Maximum of bytes of a reply with a form, even if other replies may be longer: the check of a longer text would delay
+ * other replies of the process.
+ */
 const formBytes = 256 * 1024;
 
-/** A longer text is not sent to the model again: its prompt would cost more than the reply. */
+/**
+ * Maximum of bytes of a wrong text that the model gets again for a repair. With a longer text, the prompt would cost
+ * more than the reply.
+ */
 const repairedBytes = 32 * 1024;
 
 const textOf = ({ content }: ModelResponse): string =>
@@ -296,7 +303,7 @@ class ReplyText {
     return this.text === '';
   }
 
-  /** Text after a reasoning step starts a new paragraph. */
+  /** The next text starts a new paragraph, because reasoning steps come before it. */
   startParagraph(): void {
     this.isNewParagraph = true;
   }

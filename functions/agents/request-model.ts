@@ -10,8 +10,8 @@ export interface ModelSettings {
   /** Returns a number from 0 to 1. */
   random: () => number;
   /**
-   * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. An error is the
-   * error of the call, which is then not made.
+   * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. If it
+   * rejects, the call is not made and fails with that error.
    */
   allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each retry of a model call. */
@@ -31,7 +31,7 @@ export interface AgentModels {
   /** The model of the next call. */
   current: NamedModel;
   /**
-   * Calls the current model. If it is busy or unavailable before its first output, calls the next one.
+   * Calls the current model. If it is busy or unavailable before its first output, calls the next one, if there is one.
    * @param mayFallBack whether another model may be called
    * @throws the error of the last call
    */

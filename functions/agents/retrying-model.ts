@@ -19,13 +19,13 @@ export interface RetryTiming {
   firstDelay: number;
   /** The longest `Retry-After` for which a reply waits, in milliseconds. */
   maxRetryAfter: number;
-  /** Milliseconds. */
+  /** The time in milliseconds since 1970. */
   now: () => number;
   /** Returns a number from 0 to 1, for the jitter. */
   random: () => number;
   /** Asked before each attempt. It rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Called before each wait. Returns false if the reply's budget has no model call left. */
+  /** Called before each wait. Takes a model call from the reply's budget; returns false if none is left. */
   mayRetry: () => boolean;
   /** Called before each wait. */
   onRetry: (failure: ModelFailureKind) => void;
@@ -37,7 +37,8 @@ export interface RetryTiming {
 /**
  * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s. Short throttling is over by then, and a user accepts the delay. The
  * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
- * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the idle timeout of 90 s.
+ * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the default idle timeout, 90
+ * s.
  */
 const defaults = {
   attempts: 4,
@@ -51,7 +52,7 @@ const defaults = {
 
 type Timing = Pick<RetryTiming, 'now' | 'random' | 'wait'>;
 
-/** Time and randomness of a process. */
+/** The time and the randomness of a process, as retries need them. */
 export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => number): Timing => ({
   now: () => clock.now().getTime(),
   random,
@@ -72,7 +73,7 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => numb
 });
 
 /**
- * The time after which the provider of a model may be called again, because it has asked to wait. A process has one
+ * By model: the time after which it may be called again, because its provider has asked to wait. A process has one
  * object for each model with its endpoint and key, so all replies of the process wait.
  */
 const readyAt = new WeakMap<LanguageModelV4, number>();
@@ -83,8 +84,8 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
  */
 export interface RetryingModel {
   /**
-   * @param onCall called with true before each call, and with false after each call that has failed before its first
-   *   output, unless the signal has aborted
+   * @param onCall called with true before each call, and with false after each call that was not allowed or has failed
+   *   before its first output, unless the signal has aborted
    */
   generate(
     options: LanguageModelV4CallOptions,
@@ -169,7 +170,8 @@ function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, tim
 }
 
 /**
- * Waits for the delay, and until the provider may be called, but for the latter at most as long as for a `Retry-After`.
+ * Waits until the delay is over and the provider may be called again. For the provider, it waits at most
+ * `maxRetryAfter`.
  */
 async function waitUntilReady(
   model: LanguageModelV4,
@@ -205,7 +207,7 @@ function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming)
   return Math.max(timing.firstDelay * 2 ** (attempt - 1) * timing.random(), retryAfter);
 }
 
-/** Parts that come before a model's first output. */
+/** The types of the parts that come before a model's first output. */
 const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'stream-start',
   'response-metadata',

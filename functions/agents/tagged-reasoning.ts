@@ -1,13 +1,13 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
-/** A text that starts with more than 1,000 blanks has no tag. */
+/** Matches a tag after at most 1,000 blanks. */
 const startTag = /^\s{0,1000}<(think|thinking)>/i;
 const startOfStartTag = /^\s{0,1000}(<(t(h(i(n(k(i(n(g)?)?)?)?)?)?)?)?)?$/i;
 
 /**
- * Turns text between tags at the start of a stream into reasoning. Servers that do not know their model's format leave
- * it in the text. It is then not part of the reply, and not in the prompt of the next call. Reasoning without an end
- * tag takes the whole text.
+ * Turns the text between `<think>` or `<thinking>` tags at the start of a stream into reasoning, which is neither in
+ * the reply nor in the prompt of the next call. Servers that do not know their model's format leave the tags in the
+ * text. If the end tag is missing, the whole text is reasoning.
  */
 export async function* withoutTaggedReasoning(
   stream: AsyncIterable<LanguageModelV4StreamPart>,

@@ -4,7 +4,7 @@ import { usageOf } from './model-response.ts';
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
-/** A title is within the start of what a model says, or of a message. */
+/** Characters of a model's answer, or of a message, in which a title is looked for: it is at the start. */
 const readCharacters = 10_000;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
@@ -16,9 +16,10 @@ const messageCharacters = 4000;
 const maxOutputTokens = 1024;
 
 /**
- * A title made by a model; undefined if its text has no usable line, or if the model ended with an error or was stopped by
- * a content filter.
- * @param onCall as of `RetryingModel`
+ * Makes a title by a call of a model. The title is undefined if the model's text has no usable line, or if the model
+ * ended with an error or was stopped by a content filter.
+ * @param onCall called as `RetryingModel` says
+ * @throws ModelFailure if the call fails
  */
 export async function titleOf(
   model: RetryingModel,
@@ -63,8 +64,8 @@ export function trimTitle(text: string): string | undefined {
 }
 
 /**
- * Removes reasoning from the text. The start tag may be missing, because some models get it with the prompt. Reasoning
- * without an end takes the whole text.
+ * The text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
+ * reasoning has no end tag, no text is left.
  */
 function withoutReasoning(text: string): string {
   const end = Math.max(
@@ -79,7 +80,7 @@ function withoutReasoning(text: string): string {
 
 const lineBreak = /[\n\r\v\f\u2028\u2029]/;
 
-/** Empty if the line announces a title, or starts or ends a fence. */
+/** The title in a line; empty if the line only announces a title, or starts or ends a code block. */
 function titleIn(line: string): string {
   if (/^\s*(```|~~~)/.test(line)) return '';
   const title = withoutTrailingMarks(line.replace(announcement, '').replace(leadingMarks, ''));
@@ -93,7 +94,7 @@ const announcement =
 const leadingMarks = /^[\s#*_"'“”„«»`]*(?:title\s*:)?[\s*_"'“”„«»`]*/iu;
 const trailingMark = /[\s*_"'“”„«»`]/u;
 
-/** A pattern that ends in `+$` would take time by the square of the length. */
+/** A loop, because a pattern that ends in `+$` would take time that grows with the square of the length. */
 function withoutTrailingMarks(line: string): string {
   let end = line.length;
   while (end > 0 && trailingMark.test(line.charAt(end - 1))) end -= 1;

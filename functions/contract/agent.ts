@@ -3,7 +3,7 @@ import { messageText, optionalText, reasoningEffort, resourceId, text, timestamp
 import { limits } from './limits.ts';
 import type { MessageResource } from './message.ts';
 
-/** Specification, section 6.1. */
+/** The types of the tools of the specification (section 6.1). */
 const ownToolTypes = [
   'consultant_search_web',
   'consultant_fetch_web_content',
@@ -13,7 +13,7 @@ const ownToolTypes = [
   'consultant_lookup',
 ] as const;
 
-/** Additions to the specification: tools of other systems. */
+/** The types of reasoning steps. Those of tools of other systems are additions to the specification. */
 export const reasoningStepTypes = [
   ...ownToolTypes,
   'consultant_call_mcp_tool',
@@ -31,7 +31,10 @@ export const unifiedTool = z
   })
   .meta({ id: 'UnifiedTool' });
 
-/** An entry as clients see it. Of tools of other systems they see names and descriptions, whatever else the entry has. */
+/**
+ * An entry of an agent's tools as clients see it. If the entry offers tools of another system, clients see only the
+ * names and descriptions of these tools.
+ */
 export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
   if (ownToolTypes.some((type) => type === entry.type)) return entry;
   const { tools } = publicConfig.safeParse(entry.config).data ?? { tools: [] };
@@ -55,14 +58,14 @@ const agentMeta = z.looseObject({
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
   /** Maximum of model calls in one reply, retries not counted; 8 by default. All but the last call may use tools. */
   max_steps: z.int().min(1).max(50).optional(),
-  /** Characters of earlier messages in the prompt. Default: the stage's setting. */
+  /** Characters of earlier messages in the prompt. Default: 60,000. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
   /** How much the model reasons. Models that do not know it fail or ignore it; docs/agents.md lists them. */
   reasoning_effort: reasoningEffort.optional(),
   /** The provider's price and speed class for calls; `batch_service_tier` replaces it for requests of batches. */
   service_tier: serviceTier.optional(),
   batch_service_tier: serviceTier.optional(),
-  /** Models that are called if the model of the agent, and those before them, are busy or unavailable. */
+  /** Models that are called in this order if the agent's model is busy or unavailable. */
   fallback_models: z.array(llmModel).max(3).optional(),
   /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
   vision: z.boolean().optional(),
@@ -113,7 +116,7 @@ export const agent = z
 
 export type AgentResource = z.infer<typeof agent>;
 
-/** What an operator invokes the function `test-agent` with. */
+/** The payload with which an operator invokes the function `test-agent`. */
 export const agentTestRequest = z.object({
   agent_id: uuid,
   message: messageText,
@@ -128,7 +131,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** How the provider has responded, if the model has failed; otherwise null. */
+  /** If the model has failed: how, with the status of the provider's response if there was one; otherwise null. */
   provider: string | null;
   /** The time from the start of the reply until its usage is counted. */
   milliseconds: number;

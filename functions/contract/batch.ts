@@ -32,7 +32,8 @@ const tokens = {
 };
 
 /**
- * One model call. `cached_prompt_tokens` is an addition. `call_type` is `chat` for the agent's own calls, else the type of the reasoning step that made it.
+ * One model call. `cached_prompt_tokens` is an addition. `call_type` is `chat` for the agent's own calls, otherwise the
+ * type of the reasoning step that made the call.
  */
 export const modelCall = z
   .object({ model: z.string(), call_type: z.string(), ...tokens })

@@ -2,8 +2,8 @@ import { bytesInWords, platformLimits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
 /**
- * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status 503 are
- * additions.
+ * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status
+ * 503 are additions.
  */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
@@ -61,7 +61,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Exact texts (specification, sections 3.3 and 7.2); the texts about replies and streams are additions. */
+/** Errors with exact texts (specification, sections 3.3 and 7.2); those about replies and streams are additions. */
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
@@ -86,7 +86,7 @@ export class BodyTooLarge extends ServiceError {
   }
 }
 
-/** The text of the gateway, which knows neither the route nor whether the body or the headers are too large. */
+/** The gateway's own error text. It knows neither the route nor whether the body or the headers are too large. */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
 /** The message of a 5xx: the fixed reason of the error, if it has one, and the request id. */

@@ -44,8 +44,8 @@ const textOfBytes = (max: number) =>
     .meta({ minLength: 1 });
 
 /**
- * Any UUID in the 8-4-4-4-12 form, converted to lower case. It may have any version: an unknown UUID is not found,
- * instead of malformed.
+ * Any UUID in the 8-4-4-4-12 form, converted to lower case. Any version is accepted, so that an unknown id gives 404
+ * instead of 400.
  */
 export const uuid = z
   .guid()

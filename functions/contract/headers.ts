@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { limits } from './limits.ts';
 
 /**
- * What a JSON response to a send says about its reply. There `data` is a string, so the body has no place for it. The
- * headers are additions to the specification.
+ * Headers of the JSON response to a sent message. They describe the reply. The body has no place for that, because its
+ * `data` is a string. The headers are additions to the specification.
  */
 export const replyHeaders = {
   messageId: 'x-message-id',
@@ -12,10 +12,13 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-/** How many agents a request has come through, which is that of each request of a tool. */
+/** A header of each request that a tool sends: the number of agents that the request has come through. */
 export const depthHeader = 'x-agent-depth';
 
-/** A request of this depth is rejected: agents that reach themselves through their tools would do so without end. */
+/**
+ * Requests of this depth or more are rejected. Otherwise agents that reach themselves through their tools would call
+ * each other without end.
+ */
 export const maxAgentDepth = 3;
 
 /** Methods and headers that pages of an allowed origin may send. */

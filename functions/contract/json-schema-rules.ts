@@ -1,9 +1,9 @@
-/** A schema that is neither true nor false. */
+/** A schema that is an object. The only other schemas are `true` and `false`. */
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
 /**
- * Maximum of schemas whose checks wait for each other. 512 levels of data have two each, a reference and its target.
- * More need too much stack.
+ * Maximum of schemas whose checks wait for each other. Data has up to 512 levels, and each level may need two
+ * schemas, a reference and its target. More than this need too much stack.
  */
 const callLevels = 1050;
 
@@ -28,7 +28,7 @@ export interface Check {
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
-  /** Of the objects in the data, because to list them takes longer than a step. */
+  /** The property names of each object in the data. They are kept, because listing them takes longer than a step. */
   names: Map<unknown, readonly string[]>;
 }
 
@@ -52,7 +52,7 @@ const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value >
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
-// The forms of keywords with schemas.
+// The forms of the values of those keywords whose values are schemas or contain schemas.
 const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
 const isSchemaList = (value: unknown): boolean => isFilledList(value);
 const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);
@@ -72,7 +72,10 @@ const types = new Map<unknown, (value: unknown) => boolean>([
 export const listOf = (value: unknown): readonly unknown[] =>
   isList(value) ? value : value === undefined ? [] : [value];
 
-/** One type or a list of types. A repeated type is malformed, because each value is compared with each entry. */
+/**
+ * Whether the value is one type or a list of types. A repeated type is malformed: this keeps the list short, and data
+ * is compared with each entry.
+ */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
@@ -106,7 +109,7 @@ function namesOf(check: Check, data: SchemaObject): readonly string[] {
   return names;
 }
 
-/** Unlike `join`, it does not copy the texts of inner values once more at each level. */
+/** The texts, each after a comma. Unlike `join`, it does not copy the texts of inner values once more at each level. */
 const joined = (texts: readonly string[]): string => texts.reduce((all, text) => `${all},${text}`, '');
 
 /** A text that equal values share, whatever the order of their properties. */
@@ -122,12 +125,12 @@ function textOf(check: Check, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** @param value of the keyword, in its form */
+/** Checks data against one keyword of a schema. `value` is the value of the keyword, which is well-formed. */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
 const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
 
-/** False for data of another type, which no limit excludes. */
+/** The size of data to which a limit applies. False for data of another type, which every limit allows. */
 type SizeOf = (data: unknown, check: Check) => number | false;
 type IsWrong = (size: number, limit: number) => boolean;
 
@@ -143,7 +146,8 @@ const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
 /**
- * Decides as Python's jsonschema. If the unit is no integer, the quotient as a float decides, unless it is infinite.
+ * Decides as Python's jsonschema does. If the unit is no integer, the quotient as a float decides, unless it is
+ * infinite.
  */
 const isNoMultiple: IsWrong = (size, unit) =>
   (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
@@ -181,7 +185,10 @@ const annotations =
 
 const annotation = rule(() => true);
 
-/** The form of each keyword's value, and what it says about data. */
+/**
+ * The keywords that are supported. Each has a check of the form of its value and, if it restricts data, a check of
+ * data.
+ */
 export const rules = new Map<string, ReturnType<typeof rule>>(
   Object.entries({
     ...Object.fromEntries(annotations.split(' ').map((name) => [name, annotation])),
@@ -235,7 +242,7 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     prefixItems: rule(isSchemaList, (first: unknown[], data, check) =>
       checkItems(data, check, (index) => index >= first.length || first[index]),
     ),
-    // A list is draft 7's form of prefixItems.
+    // A list as `items` is draft 7's form of `prefixItems`.
     items: rule(isSchemaOrList, (items: unknown, data, check, { prefixItems, additionalItems }) =>
       checkItems(data, check, (index) => {
         if (isList(items)) return index < items.length ? items[index] : additionalItems;

@@ -25,7 +25,7 @@ export type JsonSchema = SchemaObject;
 
 /** Why a schema is not accepted: `#/properties/a/if`, `is not supported`. */
 export interface SchemaProblem {
-  /** A JSON pointer in a fragment. */
+  /** Where the problem is: a JSON pointer in a URI fragment. */
   place: string;
   problem: string;
 }
@@ -57,7 +57,7 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
     return run();
   } catch (error) {
     if (error instanceof StoppedCheck) return stopped(error.message);
-    // Nested alternatives need more of the stack than other schemas.
+    // A RangeError is an overflow of the stack: nested alternatives need more of it than other schemas.
     if (error instanceof RangeError) return stopped('is nested too deeply');
     throw error;
   }
@@ -69,7 +69,7 @@ const startCheck = (root: JsonSchema, steps: number): Check => ({
 
 /**
  * Undefined if the data fits the schema, which `problemOfSchema` has accepted. Otherwise a sentence such as
- * `/age must be integer`, or `must be object` for the whole. Names that are only in the data are `*`.
+ * `/age must be integer`, or `must be object` for the whole. Names that are only in the data are shown as `*`.
  */
 export function problemOfData(schema: JsonSchema, data: unknown): string | undefined {
   return unlessStopped(
@@ -115,7 +115,7 @@ interface Survey {
   root: JsonSchema;
   maxLevels: number;
   nodes: number;
-  /** True for the schemas that refer to the present one, false for those without a cycle. */
+  /** True for the schemas that lead to the present one, false for those that are known to be in no cycle. */
   open: Map<unknown, boolean>;
 }
 
@@ -166,8 +166,9 @@ function closesCycle(survey: Survey, schema: unknown): boolean {
 }
 
 /**
- * Whether OpenAI takes the schema as strict: every object closed (`additionalProperties: false`), every property
- * required, at every level. Strict schemas have neither `oneOf`, `allOf` and `not` nor values of any type.
+ * Whether OpenAI takes the schema as strict. At every level of a strict schema, each object is closed
+ * (`additionalProperties: false`) and requires all its properties, each value has a type, and there is no `oneOf`,
+ * `allOf` or `not`.
  */
 export function isStrict(schema: JsonSchema): boolean {
   const { properties, required, additionalProperties, type, $ref, anyOf, oneOf, allOf, not } = schema;
@@ -198,8 +199,8 @@ const firstDefined = <Entry>(entries: Iterable<Entry>, find: (entry: Entry) => u
   })?.[0];
 
 /**
- * Every choice of alternatives, as a list of all schemas that then apply to the same data. If a schema has both `oneOf`
- * and `anyOf`, only those of `oneOf`.
+ * Generates each way to choose one alternative of every `oneOf` or `anyOf`, as a list of all schemas that then apply to
+ * the same data. If a schema has both keywords, an alternative of `oneOf` is chosen.
  */
 function* choicesOf(
   check: Check,
@@ -218,7 +219,7 @@ function* choicesOf(
   else yield [];
 }
 
-/** @param levels of arrays and objects that it may have */
+/** @param levels of arrays and objects that the instance may have */
 const instanceOf = (check: Check, schemas: readonly unknown[], levels: number): unknown =>
   firstDefined(choicesOf(check, schemas), (nodes) =>
     candidatesOf(check, nodes, levels).find(

@@ -1,12 +1,12 @@
-/** Limits of AWS, written as in its documentation. */
+/** Limits of AWS, as texts for error messages and for the OpenAPI document. */
 export const platformLimits = {
-  /** The limit of API Gateway. */
+  /** API Gateway's limit for the address and the headers of a request together. */
   addressAndHeaders: '10 KB',
-  /** The request payload of a Lambda function. API Gateway itself accepts 10 MB. */
+  /** Lambda's limit for the payload of a request. API Gateway itself accepts 10 MB. */
   jsonBody: '6 MB',
-  /** A form in the request payload of a Lambda function: base64 leaves three quarters of the 6 MB for it. */
+  /** A form reaches a Lambda function in base64. So three quarters of the 6 MB of a payload are left for the form. */
   gatewayUpload: '4.5 MB',
-  /** A streamed response of a Lambda function. */
+  /** Lambda's limit for a streamed response. */
   response: '200 MB',
 } as const;
 
@@ -17,7 +17,8 @@ export const limits = {
   metadataPairs: 16,
   metadataKeyCharacters: 64,
   /**
-   * As JSON. A turn writes the item of its chat twice or more, with these bytes usually still for one unit (1 KB) each.
+   * Bytes of the metadata as JSON. A turn writes the item of its chat at least twice. With 500 bytes of metadata, the
+   * item usually still fits into 1 KB, and DynamoDB charges writes by the KB.
    */
   metadataBytes: 500,
   pageSizeDefault: 50,
@@ -26,35 +27,43 @@ export const limits = {
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes fit into a DynamoDB sort key (at most 1,024 bytes). */
   externalUserIdCharacters: 256,
-  /** Nested objects and arrays in a JSON body. The tools of a completion have about ten levels. */
+  /** Levels of objects and arrays inside each other in a JSON body. The tools of a completion need about ten levels. */
   bodyLevels: 64,
-  /** Files of one message: the upper bound of the stage's setting. */
+  /** Files of one message that the schemas of requests accept. Use cases allow only `attachedFilesDefault`. */
   attachedFiles: 50,
-  /** Files of one message by default: as many as a person would read for one question. */
+  /** Files of one message that use cases allow: as many as a person would read for one question. */
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
   uploadBytes: 60 * 1024 * 1024,
-  /** Slower uploads are ended: this is 1 KB a second. */
+  /** An upload fails if fewer bytes arrive in a minute. This is 1 KB a second. */
   uploadBytesPerMinute: 60 * 1024,
   /** A form has the parts `file` and `data`. Clients may add a few of their own. */
   uploadParts: 8,
-  /** Bytes of the headers of all parts. A name of 255 characters with 4 bytes each is 3 KB when it is percent-encoded. */
+  /**
+   * Bytes of the headers of all parts together. A file name of 255 characters with 4 bytes each has 3 KB when it is
+   * percent-encoded.
+   */
   partHeaderBytes: 16 * 1024,
   /** The part `data`: `{"scope": "ephemeral"}` and room for fields that may be added. */
   uploadDataBytes: 64 * 1024,
   fileNameCharacters: 255,
   ephemeralHours: 24,
   /**
-   * The time for which a `file_url` is valid: enough to start a download after a page was loaded. A leaked URL soon
-   * becomes useless.
+   * How long a `file_url` is valid: long enough to start a download after a page was loaded, and so short that a leaked
+   * URL soon becomes useless.
    */
   fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
-  /** A version of an agent is one DynamoDB item (at most 400 KB); the rest is room for attribute names. */
+  /**
+   * Bytes of an agent as JSON. A version of it is one DynamoDB item (at most 400 KB), which has attribute names too.
+   */
   agentBytes: 350_000,
   batchRequests: 1000,
-  /** An event may be named twice. Without a limit, each of very many elements would be a separate error. */
+  /**
+   * Elements of a webhook's `events`. There are three events, but one may be named twice. The limit exists because each
+   * wrong element is a separate error.
+   */
   webhookEvents: 100,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,
@@ -63,7 +72,8 @@ export const limits = {
   /** Clients retry within minutes, people within a day. */
   idempotencyHours: 24,
   /**
-   * A client that lost its connection resumes within minutes. An hour is also enough for a device that was in standby.
+   * How long a stream can be resumed after its start. A client that lost its connection resumes within minutes. An hour
+   * is also enough for a device that was in standby.
    */
   resumableMinutes: 60,
   /** Maximum time of a streamed reply, from the arrival of its request: more than any reply needs. */
@@ -73,9 +83,12 @@ export const limits = {
    * last 10 s.
    */
   resumedSeconds: 890,
-  /** A response id has 43 characters; room for other forms. */
+  /** A response id has 43 characters. The rest is room for later forms of response ids. */
   responseIdCharacters: 256,
-  /** Highest sequence number of the events of a stream. No reply has so many events, and seven digits sort as text. */
+  /**
+   * Highest sequence number of the events of a stream. No reply has so many events. The keys of stored events contain
+   * the number with seven digits, so that they sort as text.
+   */
   sequenceNumberMax: 9_999_999,
   /** The length that browsers and proxies accept. */
   webhookUrlCharacters: 2048,
@@ -92,16 +105,16 @@ export const limits = {
 
 const kilobyte = 1024;
 
-/** A whole number of KB or MB. */
+/** The size as a text: in MB if it is a whole number of MB, such as `6 MB`, otherwise in KB, such as `64 KB`. */
 export const bytesInWords = (bytes: number): string =>
   bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;
 
 /**
- * A limited number of slots in the whole stage.
- * - `replies`, `uploads`: the concurrent requests in the environments of a web function.
- * - `readers`: the executions of short routes that have waited for their reader.
- * - `preparations`: the executions that prepare attachments.
- * - `webhooks`: the executions that call a receiver that has failed before.
+ * The name of a pool. A pool has a limited number of slots in the whole stage. What takes a slot:
+ * - `replies`, `uploads`: each concurrent request in the environments of a web function.
+ * - `readers`: each execution of a list route that has waited for a slow reader.
+ * - `preparations`: each execution that prepares an attachment.
+ * - `webhooks`: each execution that repeats the call of a webhook after a failure.
  */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;

@@ -10,7 +10,9 @@ const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;
 const isKey = (key: string): boolean =>
   key !== '' && key.isWellFormed() && countCharacters(key) <= metadataKeyCharacters;
 
-/** @returns what is wrong with the whole, as the rest of a sentence about the field */
+/**
+ * @returns what is wrong with the pairs together, as the rest of a sentence about the field; undefined if nothing is
+ */
 export function problemOfMetadata(metadata: Metadata): string | undefined {
   if (Object.keys(metadata).length > metadataPairs) return `must have at most ${metadataPairs} pairs`;
   return new TextEncoder().encode(JSON.stringify(metadata)).length > metadataBytes
@@ -24,8 +26,8 @@ const pairsOf = <Value extends z.ZodType>(value: Value) =>
   z
     .preprocess(
       (given, context) => {
-        // A record of zod leaves this key out, and so does an item of DynamoDB. The pair would be lost without an
-        // error.
+        // A record of zod leaves out the key `__proto__`, and so does an item of DynamoDB. The pair would be lost
+        // without an error.
         if (Object.hasOwn(Object(given), '__proto__')) context.addIssue('must not have the key __proto__');
         return given;
       },

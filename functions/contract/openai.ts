@@ -96,7 +96,7 @@ const common = {
   system_fingerprint: z.string(),
 };
 
-/** `reasoning_content` and `agent_steps` are additions: what the steps say, and the steps themselves. */
+/** The reasoning steps. They and `reasoning_content`, the text of the steps, are additions to OpenAI's form. */
 const agentSteps = z.array(reasoningStep).optional();
 
 export const chatCompletion = z.object({
@@ -120,7 +120,7 @@ export const chatCompletion = z.object({
   agent_steps: agentSteps,
 });
 
-/** The steps are beside `choices`: Python's helper adds up what is inside a delta. */
+/** `agent_steps` is beside `choices`, because OpenAI's library for Python adds up what is inside a delta. */
 export const chatCompletionChunk = z.object({
   ...common,
   object: z.literal('chat.completion.chunk'),
@@ -180,7 +180,7 @@ export const shouldRetryHeader = 'x-should-retry';
 
 /** An error with the fields of OpenAI's error object. */
 export class OpenAiError extends ServiceError {
-  /** The parameter that is wrong, such as `messages[0].role`; null if it is none. */
+  /** The parameter that is wrong, such as `messages[0].role`; null if none is wrong. */
   readonly param: string | null;
   readonly code: string | null;
   private readonly ownStatus: number | undefined;
@@ -219,7 +219,7 @@ export const modelNotFound = (model: string): OpenAiError =>
     { param: 'model', code: 'model_not_found' },
   );
 
-/** A wrong key, in the words that OpenAI's clients know. */
+/** The error for a wrong API key, in the words that OpenAI's clients know. */
 export const invalidApiKey = () =>
   new OpenAiError(
     'unauthenticated',

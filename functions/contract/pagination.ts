@@ -3,7 +3,7 @@ import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
-/** With a limit of 1, `current_page` is the offset plus 1. It must be a safe integer too. */
+/** With a limit of 1, `current_page` is the offset plus 1. This number must be a safe integer too. */
 const maxOffset = Number.MAX_SAFE_INTEGER - 1;
 
 /**
@@ -21,15 +21,21 @@ export const pageQuery = z.object({
     .meta({ override: { type: 'integer', minimum: 0, maximum: maxOffset, default: 0 } }),
 });
 
-/** Where a page begins or ends: after the row with this number, or before it. */
+/** A place in a list: after the row with this number (a page begins there), or before that row (a page ends there). */
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** The offset of the first row after the cursor. A page that does not start or end there ignores the cursor. */
+  /**
+   * The offset of the first row after the place. A page that neither begins nor ends at this offset ignores the
+   * cursor.
+   */
   offset: number;
 }
 
-/** The text of a cursor. `a123.50` is the page that starts after the row 123 and has the offset 50. */
+/**
+ * The text of a cursor. `a123.50`: the page begins after the row 123, at offset 50. `b123.50`: the page ends before the
+ * row 123, which has the offset 50.
+ */
 const cursor = z
   .string()
   .regex(/^[ab]\d{1,10}\.\d{1,16}$/, { error: 'must be that of a link', abort: true })
@@ -42,7 +48,7 @@ const cursor = z
 /** Query parameters of a list whose rows may be added and deleted while a client reads it. */
 export const cursorQuery = pageQuery.extend({ cursor: cursor.optional() });
 
-/** A page of a list with cursors. */
+/** Which page of a list with cursors is read. */
 export interface ListPage {
   limit: number;
   offset: number;
@@ -83,7 +89,7 @@ export function paginate(page: {
     address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
-  // If the client is past the end, the link is to the last page.
+  // If the page is past the end of the list, the link to the previous page is to the last page.
   const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
   const next = offset + limit;
   const previous = Math.min(offset - limit, lastPage);
@@ -95,7 +101,8 @@ export function paginate(page: {
     total_pages: Math.ceil(total / limit),
     current_page: Math.floor(offset / limit) + 1,
     next_page: (ends?.hasMore ?? next < total) ? link(next, last === null ? null : `a${last}.${next}`) : null,
-    // null on page 1, also if the offset is not a multiple of the limit. The link to offset 0 shows the first rows.
+    // null on page 1, also if the offset is not a multiple of the limit. A link to offset 0 has no cursor, so it always
+    // shows the first rows.
     prev_page:
       offset < limit
         ? null

@@ -4,7 +4,7 @@ import * as z from 'zod';
 export const requestClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
 export type RequestClass = (typeof requestClasses)[number];
 
-/** Classes of usage: a request takes as many tokens as it uses. */
+/** Classes of usage. A request takes one token for each megabyte, batch request or model call that it uses. */
 export const usageClasses = [
   'uploadedMegabytes',
   'batchRequests',
@@ -16,19 +16,22 @@ export const usageClasses = [
 export const rateClasses = [...requestClasses, ...usageClasses] as const;
 export type RateClass = (typeof rateClasses)[number];
 
-/** Tokens of several classes. They may be fractions. */
+/** Numbers of tokens by class. They may be fractions. */
 export type Tokens = { readonly [Class in RateClass]?: number };
 
-/** In the classes of bytes, a token is a megabyte. It has as many bytes as a megabyte in all other limits. */
+/** Bytes of one token of a class of megabytes. They are as many as those of a megabyte in all other limits. */
 export const bytesPerToken = 1024 * 1024;
-/** The bytes of a request are unknown at its start. So the bucket must have at least one byte left. */
+/**
+ * One byte, in tokens. When a request arrives, the number of its bytes is unknown. So it takes one byte then: the
+ * bucket must not be empty.
+ */
 const oneByte = 1 / bytesPerToken;
 
 /** The tokens that a request takes when it arrives, besides the token of its class. */
 export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   reads: { downloadedMegabytes: oneByte },
   writes: {},
-  // A reply makes at least one call.
+  // A reply makes at least one model call.
   sends: { modelCalls: 1 },
   uploads: { uploadedMegabytes: oneByte },
   // These tokens are taken later, when the requests of the batch are counted.
@@ -50,16 +53,20 @@ export type Limits = Record<RateClass, RateLimit | null> & {
 
 export const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** Each request writes its bucket's item, and a DynamoDB partition takes 1,000 write units a second. */
+/**
+ * Highest number of tokens that are refilled in a second. Each request may write the item with the buckets of its key,
+ * and a DynamoDB partition takes 1,000 write units a second.
+ */
 const maxPerSecond = 500;
-/** Highest burst, or the count if it is more: a day's tokens may be used at once. */
+/** Highest burst. It may be higher if it is not above the count: all tokens of a day may be used at once. */
 const maxBurst = 10_000;
 
 export const rateLimitForm =
   'COUNT/UNIT or COUNT/UNIT:BURST with the unit s, m, h or d, such as 5/s:10, or none';
 
 /**
- * A limit as operators write it: `5/s:10` is 5 a second with a burst of 10; `10/m` is 10 a minute with a burst of 10.
+ * A limit as operators write it: `5/s:10` is 5 a second with a burst of 10; `10/m` is 10 a minute with a burst of 10;
+ * `none` is null, no limit.
  */
 export const rateLimit = z.string().transform((text, context): RateLimit | null => {
   if (text === 'none') return null;
@@ -80,7 +87,7 @@ export const rateLimit = z.string().transform((text, context): RateLimit | null 
   return limit;
 });
 
-/** The limit of open batches as operators write it: a number or `none`. */
+/** The limit of open batches as operators write it: a number, or `none` for null, no limit. */
 export const openBatchesLimit = z.string().transform((text, context): number | null => {
   if (text === 'none') return null;
   if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
@@ -97,7 +104,7 @@ export function formatRateLimit(limit: RateLimit | null): string {
 
 export const formatOpenBatches = (limit: number | null): string => (limit === null ? 'none' : String(limit));
 
-/** The name of a class, as operators write it: `model-calls`. */
+/** The name of a class with a separator between its words. Operators write it with hyphens: `model-calls`. */
 export const limitName = (name: RateClass, separator = '-'): string =>
   name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 
@@ -115,8 +122,8 @@ const schemasOf = <Name extends string, Schema>(names: readonly Name[], schema: 
   Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
 
 /**
- * The schema of limits in the form of `formatLimits`. The text may be from an earlier release, which has no classes of
- * usage.
+ * The schema of limits in the form of `formatLimits`. A text of an earlier release lacks the classes of usage, which
+ * then have no limit.
  */
 export const limitsText = z
   .string()

@@ -46,7 +46,7 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** The response to a deletion. */
+/** The response to a request to delete a file. */
 export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
 export type DeletedFileResource = z.infer<typeof deletedFile>;
 
@@ -54,7 +54,7 @@ export type DeletedFileResource = z.infer<typeof deletedFile>;
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
-  /** @param character as a code point, because the character itself can change how the message is shown */
+  /** @param character which the text names by its code point, because it can change how the message is shown */
   nameCharacter: (character: string) =>
     `File name has a character that is not allowed: U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
   extension: (extension: string) => `Unsupported file extension: ${extension}`,
@@ -65,7 +65,10 @@ export const uploadFailures = {
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;
 
-/** The texts of `data.hint` of a failed upload, which the specification does not have: what was found, or what to send. */
+/**
+ * The texts of `data.hint` of a failed upload, which the specification does not have: what was found, or what to
+ * send.
+ */
 export const uploadHints = {
   extensions: `These extensions are allowed: ${Object.keys(typeOfExtension).join(', ')}`,
   /** @param extension a key of `typeOfExtension` */

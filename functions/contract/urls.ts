@@ -1,13 +1,14 @@
 import * as z from 'zod';
 
 /**
- * Whether URL parsers read an http or https URL as it is written. They repair other texts: they add slashes to
- * `https:/x` and `https:x`, turn backslashes into slashes, and remove or encode blanks and control characters.
+ * Whether the text is an http or https URL that URL parsers take as it is written. They repair other texts: they add
+ * slashes to `https:/x` and `https:x`, turn backslashes into slashes, and remove or encode blanks and control
+ * characters.
  */
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 
-/** Exactly these addresses and no host name, because a name may resolve to another address a moment later. */
+/** Only addresses, and not the usual name of this machine: a name may resolve to another address a moment later. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
 
 export function isPlainLoopbackUrl(text: string): boolean {
@@ -29,7 +30,7 @@ const pattern = /^(\[[\da-f:.]+\]|[^\s:/?#@[\]\\%]+):(\d{1,5}|\*)$/i;
 
 export const hostAndPortForm = 'HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443';
 
-/** Undefined if the text does not have the form HOST:PORT. */
+/** Undefined if the text does not have the form HOST:PORT, or if the host or the port cannot exist. */
 export function parseHostAndPort(text: string): HostAndPort | undefined {
   const [, host = '', port = ''] = pattern.exec(text) ?? [];
   const url = host === '' ? null : URL.parse(`http://${host}`);
@@ -47,8 +48,8 @@ export const hostAndPort = z.string().transform((text, context): HostAndPort => 
 });
 
 /**
- * Ports of other protocols, which crafted HTTP requests could speak: neither webhooks nor agents call them. The list is
- * that of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking).
+ * Ports of other protocols. A crafted HTTP request could be valid in such a protocol, so neither webhooks nor agents
+ * may call these ports. The list is that of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking).
  */
 export const deniedPorts = [
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,

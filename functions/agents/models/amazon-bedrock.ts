@@ -19,10 +19,8 @@ export interface AwsCredentials {
 }
 
 /**
- * A model of Bedrock with these credentials, which expire.
- *
- * This file is imported at the first call of such a model. The package adds half to the code that a reply loads otherwise, and many
- * stages use no Bedrock models.
+ * A model of Bedrock with these credentials, which expire. This file is imported at the first call of such a model: the
+ * package adds half to the code that a reply loads otherwise, and many stages use no Bedrock models.
  */
 export function converseModel(
   name: string,
@@ -75,7 +73,7 @@ function conversePrompt({
     .filter(hasContent);
 }
 
-/** A user message that is entirely blank stays, so that Converse itself rejects the call. */
+/** Removes blank texts. A user message that is entirely blank stays, so that Converse itself rejects the call. */
 function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role === 'user') {
     const content = message.content.filter((part) => part.type !== 'text' || !isBlank(part.text));
@@ -92,17 +90,19 @@ const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
 const isBlank = (text: string): boolean => text.trim() === '';
 
 /**
- * Bedrock models that cache prompts up to a mark, according to its documentation; others reject a mark. A mark writes to the cache,
- * which Claude charges at five quarters of its price; a prompt of another call that begins the same costs a tenth.
+ * Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. With
+ * Claude, tokens that are written to the cache cost five quarters of the price, and tokens that a later call reads from
+ * it a tenth.
  */
 const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
 /**
- * Marks the end of what the next call is likely to begin with: the system message, and, if the prompt has more than one message of
- * a user, the last one, and the last results of tools. So a prompt that nobody goes on with, such as that of a request of a
- * batch, writes nothing but its system message. Bedrock takes four marks.
+ * Marks the end of what later calls are likely to begin with: the system message and, if the conversation goes on, the
+ * last user message and the last results of tools. It goes on if the prompt has several user messages, or results of
+ * tools. So the prompt of a single message, such as a request of a batch, writes only its system message to the cache.
+ * Bedrock accepts four marks.
  */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
@@ -115,14 +115,18 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** The package sends the tools with a form also if the choice is `none`. The results are text already. */
+/**
+ * Whether the tools must be removed: with a form, the package sends them even if the choice is `none`. Their results in
+ * the prompt are text already.
+ */
 const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
   responseFormat?.type === 'json' && toolChoice?.type === 'none';
 
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /**
- * Without this, a stream that ends before `messageStop` looks like a complete reply: its finish part has no raw reason.
+ * Makes a transformation of a stream that adds an error if the stream ends before `messageStop`. Without it, such a
+ * stream looks like a complete reply; only its finish part has no raw reason.
  */
 const rejectMissingEnd = () =>
   new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
@@ -141,8 +145,8 @@ const rejectMissingEnd = () =>
   });
 
 /**
- * `httpFetch` that signs. The package can sign as well, with the same signer, but needs the body as one text. The
- * signature replaces the package's header `Authorization`.
+ * Signs a request and sends it by `httpFetch`. The package can sign as well, with the same signer, but needs the body
+ * as one text. The signature replaces the package's header `Authorization`.
  */
 async function signedFetch(
   settings: AwsCredentials & { region: string },

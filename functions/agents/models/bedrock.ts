@@ -7,20 +7,20 @@ interface BedrockSettings {
   region: () => string;
 }
 
-/** Bedrock models that accept images, according to its documentation. */
+/** Bedrock models that accept images, according to AWS's documentation. */
 const imageModels = [
   /claude-(?:3|[a-z]+-[4-9])/,
   /nova-(?:2-)?(?:lite|pro|premier|omni)/,
   /llama3-2-(?:11|90)b|llama4|pixtral/,
 ];
 
-/** Bedrock models that accept no tools, according to its documentation. */
+/** Bedrock models that accept no tools, according to AWS's documentation. */
 const modelsWithoutTools =
   /titan-text|claude-(?:v2|instant)|jamba-instruct|j2-|command-(?:light-)?text|llama2|llama3-\d+b|llama3-2-[13]b|mistral-7b|mixtral|deepseek\.r1/;
 
 /**
- * Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN. The endpoint comes from
- * AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
+ * Makes the provider for Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN.
+ * The endpoint comes from AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
  * @param settings.credentials called before each model call, because a role's credentials expire
  */
 export const bedrock = (settings: BedrockSettings): ModelProvider => ({
@@ -37,7 +37,7 @@ export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   }),
 });
 
-/** What speaks with Bedrock is loaded at the first call, concurrently with the credentials. */
+/** The model of Bedrock. Its module is loaded at the first call, concurrently with the credentials. */
 async function load(
   name: string,
   settings: BedrockSettings,

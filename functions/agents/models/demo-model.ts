@@ -115,7 +115,7 @@ function endOfObject(text: string): number {
   return text.length;
 }
 
-/** Tool results after the last user message. */
+/** The results of tools after the last user message, as JSON texts. */
 function toolResults(prompt: LanguageModelV4Prompt): string[] {
   const sinceUserMessage = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
   return sinceUserMessage.flatMap((message) =>

@@ -1,4 +1,4 @@
-/** What the routes of an interface have in common. */
+/** For each dialect, what the routes of this interface have in common. */
 export const dialects = {
   service: { keyHeader: 'x-api-key', errors: 'envelope', isInOpenApiDocument: true },
   openai: { keyHeader: 'Authorization', errors: 'openai', isInOpenApiDocument: false },
@@ -12,7 +12,9 @@ export const dialectOf = ({ dialect = 'service' }: { dialect?: Dialect }) => dia
 /** The part of the path that all OpenAI-compatible routes start with. */
 export const openAiPath = '/openai';
 
-/** Many clients append `/v1` to the address that they are given. */
+/**
+ * The path and the alias of an OpenAI-compatible route. Many clients append `/v1` to the address that they are given.
+ */
 export const openAiPaths = (path: string) => ({
   path: openAiPath + path,
   aliases: [`${openAiPath}/v1${path}`],

@@ -14,8 +14,8 @@ export const completeChatRoute = {
   transfer: 'streamed',
   // As long as send-message.
   timeoutSeconds: limits.replySeconds + 15,
-  // The handler has the schema, because an error of OpenAI names the parameter that is wrong. A schema of an object would
-  // copy its 60,000 fields.
+  // The handler checks the fields, because an error of OpenAI names the parameter that is wrong. Here any object is
+  // accepted, without zod's schema of an object, which would copy up to 60,000 fields.
   body: z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     { error: 'must be an object' },
@@ -48,7 +48,7 @@ export const rejectOpenaiPathRoute = {
   name: 'reject-openai-path',
   method: 'ANY',
   path: `${openAiPath}/{proxy+}`,
-  // Also other methods of known paths: for those the gateway does not try a path with a variable.
+  // Known paths too, for their other methods: for a known path, the gateway does not try a path with a variable.
   aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) => {
     const { path, aliases } = openAiPaths(known);
     return [path, ...aliases];

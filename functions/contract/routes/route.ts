@@ -39,7 +39,7 @@ export interface Route {
   query: z.ZodObject;
   headers: z.ZodObject;
   body: z.ZodType;
-  /** By default `shortBody`. A form has limits of its own. */
+  /** The limits of a JSON body; by default `shortBody`. A form has limits of its own. */
   largestBody?: LargestBody;
   /** The body is multipart/form-data instead of JSON. */
   multipart?: true;
@@ -62,12 +62,16 @@ export interface LargestBody {
   values: number;
 }
 
-/** Texts of 768 characters, each written as two escapes of six bytes, take 9 KB. */
+/**
+ * For bodies that need about 1,000 characters of text at most. Written as two escapes of six bytes each, these take 12
+ * KB.
+ */
 export const shortBody: LargestBody = { bytes: 64 * 1024, values: 1000 };
 
 /**
- * A Lambda function accepts no larger event. A thousand requests with 50 files each have 57,000 values, and the most parts
- * of a completion 45,000. More would hold the event loop: 100,000 different names of fields take 0.1 s.
+ * A Lambda function accepts no larger event. A batch of a thousand requests with 50 files each has 57,000 values, and a
+ * completion with the most parts 45,000. More values would block the event loop: 100,000 different names of fields take
+ * 0.1 s.
  */
 export const longBody: LargestBody = { bytes: 6 * 1024 * 1024, values: 60_000 };
 
@@ -77,7 +81,7 @@ export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>)
   ...aliases,
 ];
 
-/** Requests of the other methods have no body; a body that is sent all the same is ignored. */
+/** Whether requests of the route have a body. With other methods, a body that is sent is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'PATCH';
 
@@ -87,7 +91,7 @@ export const noBody = z.unknown();
 /** What most routes have: each starts with it, and names what differs. */
 export const defaults = {
   transfer: 'buffered',
-  /** The gateway ends a buffered route then. */
+  /** The gateway ends a buffered route after this time. */
   timeoutSeconds: 29,
   parameters: nothing,
   query: nothing,

@@ -67,13 +67,13 @@ export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
-  /** In order of creation, in pages. */
+  /** The published versions, in the order in which their agents were created, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
   /** The workspace of an agent, published or not. Undefined if there is no such agent. */
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** The changes of agents, which only operators make. */
+/** Further reads of agents, and their changes: only operators' commands use them. */
 export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;

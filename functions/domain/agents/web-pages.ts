@@ -10,7 +10,7 @@ export interface WebPage {
 
 export interface WebPages {
   /**
-   * Fetches a page and returns it as readable text. Long pages of several workspaces are read in turn.
+   * Fetches a page and returns it as readable text. Workspaces take turns in the conversion of long pages to text.
    * @param hosts if given, only these hosts are allowed, also in redirects: host names, or `*.` and a parent domain
    * @throws OutboundFailure with the reason, or the signal's reason
    */

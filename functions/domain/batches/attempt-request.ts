@@ -79,7 +79,7 @@ export async function claimRequests(
       item: {
         ...{ requestIndex, status: 'processing', slot: slot.number, epoch: slot.epoch, attempt: 1 },
         ...{ brokenReplies: 0, lostAttempts: 0, due: null, chatId: null },
-        // The message of the request is the first one of its chat.
+        // The message of the request is the first one of its new chat.
         messagePosition: needsChat ? 1 : null,
         ...{ error: null, incomplete: null, calls: [], processedAt: null },
       } satisfies BatchItem as BatchItem,
@@ -140,7 +140,7 @@ export async function prepareRequest(
   const prepared = await prepareRequests(services, workspace, requests, await format());
   const hasChat = request.historyId !== null || item.chatId !== null;
   const found = prepared.get(item.requestIndex) as Prepared | Invalid;
-  // A request that was invalid at its claim got no chat.
+  // A request that was invalid at its claim got no chat. So it stays invalid, even if the reason is gone.
   return {
     ...{ request, item, newChat: null },
     prepared: hasChat || 'invalid' in found ? found : { invalid: 'Agent version not found' },
@@ -160,7 +160,10 @@ export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   retryAfter?: number | undefined;
 }
 
-/** A request fails if it has lost this many workers, or if an error of the service ends this attempt or a later one. */
+/**
+ * A request fails if it has lost this many workers, or if an error of the service ends the attempt with this number
+ * or a later one.
+ */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
@@ -223,8 +226,8 @@ export const waitsAtOnce = [5000, 10_000];
 
 /**
  * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
- * for, and at most the longest delay. The factor is the same for the requests of a group, so groups that failed
- * together are not retried together.
+ * for, and at most the longest delay. The factor depends on the group of the request, so groups that failed together
+ * are not retried together.
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;

@@ -92,10 +92,10 @@ export interface BatchWorkflow {
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }
 
-/** A batch that has not ended. */
+/** Names a batch that was open when its entry was written. */
 export type OpenBatchEntry = DeliveryOwner;
 
-/** An undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */
+/** Names an undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */
 export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
@@ -110,7 +110,7 @@ export interface ReconciliationIndex {
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
   /** Workspaces that have undelivered webhooks, by id. Each workspace costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** Webhooks of one workspace, in the order of their due times. */
+  /** The webhooks of one workspace that are due until a time (ISO 8601), in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   /** Replaces the due time of an entry. */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;

@@ -40,8 +40,8 @@ export interface BatchTransitions {
   /**
    * Makes the caller the owner of a slot.
    * Writer: a worker with a message. Condition: the slot has the epoch of the message; a final batch has no slots.
-   * After a crash of this write or of the next two: the slot is silent after `until`, and its next owner finds what the
-   * caller has started.
+   * If the caller crashes after this write, or after `take` or `renew`: the slot is silent after `until`, and its next
+   * owner finds what the caller has started.
    * @param owner a random name, which identifies a repeated write
    */
   acquire(
@@ -59,7 +59,7 @@ export interface BatchTransitions {
     slot: OwnedSlot & { takes: number },
     start: { size: number; named: Readonly<Record<number, number>> },
   ): Promise<Batch | undefined>;
-  /** Writer: the owner. Condition: the caller still owns the slot. */
+  /** Prolongs the ownership of a slot. Writer: the owner. Condition: the caller still owns the slot. */
   renew(batch: BatchKey, slot: OwnedSlot, until: number): Promise<Batch | undefined>;
   /**
    * Offers the slot to another worker. The caller then sends the message.
@@ -79,7 +79,8 @@ export interface BatchTransitions {
   /**
    * Stops the batch: no further request is started.
    * - `cancelled` changes the status to `cancelling`, and keeps the reason of an earlier stop. Writer: cancel-batch.
-   * - `expired` and `failed` keep the status. Writers: advance-batch; fail-batch and a worker of a disabled workspace.
+   * - `expired` keeps the status. Writer: advance-batch.
+   * - `failed` keeps the status. Writers: fail-batch, and a worker of a disabled workspace.
    *
    * Condition: the status is `in_progress`. For `expired` and `failed`, the batch is also not stopped yet. After a
    * crash: the reconciler completes the task callback.

@@ -67,7 +67,7 @@ export interface Slot {
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /** The new requests of the last take. */
+  /** The new requests of the last take: the index of the first one, and their number. */
   first: number;
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
@@ -127,7 +127,7 @@ export interface BatchRequest {
   previous: number | null;
 }
 
-/** A request without its text. */
+/** An entry of a batch's manifest, which lists the requests without their texts. */
 export interface ManifestEntry {
   customId: string;
   historyId: number | null;
@@ -222,7 +222,10 @@ export function outcomeOf(
 export const outcomeOfStop = ({ reason, at }: NonNullable<Batch['stop']>) =>
   ({ status: 'failed', error: stopErrors[reason], processedAt: at }) as const satisfies Outcome;
 
-/** @param batch the batch with its exact counts */
+/**
+ * A batch as clients see it (specification, section 2.9).
+ * @param batch the batch with its exact counts
+ */
 export function batchResource(batch: Batch): BatchResource {
   return {
     id: batch.id,

@@ -9,7 +9,7 @@ import { completeTaskCallback } from './slots.ts';
 /**
  * Cancels a batch in progress (specification, section 3.1). Requests that were not started have failed from now on. If
  * the batch was stopped before, they have failed since then.
- * @throws notFound, or badRequest in any other state
+ * @throws notFound; badRequest if the batch is not in progress
  */
 export async function cancelBatch(
   services: Services<'batchWorkflow' | 'batches' | 'clock' | 'log'>,

@@ -24,9 +24,9 @@ export interface Invalid {
 }
 
 /**
- * Checks the user, the agent and the files of requests. The checks are made at the creation of the batch, and again
- * when a worker claims a request or takes it over, because all three may have changed since. Each user, agent and file
- * is read once.
+ * Makes functions that check the user, the agent and the files of requests. They are called at the creation of the
+ * batch, and again when a worker claims a request or takes it over, because all three may have changed since. Each
+ * user, agent and file is read once.
  */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
@@ -50,7 +50,7 @@ export function requestChecks(
   };
 }
 
-/** Calls the function once for each name. */
+/** Makes a function that calls the given one only once for each name, and then returns the same result. */
 function once<Result>(read: (name: string) => Promise<Result>): (name: string) => Promise<Result> {
   const reads = new Map<string, Promise<Result>>();
   return (name) => {

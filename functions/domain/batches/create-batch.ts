@@ -27,18 +27,18 @@ interface CreateOptions {
 }
 
 /**
- * How often a repeated request checks whether the first request has created the batch. After that, the repeated request
- * creates the batch itself.
+ * How many times a repeated request checks whether the first request has created the batch. After that, the repeated
+ * request creates the batch itself.
  */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of open
- * batches once more.
- * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest, or
- *   notFound for a history. An error of one request names the request and the field (specification, sections 4.2 and
- *   5.4). rateLimited by the rate limit, or if the workspace has too many open batches
+ * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
+ * open batches once more.
+ * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,
+ *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2
+ *   and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches
  */
 export async function createBatch(
   services: CreateServices,
@@ -76,7 +76,7 @@ export async function createBatch(
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
   const format = hasFormat(body) ? body.response_format : undefined;
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
-  // Several concurrent requests may have passed the first check.
+  // Several concurrent requests may have passed the first check of the number of open batches.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
   await services.batchWorkflow.start(batch).catch((error: unknown) =>
@@ -86,7 +86,7 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/** The progress of a batch in the response that created it. */
+/** The progress of a new batch: each response to its creation has this, also a repeated one. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -169,7 +169,7 @@ async function awaitBatch(
 /** The batch as the first response had it. */
 const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
 
-/** Requests that continue the same history form a chain, in input order. */
+/** The requests of a body. Those that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {
   const requests = body.requests.map(
     (request, requestIndex): BatchRequest => ({
@@ -230,7 +230,7 @@ async function checkUsers(
 const hasFormat = ({ response_format: format }: CreateBatchBody): boolean =>
   format !== undefined && format.type !== 'text';
 
-/** Rejects agents that are not published, and a form that they cannot have. */
+/** Rejects agents that are not published, and a form that one of the agents cannot have. */
 async function rejectAgents(
   checks: Checks,
   { agent_id, response_format }: CreateBatchBody,

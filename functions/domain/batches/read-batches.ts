@@ -39,7 +39,7 @@ const batchesAtOnce = 8;
  * @param batch read before this call
  */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
-  // No request has started, so there are no items.
+  // If no request has started, there are no items.
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
   const items = await services.batches.allItems(batch);
   const completed = items.filter(({ status }) => status === 'success').length;

@@ -22,7 +22,7 @@ const runMilliseconds = 45_000;
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
-/** A check that is not started after the run's deadline. */
+/** Checks one batch or one webhook. No check is started after the run's deadline. */
 type Check = () => Promise<void>;
 
 interface Found {
@@ -32,8 +32,8 @@ interface Found {
 
 /**
  * Repairs the effects of crashes and outages. Checks every open batch, and every webhook whose next attempt is overdue.
- * Workspaces take turns, those with open batches in a random order. So a run that meets its deadline leaves other
- * batches unchecked than the run before. A repeated run, or a run concurrent with workers, does no harm.
+ * Workspaces take turns, those with open batches in a random order. So two runs that reach their deadline usually leave
+ * different batches unchecked. A repeated run, or a run concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
  *   that the oldest request has waited for a worker
  */
@@ -90,7 +90,7 @@ async function reconcileOpenBatch(
   if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) found.overdue += 1;
   found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
   // Step Functions allows only 15 descriptions of executions a second. Workers need no execution before the end of the
-  // batch.
+  // batch. So the execution is checked only if it must make the first slots or end the batch.
   const mustEnd = batch.stop !== null || needsCheck(batch, now);
   if (mustEnd || batch.slotsMade === 0) await restartExecution(services, batch);
   if (mustEnd) await completeTaskCallback(services, { workspaceId: entry.workspaceId, id: entry.batchId });

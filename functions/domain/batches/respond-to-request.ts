@@ -24,7 +24,7 @@ export interface RequestAttempt {
   newChat: Chat | null;
   /** The item as it is stored. The chat and the position of the message are stored in it before the model is called. */
   item: BatchItem;
-  /** Whether an earlier attempt has stored the message. The next attempt then adds the reply. */
+  /** Whether an earlier attempt has stored the message. Then this attempt adds only the reply. */
   hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
@@ -80,8 +80,8 @@ export async function respondToRequest(
   attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
-  // While the retry waits, users may send to an existing chat. They do not know a chat that was created for the
-  // request.
+  // While the retry waits, users may send to an existing chat, so it is released. They do not know a chat that was
+  // created for the request.
   if (failure.outcome !== 'lost' && attempt.request.historyId !== null && !attempt.hasMessage)
     await closeAbandonedTurn(services, turn.chat);
   return failure;
@@ -111,7 +111,7 @@ async function open(
   if (messagePosition !== null && newChat === null) {
     const { user, reply } = await turnAt(services, turn.chat, messagePosition);
     attempt.hasMessage = user?.turnId === turn.chat.lease.id;
-    // An earlier attempt of this request has stored the turn.
+    // If both messages are there, an earlier attempt of this request has stored the turn.
     if (attempt.hasMessage && reply !== undefined) {
       const messageCount = Math.max(turn.chat.messageCount, messagePosition + 1);
       await services.chats.releaseLease(turn.chat, turn.chat.lease.id, messageCount);
@@ -198,10 +198,10 @@ const failedWith = (code: number) => (message: string) => ({
   result: { error: { code, message }, incomplete: null, calls: [] },
 });
 
-/** The end of a request that is invalid. */
+/** Makes the end of an invalid request, with the error message for the client. */
 export const rejected = failedWith(400);
 
-/** The end of a valid request that the service could not process. */
+/** Makes the end of a valid request that the service could not process, with the error message for the client. */
 export const failed = failedWith(500);
 
 function rejection(error: unknown): AttemptEnd {

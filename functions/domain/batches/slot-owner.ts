@@ -22,7 +22,7 @@ export async function restartExecution(
   if (state === 'running') return;
   if (state === 'none') return services.batchWorkflow.start(batch);
   const restarted = await services.batches.incrementExecutionNumber(batch);
-  // Another caller starts the execution.
+  // If the number has changed meanwhile, another caller starts the execution.
   if (restarted === undefined) return;
   services.log.warn('A batch is taken up by a new execution', {
     batchId: batch.id,
@@ -131,7 +131,7 @@ export class SlotOwner {
       return;
     }
     const stop = { reason: 'failed', at: clock.now().toISOString() } as const;
-    // Another caller may have stopped the batch before.
+    // If this stop changes nothing, another caller has stopped the batch before.
     this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
   }
 
@@ -150,6 +150,7 @@ export class SlotOwner {
   }
 
   /**
+   * Starts groups of new requests, and the named requests.
    * @param named requests by their index, with the numbers of their attempts
    * @returns the new requests that were taken; undefined if the batch is stopped, or the slot is lost
    */
@@ -193,7 +194,7 @@ export class SlotOwner {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
     if (batch === undefined) return this.lose();
-    // A take that has ended meanwhile has read a newer batch.
+    // If a take has ended meanwhile, `#batch` is newer than this batch.
     if (batch.next >= this.#batch.next || batch.stop !== null) this.#batch = batch;
     await this.#readShare();
     if (this.isEnding()) return;
@@ -221,7 +222,7 @@ export class SlotOwner {
   async #retire(): Promise<void> {
     const batch = await this.#services.batches.retire(this.#batch, this.slot);
     if (batch === undefined || !needsCheck(batch, this.#now())) return;
-    // The execution may be lost. The reconciler would replace it up to a minute later.
+    // If no task waits, the execution may be lost. The reconciler would replace it up to a minute later.
     if (!(await completeTaskCallback(this.#services, batch))) await restartExecution(this.#services, batch);
   }
 }

@@ -180,7 +180,7 @@ class Worker {
     await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
   }
 
-  /** Read once. */
+  /** The form of all requests of the batch. It is read once. */
   #format = (): Promise<ResponseFormat | undefined> => {
     this.#formatRead ??= this.#services.batches.format(this.#owner.batch);
     return this.#formatRead;
@@ -198,7 +198,7 @@ class Worker {
     this.#buffer.push(...claimed);
     for (const item of others) {
       if (item.status !== 'processing') continue;
-      // This worker has stored the item, in a write whose response was lost.
+      // If the epoch is that of this worker, it has stored the item itself, in a write whose response was lost.
       if (item.epoch === claimant.slot.epoch)
         this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);
@@ -314,7 +314,10 @@ class Worker {
     });
   }
 
-  /** @returns a function that ends the beat, and waits for the last one */
+  /**
+   * Starts the beat, which renews the slot regularly.
+   * @returns a function that ends the beat, and waits for the last one
+   */
   #startBeat(): () => Promise<void> {
     let underWay: Promise<void> | undefined;
     const cancel = this.#services.clock.every(this.#services.replySettings.lease / 6, () => {
@@ -334,7 +337,8 @@ class Worker {
       await this.#owner.renew();
       await this.#count();
     } catch (error) {
-      // The next beat renews the slot, or finds that it is lost. A write of a request that another worker has taken over fails.
+      // The next beat renews the slot, or finds that it is lost. A write of a request that another worker has taken
+      // over fails.
       this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
     }
   }

@@ -8,7 +8,7 @@ import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-/** A part of a user message that is in no store. Parts have the order in which the model gets them. */
+/** A part of a user message that is not stored. Parts have the order in which the model gets them. */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };
@@ -48,8 +48,9 @@ export interface ReplyRequest {
 }
 
 /**
- * The form that a request asks for. What checks it is loaded with the first one.
- * @throws badRequest
+ * The form that a request asks for; undefined if it asks for none. The module that checks forms is loaded with the
+ * first one.
+ * @throws badRequest if the form is wrong
  */
 export const requestedForm = async (
   format: ResponseFormat | undefined,
@@ -196,14 +197,14 @@ export class ReplyBudget {
     return Math.max(0, this.modelCalls - 1);
   }
 
-  /** False if only reserved calls are left. */
+  /** Takes a model call. Returns false if none is left, apart from reserved ones. */
   takeModelCall(): boolean {
     if (this.modelCalls + this.reservedCalls >= this.limits.modelCalls) return false;
     this.modelCalls += 1;
     return true;
   }
 
-  /** Undefined if only reserved calls are left. */
+  /** Reserves a model call. Returns undefined if none is left, apart from reserved ones. */
   reserveModelCall(): ReservedCall | undefined {
     if (this.modelCalls + this.reservedCalls >= this.limits.modelCalls) return undefined;
     this.reservedCalls += 1;
@@ -224,7 +225,7 @@ export class ReplyBudget {
   }
 
   /**
-   * @param caller the running tool that called the agent of this tool; undefined for the agent of the chat
+   * @param caller the running tool that called the agent of this tool; undefined for a tool of the reply's own agent
    * @returns the limit that was reached, if the tool may not start
    */
   startTool(caller: RunningTool | undefined): RunningTool | 'toolUses' | 'toolsAtOnce' {

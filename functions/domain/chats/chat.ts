@@ -18,7 +18,7 @@ export interface Lease {
  * prefix.
  */
 export const batchLeasePrefix = 'batch:';
-/** The batch in a lease id that starts with the prefix. */
+/** The id of the batch in a lease id that starts with the prefix. */
 export const batchIdIn = (leaseId: string): string =>
   leaseId.slice(batchLeasePrefix.length, leaseId.lastIndexOf(':'));
 
@@ -43,7 +43,7 @@ export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefi
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
   lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 
-/** The lease of a resumable reply. Undefined for any other response id. */
+/** The lease id in the response id of a resumable reply. Undefined for any other response id. */
 export const leaseIdOf = (responseId: string): string | undefined =>
   responseId.startsWith(responsePrefix + resumablePrefix)
     ? responseId.slice(responsePrefix.length)
@@ -69,7 +69,10 @@ export interface Chat {
   metadata?: Metadata | undefined;
 }
 
-/** A chat with an external user belongs to that user; a chat without one belongs to the whole workspace. */
+/**
+ * Whether a user may use a chat. A chat with an external user is open only to that user; a chat without one is open to
+ * the whole workspace.
+ */
 export const isOpenTo = (chat: Chat, externalUserId: string | undefined): boolean =>
   chat.externalUserId === null || chat.externalUserId === externalUserId;
 
@@ -165,7 +168,10 @@ export interface ChatStore {
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /** Whether the two messages of the open turn are stored. They have the positions after `messageCount`. */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
-  /** Returns false if the chat does not have this lease any more. The lease of a stopped reply keeps its time. */
+  /**
+   * Prolongs the lease. The lease of a stopped reply keeps its time. Returns false if the chat does not have this lease
+   * any more.
+   */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
    * Asks the owner of the lease to stop its reply, and ends the lease at `until`. A second call changes nothing.

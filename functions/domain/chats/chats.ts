@@ -115,7 +115,7 @@ export async function renameChat(
   }
 }
 
-/** @throws badRequest */
+/** @throws badRequest if the metadata would be too large after the changes */
 function changedMetadata({ metadata }: Chat, changes: ChatChanges['metadata'] = {}): Metadata | undefined {
   const pairs = Object.entries({ ...metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
@@ -131,11 +131,11 @@ const titleGrace = 2000;
 
 /** The title of a new chat. It is made from the first message, concurrently with the reply. */
 interface ChatTitle {
-  /** Calls the model if the chat gets a title; further calls do nothing. */
+  /** Starts to make the title, if the chat gets one. A second call does nothing. */
   start(): void;
-  /** Aborts the call; `start` then does nothing. */
+  /** Aborts the title; `start` then does nothing. */
   cancel(): void;
-  /** Waits until the title is stored and emitted, or the grace time is over. */
+  /** Waits until the title, if it was started, is stored and emitted, or until the grace time is over. */
   finish(): Promise<void>;
   /** Waits for the writes of the title and of its usage that had not ended with the grace time. */
   written(): Promise<unknown>;
@@ -200,7 +200,10 @@ async function storeTitle(
   }
 }
 
-/** The title is not part of the reply, so its calls are in the usage of the agent alone. */
+/**
+ * Counts the call of a title. The title is not part of the reply, so the usage of the reply does not contain the
+ * call.
+ */
 async function countTitle(services: NameServices, turn: SentTurn, call?: CountedCall): Promise<void> {
   if (call === undefined) return;
   const { workspaceId } = turn.chat;
@@ -284,8 +287,8 @@ export async function listMessages(
 }
 
 /**
- * Yields messages while a purge may delete them. The page ends before the first deleted one.
- * @throws `Chat not found` if the page would be empty
+ * Yields the given messages, which end early if a purge deletes them meanwhile.
+ * @throws `Chat not found` if there is no message because the chat was deleted
  */
 async function* unlessDeleted(
   { chats }: Services<'chats'>,

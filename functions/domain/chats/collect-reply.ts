@@ -124,7 +124,7 @@ function gatherReply(
 }
 
 /**
- * Aborts a reply, with a message for clients.
+ * The reason for which a reply is aborted. Its message is for clients.
  * - `idle-timeout`: the model sent nothing for too long.
  * - `deadline`: the model took too long in all.
  * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.
@@ -186,8 +186,8 @@ export async function collectReply(
   const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
     if (stop.signal.aborted) return;
     gathered.collect(part);
-    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model.
-    // Events of later calls do not restart it.
+    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model. The
+    // starts and ends of later calls do not restart it.
     const isCall = part.type === 'call start' || part.type === 'call end';
     if (!isCall || cancelWatch === undefined) watch();
   });
@@ -231,7 +231,7 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  // Another function owns the chat or the slot, so nobody waits for this reply.
+  // If another function owns the chat or the slot, nobody waits for this reply.
   const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
   log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
@@ -242,8 +242,8 @@ function endEarly(
 }
 
 /**
- * Whether the model, and not this service, has made a reply fail. If the model did not stop at a limit, such as that of
- * its steps, this is a failure of the model too.
+ * Whether the model, and not this service, has made a reply fail. A reply that fails because it has reached a limit,
+ * such as that of its steps, counts as failed by the model too.
  */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;

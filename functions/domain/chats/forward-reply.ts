@@ -15,7 +15,8 @@ import type { Services } from './services.ts';
 import { closeAbandonedTurn, putReply, type SentTurn, type Turn } from './turn.ts';
 
 /**
- * Renews a lease after each third of its time until it is stopped. Aborts the reply when the lease is lost.
+ * Renews a lease after each third of its time, until the returned `stop` is called. Aborts the reply when the lease is
+ * lost.
  * @param renew returns false if this function no longer owns the lease
  * @returns `finished` waits for a renewal in progress: Lambda freezes what runs after the function's end
  */
@@ -100,7 +101,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
 /** Sends a reply's events to the client. Never fails, and never waits for a client that is slow or has disconnected. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
-  /** Resolves when the first event can be resumed; at once for a reply that is not resumable. */
+  /** Resolves after the first write of events of a resumable reply; at once for any other reply. */
   started(): Promise<void>;
   /** Called after the last event. */
   done(): void | Promise<void>;

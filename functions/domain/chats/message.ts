@@ -74,7 +74,7 @@ export const noUsage: TokenUsage = {
   cached_prompt_tokens: 0,
 };
 
-/** The usage of a call whose provider has not reported its end. */
+/** The usage that is counted for a call whose provider has not reported its end: one call, without tokens. */
 export const unknownUsage: TokenUsage = { ...noUsage, total_calls: 1 };
 
 export interface RatedMessage {

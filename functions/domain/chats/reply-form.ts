@@ -13,7 +13,7 @@ export interface ReplyForm {
   name: string;
   description?: string;
   schema?: JsonSchema;
-  /** Whether OpenAI takes the schema as strict. It rejects other schemas as such. */
+  /** Whether OpenAI takes the schema as strict. It rejects any other schema that is sent as strict. */
   isStrict: boolean;
 }
 
@@ -23,8 +23,8 @@ export const formOf = (schema: JsonSchema): ReplyForm => ({
 });
 
 /**
- * The form that a request asks for. An agent with a schema decides on its form alone, so a request to it cannot have
- * another schema.
+ * The form that a request asks for; undefined for plain text. An agent with a schema decides on its form alone, so a
+ * request to it must not have another schema.
  * @param reject makes the error for a field, such as `response_format.json_schema.schema`, and its problem
  * @throws the error of `reject`
  */

@@ -32,9 +32,9 @@ const writeInterval = 1000;
 const attemptsAtEnd = 3;
 
 /**
- * Records the events of a reply. The first event and the last ones are stored at once, the others every second.
- * Writes follow one another, so a reader never sees an event without the events before it. The final text is not stored
- * if the deltas have the same text: it would cost further write units.
+ * Makes a recorder of the events of a reply. It stores the first event and the last ones at once, the others every
+ * second. Writes follow one another, so a reader never sees an event without the events before it. The final text is
+ * not stored if the deltas have the same text: it would cost further write units.
  */
 export function recordEvents(
   { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
@@ -109,14 +109,14 @@ type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 const readInterval = 500;
 
 /**
- * Milliseconds from the release of the chat lease until the function has died. A living function waits up to 2 s for a
- * title, and then stores the last events.
+ * Milliseconds from the release of the chat lease until the function counts as dead. A living function waits up to 2 s
+ * for a title, and then stores the last events.
  */
 const timeToEnd = 5000;
 
 /**
  * Yields the stream of a resumable reply after an event, byte for byte: the stored events, then the events that the
- * running reply stores, until `[DONE]`. Texts may be empty.
+ * running reply stores, until `[DONE]`. It also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
  * @param restOf the events after the last stored one if the function of the reply has died: by default an error
  */
@@ -146,7 +146,10 @@ export async function* followReply(
 /** @param sent sequence number of the last event that the client has */
 type RestOf = (sent: number) => Promise<Iterable<string>>;
 
-/** The end of a stream that gets no further events. The client may have named an event beyond the last one. */
+/**
+ * The end of a stream that gets no further events. All stored events are read once more, because the client may have
+ * named an event beyond the last one.
+ */
 async function* endOf(
   services: FollowServices,
   reply: ReplyName,
@@ -185,14 +188,16 @@ async function* storedTexts(
   return false;
 }
 
-/** The final text is not stored, because the deltas have the same text. */
+/** Whether the event is the completed one, stored without its final text, because the deltas have the same text. */
 const hasNoFinalText = (text: string): boolean =>
   text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
 
 const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
-/** @returns a function: whether the function that makes the reply stores nothing more */
+/**
+ * Makes a function that finds out whether the Lambda function of the reply has died, so that it stores nothing more.
+ */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
   let releasedAt: number | undefined;

@@ -55,7 +55,7 @@ async function findReplay(
   const chat = await services.chats.get(workspace.id, chatId);
   if (chat === undefined) throw chatNotFound();
   const { user, reply } = await turnAt(services, chat, position);
-  // A purge may have deleted it since the chat was read.
+  // A purge may have deleted the message since the chat was read.
   if (user === undefined && (await services.chats.get(chat.workspaceId, chat.id)) === undefined)
     throw chatNotFound();
   if (user === undefined) throw new Error(`A message of chat ${chat.id} of an idempotency record is missing`);
@@ -200,7 +200,7 @@ async function storedReply(
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
   const { user, reply } = await turnAt(services, { workspaceId, id: chatId }, startedAt);
-  // The position may have a request of a batch instead.
+  // The position may have the message of a batch's request instead.
   if (user?.content !== message || reply === undefined) throw replyInProgress();
   return { reply, agent };
 }
@@ -256,11 +256,11 @@ export async function finishTurn(
   const title = nameChat(services, turn, running.budget, emit);
   const forwarded = await forwardReply(services, turn, running, { emit }, title.start);
   if (endsAtOnce(running.stop.signal.reason)) title.cancel();
-  // A client that resumes finds either the turn in progress or the stored events.
+  // Waits, so that a client that resumes finds either the turn in progress or the stored events.
   await started();
   const { reply, counted } = await storeReply(services, turn, forwarded.reply);
   if (reply.error === null) {
-    // A reply without a text, such as a form, has not started the title yet.
+    // A reply without a text, such as one that only shows a form, has not started the title yet.
     title.start();
     emit({
       type: 'response.output_text.completed',

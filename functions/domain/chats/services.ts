@@ -57,7 +57,10 @@ export interface StoredEvents {
 
 /** Stores the events of resumable replies for an hour. */
 export interface ReplyEventStore {
-  /** Stores events that follow those of the previous call. A call that is repeated with the same events changes nothing. */
+  /**
+   * Stores events that follow those of the previous call. A call that is repeated with the same events changes
+   * nothing.
+   */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
   /** Whether the first event of the reply is stored and at most an hour old. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;

@@ -3,14 +3,15 @@ interface Sized {
   content: string;
 }
 
-/** How many factors of two the number of a turn has, as a power of two. The first turn of a chat has the number 0. */
+/** The largest power of two that divides the number of a turn. For the number 0, the first turn of a chat: Infinity. */
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
 
 /**
- * The messages that the model gets, of those that its limits allow. A window that always began with the oldest of them would move
- * with every send, and a provider could not use its cache: it compares prompts from their beginning. So it begins at the turn
- * with the roundest number among those that leave at least half of the characters. It then stays for many turns, and moves only
- * forward. It depends on the messages alone, so every environment and every repetition of a send has the same one.
+ * The messages that the model gets, of those that its limits allow. A window that always began with the oldest of
+ * them would move with every send, and a provider could not use its cache: it compares prompts from their beginning.
+ * So the window begins at the turn whose number has the most factors of two, among the turns that leave at least half
+ * of the characters. The window then stays for many turns, and moves only forward. It depends on the messages alone,
+ * so every environment and every repetition of a send has the same one.
  * @param messages oldest first
  * @param turnOf the number of the turn that a user message begins; called for these in their order
  */

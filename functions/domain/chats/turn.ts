@@ -145,7 +145,7 @@ interface TurnRequest {
   leaseId: string;
   /** Length of the chat lease. */
   milliseconds: number;
-  /** As in `LeaseRequest`. */
+  /** The request that starts the turn. Undefined for a request of a batch, because no gateway repeats it. */
   request?: LeaseRequest['request'];
   /** The chat, if it was created with this lease. */
   newChat?: Chat | null;
@@ -165,10 +165,10 @@ type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still owns
- * the chat. If the chat has a lease with the same id, prolongs it.
- * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier request with the
- * same id has started
+ * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still
+ * owns the chat. If the chat has a lease with the same id, prolongs it.
+ * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an
+ *   earlier request with the same id has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(
@@ -178,7 +178,8 @@ export async function openTurn(
   const { agent, message, attachments, workspaceId, chatId } = given;
   const leasing = leaseChat(services, given);
   const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
-  // The read of the history may fail before it waits for the count. An error of the lease is thrown below.
+  // If the read of the history fails before it waits for the count, nobody else handles a rejection of the count. An
+  // error of the lease is thrown below.
   messageCount.catch(() => undefined);
   const [leased, read] = await Promise.allSettled([
     leasing,
@@ -201,8 +202,8 @@ export async function openTurn(
 }
 
 /**
- * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat soon, or
- * already does.
+ * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat
+ * soon, or already does.
  * @param milliseconds length of the lease
  */
 export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, milliseconds: number): boolean =>
@@ -211,7 +212,7 @@ export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, mill
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
 
-/** Acquires the chat lease, and returns the chat with it. */
+/** Acquires the chat lease, and returns the chat with it; otherwise returns what `openTurn` returns. */
 async function leaseChat(
   services: OpenServices,
   given: TurnRequest,

@@ -23,7 +23,8 @@ const watchInterval = 1000;
 const timeToStore = 10_000;
 
 /**
- * Reads all watched chats together, once a second. This costs one read unit a second for each running reply.
+ * Makes a watch that reads all watched chats together, once a second. This costs one read unit a second for each
+ * running reply.
  * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(

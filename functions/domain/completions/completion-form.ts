@@ -3,7 +3,10 @@ import { type ChatCompletionRequest, invalidParameter } from '#contract/openai.t
 import { responseFormat } from '#contract/response-format.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 
-/** A function of the client that the model must call: a schema by another name. Its call is the reply. */
+/**
+ * A function of the client that `tool_choice` forces the model to call. The service takes its schema as the form of the
+ * reply, and sends the reply as a call of it.
+ */
 export interface ForcedTool {
   name: string;
   description?: string | undefined;
@@ -17,8 +20,8 @@ export const ownTools = 'is not supported: agents bring their own tools, which r
 const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as Record<string, unknown>;
 
 /**
- * The tool of a request with one function that must be called. The two most used libraries for extraction send one by
- * default.
+ * The tool of a request with one function that must be called; undefined for a request without tools. The two most used
+ * libraries for extraction send such a function by default.
  * @throws OpenAiError for any other use of tools
  */
 export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {
@@ -35,13 +38,16 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
     );
   return {
     name: typeof name === 'string' ? name : '',
-    // LangChain for Python sends an empty text for a class that has none.
+    // LangChain for Python sends an empty description for a class that has none.
     description: (typeof description === 'string' && description) || undefined,
     ...{ parameters: fieldsOf(parameters), isNamed },
   };
 }
 
-/** @throws OpenAiError that names the parameter */
+/**
+ * The form of the reply to a request: that of its forced tool, or of its `response_format`; undefined for plain text.
+ * @throws OpenAiError that names the parameter
+ */
 export async function formOfCompletion(
   { response_format: format }: ChatCompletionRequest,
   tool: ForcedTool | undefined,

@@ -47,7 +47,7 @@ type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
   const message = reply.error?.message ?? 'The reply was interrupted';
-  // Clients repeat a request after 408, 409, 422, 429 and 5xx, and a 400 never.
+  // Clients may repeat a request after 408, 409, 422, 429 and 5xx, but not after 400.
   if (reason === 'invalid-reply')
     return new OpenAiError('badRequest', message, {
       ...{ headers: { [shouldRetryHeader]: 'false' }, code: 'invalid_reply' },
@@ -130,7 +130,7 @@ const callOf = ({ id }: CompletionHead, { name }: ForcedTool, text: string) => (
 
 type Delta = ChatCompletionChunk['choices'][number]['delta'];
 
-/** The chunks of one streamed response. */
+/** Makes the chunks of one streamed response. */
 export function completionChunks(
   head: CompletionHead,
   { includesUsage, tool }: { includesUsage: boolean; tool?: ForcedTool | undefined },

@@ -23,8 +23,8 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 }
 
 /**
- * Checks in the route's function that the workspace may use the routes. The authorizer's response is no proof, because
- * the gateway caches it.
+ * Checks in the route's function that the workspace may use the OpenAI-compatible routes. The authorizer's response is
+ * no proof, because the gateway caches it.
  * @throws OpenAiError
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
@@ -41,8 +41,8 @@ export async function findModel(
 }
 
 /**
- * An agent in the form of a model. Only the id names the agent, because clients choose their behaviour by names of
- * models.
+ * An agent in the form of a model. Only the id names the agent, because clients behave differently for the models whose
+ * names they know.
  */
 export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   id: agent.agentId,
@@ -155,7 +155,8 @@ function withCaller(
       meta: {
         ...meta,
         max_output_tokens: Math.min(...limits.filter((limit) => limit !== undefined)),
-        // Some models reject any temperature or effort. If the agent sets one, its model accepts it.
+        // Some models reject any temperature or effort. So the caller's value is used only if the agent sets one too:
+        // then its model accepts it.
         ...(meta.temperature !== undefined && temperature !== undefined && { temperature }),
         ...(meta.reasoning_effort !== undefined && reasoning_effort !== undefined && { reasoning_effort }),
       },

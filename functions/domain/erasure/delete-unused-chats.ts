@@ -40,9 +40,9 @@ const chatsPerPage = 250;
 
 /**
  * Deletes the chats that have been unused for longer than their workspace retains them. Once a day, a pass reads the
- * chats of each workspace that are old enough: chats that are still in use, and chats to delete. Workspaces take turns
- * after each page, and those that have waited longest come first. The next run continues where this one ends. A
- * concurrent second run does no harm.
+ * chats of each workspace that were created long enough ago: those that are still in use, and those to delete.
+ * Workspaces take turns after each page, and those that have waited longest come first. The next run continues where
+ * this one ends. A concurrent second run does no harm.
  */
 export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
@@ -78,7 +78,7 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   const now = services.clock.now();
   const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
   const page = {
-    // The first chat is usually too young.
+    // A pass begins with one chat: usually even the oldest chat of a workspace is too young to be deleted.
     limit: walk.after === null ? 1 : chatsPerPage,
     ...{ offset: 0, ascending: true, cursor: { isAfter: true, id: walk.after ?? 0, offset: 0 } },
   };
@@ -114,8 +114,8 @@ async function deleteUnused(services: Services, unused: readonly Chat[]): Promis
 }
 
 /**
- * The chat lease of a batch lasts until its request has ended. Any other lease that has expired belongs to a function
- * that has died.
+ * Whether a chat was last used before `end`, and is not in use now. The chat lease of a batch lasts until its request
+ * has ended. Any other lease that has expired belongs to a function that has died.
  */
 const isUnused = ({ lease, updatedAt }: Chat, end: string, now: number): boolean =>
   updatedAt < end && (lease === null || (lease.until <= now && !lease.id.startsWith(batchLeasePrefix)));

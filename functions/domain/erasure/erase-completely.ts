@@ -29,7 +29,7 @@ export interface Progress {
   onErased(erased: ErasedCounts): void;
 }
 
-/** If the person continues to chat during a run, a further run is necessary. */
+/** Maximum of runs. If the person continues to chat during a run, a further run is necessary. */
 const maxRuns = 5;
 
 /** Milliseconds after the end of a lease, to allow for differences between clocks. */
@@ -64,11 +64,11 @@ export async function eraseCompletely(
     await services.erasures.add(erasure, counts);
   };
   await services.erasures.request(erasure, actor, erasedBefore);
-  // Only an erasure by an operator removes the user from the whitelist: it says whom the operator allows, whatever
-  // clients request.
+  // Only an erasure by an operator removes the user from the whitelist. An erasure by a client does not: the whitelist
+  // says whom the operator allows.
   if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
     await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
-  // Chats that were deleted before, perhaps by a run of this command that was killed.
+  // These chats were deleted before, perhaps by a run of this command that was killed.
   await purger.send(await pendingPurges(services, erasure));
   let itemsScanned = 0;
   for (let run = 1; run <= maxRuns; run += 1) {

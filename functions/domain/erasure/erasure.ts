@@ -15,8 +15,8 @@ export interface ErasureServices extends BatchServices {
 
 export interface Erasures {
   /**
-   * Adds an erasure to the outbox and writes the audit entry, in one transaction. A person without chats, feedback and
-   * requests of batches gets no entry. It may be repeated.
+   * Adds an erasure to the outbox and writes the audit entry, in one transaction. For a person without chats, feedback
+   * and requests of batches, no audit entry is written. It may be repeated.
    * @param actor the actor of the audit entry
    * @param erased counts of earlier runs; by default none
    */
@@ -88,8 +88,8 @@ export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedA
 }
 
 /**
- * Whether all requests of a batch are stored. A new batch is stored after its requests, and they after the entries that
- * name them. If an erasure removed an entry in between, no later run would find the request.
+ * Whether all requests of a batch are stored. A creation stores the entries that name the requests, then the requests,
+ * then the batch. If an erasure removed an entry before its request is stored, no later run would find the request.
  */
 export const hasAllRequests = async (
   { batches }: Services<'batches'>,

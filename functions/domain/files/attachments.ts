@@ -56,11 +56,11 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** No reader makes more notices. */
+/** Maximum of notices that are read. No reader of files makes more. */
 const noticesShown = 10;
 /**
- * Long enough for a list of pages. A prompt names 100 files: one such notice for each is a third of the text that it
- * has of files.
+ * Maximum of characters of a notice: long enough for a list of pages. One such notice for each of the 100 files that a
+ * prompt names is a third of the text that the prompt has of files.
  */
 const noticeCharacters = 200;
 
@@ -101,7 +101,10 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
   addresses: PreparationAddresses;
 }
 
-/** Converts a file for models and stores the result. For an unreadable file it stores the reason, and never retries. */
+/**
+ * Converts a file for models and stores the result. For an unreadable file it stores the reason, so that the file is
+ * not converted again.
+ */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
   // A caller of an earlier release sends only the file's name, and this function may not read files by name.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');

@@ -31,7 +31,9 @@ export async function eraseFile(
   return true;
 }
 
-/** Milliseconds. A send that has attached a closed file needs about 10 ms to detach it. */
+/**
+ * Milliseconds until a deletion tries once more. A send that has attached a closed file needs about 10 ms to detach it.
+ */
 const pause = 200;
 
 /**

@@ -116,7 +116,7 @@ export interface PreparationAddresses extends ResultAddresses {
   file: string;
 }
 
-/** All that a function may access that reads hostile files. It has no other permissions than these addresses. */
+/** All that the function that reads hostile files may access. It has no other permissions than these addresses. */
 export interface Preparation {
   /** @returns undefined if the file is no longer there */
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;

@@ -143,7 +143,7 @@ async function receive(
   file.wrong ??= start.wrongAtEnd();
 }
 
-/** Checks the first bytes of a file, as soon as there are enough of them to detect the content type. */
+/** Makes a check of the first bytes of a file. It runs as soon as there are enough bytes to detect the content type. */
 function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | 'contentType'>) {
   const start = new Uint8Array(bytesToDetect);
   let length = 0;
@@ -189,8 +189,8 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
 }
 
 /**
- * The index item is written after the bytes. If the function is killed before the index item is written, the bucket's
- * lifecycle rules remove the bytes.
+ * Ends a valid upload. The index item is written after the bytes. If the function is killed before the index item is
+ * written, the bucket's lifecycle rules remove the bytes.
  */
 async function finish(
   services: UploadServices,

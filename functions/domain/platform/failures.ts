@@ -41,7 +41,7 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   failed: 'The model could not complete the reply',
 };
 
-/** A request failed to an address that a user, an agent or an operator has named. The message is written for them. */
+/** A failed request to an address that a user, an agent or an operator has named. The message is written for them. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
@@ -83,5 +83,5 @@ export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }
 
-/** The error message that clients see. */
+/** The error message that clients see for `NotStorable`, and for any other failure to store a reply. */
 export const notStored = 'The reply could not be stored';

@@ -9,8 +9,8 @@ export interface IdempotencyKey {
   /** Hash of the header's value, or a text with the gateway's id. */
   hash: string;
   /**
-   * Hash of route, path and body. A different request with the same key has a different fingerprint. For a key of the
-   * gateway, its id of the request.
+   * Hash of route, path and body. A different request with the same key has a different fingerprint. If the key is the
+   * gateway's id of the request, the fingerprint is that id too.
    */
   fingerprint: string;
   /** When the request arrived, in epoch milliseconds. */
@@ -46,7 +46,7 @@ export function previousWork<Kind extends Work['is']>(
       'badRequest',
       'Idempotency-Key was used for another request, with another path or body; give each request a key of its own',
     );
-  // The route is part of the fingerprint.
+  // No client can cause this, because the route is part of the fingerprint.
   if (stored.work.is !== kind)
     throw new Error(`The idempotency record of a ${kind} names a ${stored.work.is}`);
   return stored.work as Extract<Work, { is: Kind }>;
@@ -58,7 +58,7 @@ export interface IdempotencyStore {
   find(key: IdempotencyKey): Promise<IdempotencyRecord | undefined>;
   /**
    * Stores what the request will create, unless the key is in use.
-   * @returns the record that is stored then
+   * @returns the record that the key has then: the new one, or that of an earlier request
    */
   store(key: IdempotencyKey, work: Work): Promise<IdempotencyRecord>;
 }

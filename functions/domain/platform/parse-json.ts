@@ -9,7 +9,7 @@ const comma = 0x2c;
 const bracketBit = 0x20;
 const closing = 0x7d;
 
-/** 1 for each character at which the count stops. V8 compiles a small loop over a table early. */
+/** By character code: 1 for a character that the count looks at. V8 compiles a small loop over a table early. */
 const structural = new Uint8Array(0x1_00_00);
 for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 

@@ -1,6 +1,6 @@
 /**
- * A cache of the values that were used last.
- * @param most the limit for the sum of their sizes. A value that is larger is not cached, and removes all others
+ * Makes a cache of the values that were used last.
+ * @param most the limit for the sum of their sizes. A single value that is larger is not cached, but removes all others
  */
 export function recentlyUsed<Value>(most: number) {
   const entries = new Map<string, { value: Value; size: number }>();

@@ -10,7 +10,7 @@ export interface Clock {
   every(milliseconds: number, call: () => void): Cancel;
 }
 
-/** Random identifiers. */
+/** Makes random identifiers. Those of `uuid` also increase with time. */
 export interface Identifiers {
   uuid(): string;
   workspaceId(): string;
@@ -55,8 +55,8 @@ export interface Meter {
 }
 
 /**
- * A model call. `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens` contains
- * the tokens that were read from the provider's cache, and those that were written to it.
+ * A model call. `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens`
+ * contains the tokens that were read from the provider's cache, and those that were written to it.
  */
 export type CountedCall = [
   model: string,

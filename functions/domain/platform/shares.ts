@@ -26,7 +26,7 @@ export type Leave = () => void;
 /**
  * A process reports its slots if at least this many are taken or waited for in one pool, or if a request may wait for
  * slots of other processes. With fewer in each process a pool is not full, because Lambda fills an environment before
- * it starts the next. The processes of a reader and of a webhook serve one request each, so they report one slot.
+ * it starts the next. The processes of a reader and of a webhook serve one request each, so they report a single slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -36,7 +36,10 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** Milliseconds between two reports of a process. As long as its calls succeed, it knows counts at most twice as old. */
+/**
+ * Milliseconds between two reports of a process. While its calls succeed, the counts that it knows are at most 10 s
+ * old.
+ */
 const interval = 5000;
 
 /**
@@ -45,7 +48,10 @@ const interval = 5000;
  */
 const validity = 30_000;
 
-/** With two pools and the longest ids, a report stays below 1 KB, which is one write unit. */
+/**
+ * Workspaces that a report names for a pool. With two pools and the longest ids, a report stays below 1 KB, one write
+ * unit.
+ */
 const namedWorkspaces = 12;
 
 /**
@@ -74,7 +80,10 @@ export class Shares {
     this.sizeOf = sizeOf;
   }
 
-  /** @throws rateLimited if the workspace has its share */
+  /**
+   * Takes a slot at once.
+   * @throws rateLimited if the workspace has its whole share already
+   */
   take(name: Pool, workspaceId: string): Leave {
     const pool = this.pool(name);
     if (pool.hasShare(workspaceId)) throw tooManyOpen();
@@ -84,7 +93,7 @@ export class Shares {
   }
 
   /**
-   * Waits until the workspace has less than its share. Workspaces that wait take turns.
+   * Waits until the workspace has less than its share, and then takes a slot. Workspaces that wait take turns.
    * @throws the reason of the signal
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
@@ -96,7 +105,7 @@ export class Shares {
   /**
    * Takes a slot for a process that serves one request. Such a process does not know the slots of other processes, so
    * it reads their reports first.
-   * @returns undefined if the workspace has its share
+   * @returns a function that gives the slot back; undefined if the workspace has its whole share already
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
     const pool = this.pool(name);
@@ -205,8 +214,8 @@ class SharedPool {
   }
 
   /**
-   * Whether the workspace has its share. A workspace without a slot can always get one, because there was room for its
-   * request.
+   * Whether the workspace has its whole share. A workspace without a slot can always get one, because there was room
+   * for its request.
    */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());

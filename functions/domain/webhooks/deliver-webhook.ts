@@ -42,7 +42,7 @@ export async function rejectForbiddenWebhook(
   if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
 }
 
-/** The webhook as it is stored: its address and its secret are encrypted for this batch. */
+/** The webhook as it is stored, with its address and its secret encrypted for this batch; null if there is none. */
 export async function encryptedWebhook(
   services: Services<'secretCipher'>,
   { webhook }: CreateBatchBody,
@@ -57,6 +57,7 @@ export async function encryptedWebhook(
 /**
  * Replaces the secret that signs the further calls of a batch's webhook. `webhook-signature` also contains the
  * signature with the previous secret, for a receiver that does not know the new one yet.
+ * @throws Error if the batch has no webhook, or if another caller has changed it meanwhile
  */
 export async function replaceWebhookSecret(
   services: Services<'deliveries' | 'secretCipher' | 'webhookSource'>,
@@ -77,18 +78,21 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
   shares: Pick<Shares, 'join'>;
 };
 
-/** The output of the workflow's task: its names and values never change. `settled`: the delivery has ended. */
+/**
+ * The output of the workflow's task. The workflow reads its names and values, so they never change. `settled`: there is
+ * nothing more to deliver.
+ */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
   /** Whole seconds until the workflow invokes the function again; 0 if settled. */
   seconds: number;
-  /** Every attempt of the schedule has failed. */
+  /** Set if every attempt of the schedule has failed. */
   isGivenUp?: true;
 }
 
 /**
- * Milliseconds until a delivery asks for a slot again. It has none while its workspace has its share of slots for
- * deliveries that failed before.
+ * Milliseconds until a delivery that got no slot asks again. A delivery that has failed before needs a slot, and gets
+ * none while its workspace has its whole share of these slots.
  */
 const turnMilliseconds = 60_000;
 
@@ -96,8 +100,8 @@ const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
 /**
- * Makes the next attempt to deliver a batch's event, if it is due and gets a slot. The delivery's item stores the
- * attempts and the next time.
+ * Makes the next attempt to deliver a batch's event, if it is due. After a failed attempt, the next one also needs a
+ * slot. The delivery's item stores the number of attempts and the time of the next one.
  */
 export async function deliverWebhook(
   services: DeliverServices,
@@ -225,7 +229,9 @@ function headersOf(
   };
 }
 
-/** Jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time. */
+/**
+ * The delay with a jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time.
+ */
 const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>

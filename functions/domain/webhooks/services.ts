@@ -67,7 +67,10 @@ export interface DeliveryStore {
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 
-/** Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for another. */
+/**
+ * Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for
+ * another.
+ */
 export interface SecretCipher {
   encrypt(text: string, owner: DeliveryOwner): Promise<string>;
   decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;
@@ -77,8 +80,8 @@ export interface WebhookSender {
   /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
   rejectionOf(url: string): Promise<string | null>;
   /**
-   * Sends one POST to an address that was just checked. Does not follow redirects: a 3xx is returned like any response.
-   * @throws OutboundFailure
+   * Checks the address and sends one POST. Does not follow redirects: a 3xx is returned like any response.
+   * @throws OutboundFailure if the address is forbidden, or if there is no response
    */
   post(
     url: string,
@@ -88,7 +91,7 @@ export interface WebhookSender {
 
 export interface WebhookResponse {
   status: number;
-  /** The receiver's `Retry-After` in milliseconds. */
+  /** The receiver's `Retry-After` in milliseconds; null if it sent none. */
   retryAfter: number | null;
 }
 
@@ -98,8 +101,8 @@ export interface WebhookServices extends PlatformServices {
   webhookSender: WebhookSender;
   webhookSettings: WebhookSettings;
   /**
-   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not import
-   * `domain/batches`.
+   * Reads the webhook of a batch, if it has one. Webhooks are stored with batches, but `domain/webhooks` must not
+   * import `domain/batches`.
    */
   webhookSource: { get(owner: DeliveryOwner): Promise<Webhook | undefined> };
 }

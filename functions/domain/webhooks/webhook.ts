@@ -10,7 +10,7 @@ export interface EncryptedWebhook {
   target: string;
 }
 
-/** A webhook that an earlier release has stored. It encrypted only the secret. */
+/** A webhook that an earlier release has stored. That release encrypted only the secret. */
 interface FormerWebhook {
   events: WebhookEvent[];
   url: string;
@@ -44,8 +44,8 @@ export const standardSignature = (call: SignedCall & { eventId: string }): strin
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
 /**
- * The key for Standard Webhooks. Its libraries decode the base64 after `whsec_`. Any other secret, also one with `whsec_`
- * whose rest is no base64, is the key as UTF-8, as in the raw mode of the libraries.
+ * The key for Standard Webhooks. Its libraries decode the base64 after `whsec_`. Any other secret, also one with
+ * `whsec_` whose rest is no base64, is the key as UTF-8, as in the raw mode of the libraries.
  */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];

@@ -86,8 +86,8 @@ export interface Caller {
 }
 
 /**
- * The caller that an API key belongs to (specification, section 5).
- * @throws unauthenticated for an unknown, revoked or expired key; accessDenied if its workspace is disabled or deleted
+ * Makes a function that finds the caller to whom an API key belongs (specification, section 5). The function throws
+ * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted.
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
@@ -124,8 +124,8 @@ export const authorizeRequest = (
 };
 
 /**
- * Writes once for each key and day. A failure is logged and does not reject the request, because only operators read
- * the day.
+ * Stores the day as the last use of the key: one write for each key and day. A failure is logged and does not reject
+ * the request, because only operators read the day.
  */
 async function markUsed(
   services: Services<'apiKeys' | 'clock' | 'log'>,

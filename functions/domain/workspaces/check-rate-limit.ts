@@ -14,7 +14,10 @@ import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
-/** Limits the memory. A key that was evicted costs up to one extra write at its next request, and loses its charges. */
+/**
+ * Number of keys whose buckets a process remembers, because memory is limited. A key that was evicted costs up to one
+ * extra write at its next request, and loses its charges.
+ */
 const maxKeys = 10_000;
 
 /**
@@ -77,7 +80,10 @@ const newBuckets = ({ limits }: BucketOwner): Buckets =>
     }),
   );
 
-/** Times and amounts in milliseconds. */
+/**
+ * What a process knows of one bucket. Times are in milliseconds, and so are amounts of tokens: an amount is the time in
+ * which it is refilled.
+ */
 class Bucket {
   readonly rateClass: RateClass;
   readonly limit: RateLimit;
@@ -163,7 +169,10 @@ async function writeOnce(
   }
 }
 
-/** The rejection by the bucket that takes the longest time to have the tokens. Undefined if all buckets have them. */
+/**
+ * The rejection by a bucket that can never have the tokens, or by the bucket that takes the longest time to have them.
+ * Undefined if all buckets have them now, as far as this process knows.
+ */
 function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | undefined {
   let longest: { bucket: Bucket; wait: number } | undefined;
   for (const bucket of buckets.values()) {

@@ -36,7 +36,7 @@ export interface UsageLine {
   counts: UsageCounts;
   /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
-  /** In 10⁻¹² dollars. Without the calls of `unpriced` on days without a price. */
+  /** In 10⁻¹² dollars. Without the calls of a model on days on which it had no price. */
   cost: bigint;
   /** Models that had no price on a day when they were called. */
   unpriced: ReadonlySet<string>;
@@ -110,10 +110,7 @@ const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`web-server.ts`). */
 const collectedFor = 500;
 
-/**
- * Number of uses that are written without a further wait. Each then costs a sixteenth of a write unit, however fast
- * uses come.
- */
+/** When this many uses are collected, they are written at once. Each then costs a sixteenth of a write unit. */
 const collectedAtMost = 16;
 
 interface Collected {
@@ -124,8 +121,8 @@ interface Collected {
 }
 
 /**
- * A usage store that writes the uses of concurrent requests together, with one write for each key, agent and day. Each
- * request waits for the write of its use, so it knows whether the use is counted.
+ * Makes a usage store that writes the uses of concurrent requests together, with one write for each key, agent and day.
+ * Each request waits for the write of its use, so it knows whether the use is counted.
  * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {

@@ -1,26 +1,28 @@
 import type { ModelUsage } from './usage.ts';
 
-/** The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly. */
+/**
+ * The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly.
+ */
 export interface Price {
   input: number;
-  /** Of tokens that the provider has read from its cache. */
+  /** The price of a token that the provider has read from its cache. */
   cached: number;
-  /** Of tokens that the provider has written to its cache. */
+  /** The price of a token that the provider has written to its cache. */
   written: number;
   output: number;
 }
 
-/** The prices of a model, each by its first UTC day, such as `2027-01-31`. It ends when another one starts. */
+/** The prices of a model, each by its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
-/** By the model's name as usage counts it, such as `openai:gpt-5-mini#flex`. */
+/** The prices of all models, by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
 export type Prices = Readonly<Record<string, ModelPrices>>;
 
 export interface PriceStore {
   all(): Promise<Prices>;
   /**
-   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, it
-   * starts anew with the changed prices.
+   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, the
+   * call starts anew with the changed prices.
    */
   set(model: string, from: string, price: Price): Promise<void>;
 }

@@ -60,7 +60,7 @@ export interface RateBucketStore {
   /**
    * Makes all changes, or none if one of them is not possible.
    * @param expiresAt epoch milliseconds; at this time all buckets of the key are full
-   * @returns the buckets after the write, or as they were found if nothing was changed
+   * @returns the changed buckets after the write, or all buckets as they were found if nothing was changed
    */
   take(
     owner: BucketOwner,

@@ -8,7 +8,7 @@ export interface KeyOwner {
 /** Replaces the id of the key in usage and rate limits of operators' tests, which have no key. */
 export const operatorsKeyId = 'operators';
 
-/** Usage is counted per key and agent. */
+/** The key and the agent for which usage is counted. */
 interface UsageOwner extends KeyOwner {
   /** Null for usage without an agent, such as uploads. */
   agentId: string | null;

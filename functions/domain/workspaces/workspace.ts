@@ -14,7 +14,10 @@ export interface Workspace {
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
-  /** The workspace may use the OpenAI-compatible routes. Their callers write instructions and earlier replies themselves. */
+  /**
+   * Whether the workspace may use the OpenAI-compatible routes. Their callers write instructions and earlier replies
+   * themselves.
+   */
   openAiEnabled: boolean;
   /** `none` switches all limits off, including `ownLimits`. */
   limits: 'default' | 'none';

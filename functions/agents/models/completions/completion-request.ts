@@ -20,15 +20,15 @@ import {
 } from './tool-call-deltas.ts';
 
 /**
- * Why an event was skipped. `empty`: it has no data; `unparsable`: its data is no JSON object; `without-choices`: it has
- * no choice, no usage and no error; `after-end`: an error that came after the reply was complete.
+ * Why an event was skipped. `empty`: it has no data; `unparsable`: its data is no JSON object; `without-choices`: it
+ * has no choice, no usage and no error; `after-end`: an error that came after the reply was complete.
  */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
 /** Maximum of tool calls in one response: as many as OpenAI's models make. */
 const mostToolCalls = 128;
 
-/** Makes parts of the events of one response. Nothing is read after the end that the server has sent. */
+/** Turns the events of one response into parts of a stream. After the end that the server has sent, nothing is read. */
 export class CompletionParts {
   /** The parts that nobody has taken yet. */
   readonly parts: LanguageModelV4StreamPart[] = [];
@@ -59,6 +59,7 @@ export class CompletionParts {
   }
 
   /**
+   * Adds the last parts: the end of a complete reply, otherwise the error.
    * @param error why the response ended, if it did not end by itself
    */
   close(
@@ -95,7 +96,7 @@ export class CompletionParts {
     const usage = fieldsOf(fields.usage) ?? fieldsOf(choice?.usage);
     if (usage !== undefined) this.#usage = usage;
     if (choice === undefined) return usage === undefined ? 'without-choices' : undefined;
-    // A response that is one object has a message.
+    // A response that is one JSON object has a `message` instead of a `delta`.
     const delta = fieldsOf(choice.delta) ?? fieldsOf(choice.message);
     if (delta !== undefined) this.#readDelta(delta);
     this.#finishReason = textIn(choice.finish_reason) || this.#finishReason;
@@ -239,7 +240,7 @@ function messagesOf(message: LanguageModelV4Message): object[] {
   }
 }
 
-/** Strict servers accept only a string, so there are parts only with an image. */
+/** The content of a user message: a string if it has no image, because strict servers accept no parts. */
 function userContent(content: Message<'user'>['content']): string | object[] {
   const parts = joinTexts(content);
   const [first] = parts;

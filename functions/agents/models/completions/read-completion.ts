@@ -7,14 +7,14 @@ import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 const longestEvent = 16 * 1024 * 1024;
 
 /**
- * Bytes of a response, decoded. A reply of 1 MiB in deltas of one character has some 300 MB; a compressed response that
- * says nothing may go on forever.
+ * Bytes of a response after its decompression. A reply of 1 MiB in deltas of one character has some 300 MB. Without a
+ * limit, a compressed response that says nothing could go on for ever.
  */
 const longestResponse = 512 * 1024 * 1024;
 
 /**
- * Milliseconds without an event after which the response of a complete reply has ended: some servers leave the
- * connection open. The usage comes at once, if at all.
+ * Milliseconds that the response may go on without an event after the reply is complete. Then it is ended, because some
+ * servers leave the connection open. The usage comes at once, if at all.
  */
 const timeToEnd = 3000;
 
@@ -22,7 +22,7 @@ const timeToEnd = 3000;
  * Reads a response of chat completions as servers really send it: server-sent events or one JSON object, whatever its
  * content type is. Events that are not understood are skipped. The stream ends with an error part if the server reports
  * an error, or if the reply has no end.
- * @param onSkipped called at the end for each kind of skipped events
+ * @param onSkipped called at the end, once for each kind of skipped events
  */
 export function readCompletion(
   body: ReadableStream<Uint8Array>,

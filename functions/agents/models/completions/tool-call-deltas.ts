@@ -20,9 +20,12 @@ export function jsonIn(text: string): unknown {
 
 /** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
 type ServerOptions = {
-  /** The field that had the reasoning: servers reject the fields of others. */
+  /**
+   * The field in which the server has sent reasoning. The reasoning is returned in the same field, because servers
+   * reject the fields of other servers.
+   */
   reasoningField?: string;
-  /** Of a tool call, such as the signature of Gemini's thoughts. */
+  /** What the server has added to a tool call, such as the signature of Gemini's thoughts. */
   extraContent?: JSONObject;
 };
 
@@ -42,9 +45,9 @@ interface ToolCall {
 }
 
 /**
- * Assembles the tool calls of a response from their deltas. By the API, the first delta of a call has its index, id and
- * name, and the later ones its index and a piece of its arguments. Servers leave out indexes or ids, give all calls
- * index 0, repeat names, or send the arguments as an object.
+ * Assembles the tool calls of a response from their deltas. By the API, the first delta of a call has its index, id
+ * and name, and the later ones its index and a piece of its arguments. Some servers leave out indexes or ids, give
+ * all calls index 0, repeat names, or send the arguments as an object.
  */
 export class ToolCallDeltas {
   readonly #calls: ToolCall[] = [];
@@ -70,7 +73,7 @@ export class ToolCallDeltas {
     return delta.arguments;
   }
 
-  /** A call without a name can neither run nor be returned to the server. */
+  /** The complete calls. One without a name is left out: it can neither run nor be returned to the server. */
   parts(): LanguageModelV4ToolCall[] {
     return this.#calls
       .filter(({ name }) => name !== '')

@@ -126,7 +126,7 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
 
 function decoded(response: IncomingMessage): Readable {
   const decoder = decoders[response.headers['content-encoding']?.toLowerCase() ?? '']?.();
-  // The decoder emits the errors of both.
+  // The decoder also emits the errors of the response, so nothing is left to do here at the end.
   return decoder === undefined ? response : pipeline(response, decoder, () => undefined);
 }
 

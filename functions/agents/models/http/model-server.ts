@@ -61,7 +61,7 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
       if (text.length >= errorBytes) break;
     }
   } catch {
-    // The status says enough.
+    // The body cannot be read, but the status says enough.
   }
   return new APICallError({
     message: 'An error response',
@@ -70,7 +70,10 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
   });
 }
 
-/** The output of a call without a stream. */
+/**
+ * Collects the parts of a stream into the output of a call without a stream.
+ * @throws the error of an error part; ModelFailure if the text is too long
+ */
 export async function collect(
   stream: ReadableStream<LanguageModelV4StreamPart>,
 ): Promise<LanguageModelV4GenerateResult> {
