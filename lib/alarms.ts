@@ -69,7 +69,7 @@ export class Alarms extends Construct {
 
   /**
    * Adds an alarm that is raised if three of four periods have no successful run of the function.
-   * @param rule with a queue that Lambda polls
+   * @param rule.queue a queue that Lambda polls all the time
    */
   addForSchedule(
     id: string,
@@ -151,6 +151,6 @@ export const formula = (expression: string, usingMetrics: Metrics, period = five
 export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 
-/** The metric with the other sign, for `sumOf`. */
+/** The metric multiplied by -1, for `sumOf`. */
 export const less = (name: string, metric: IMetric, period = fiveMinutes): MathExpression =>
   formula(`-1 * ${name}`, { [name]: metric }, period);

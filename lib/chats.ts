@@ -84,7 +84,7 @@ export class Chats extends Construct {
     );
   }
 
-  /** The functions of those `chatRoutes` that are not OpenAI's. */
+  /** Creates the functions of those `chatRoutes` that are not OpenAI's. */
   private createChatRoutes(platform: Platform, replies: readonly Need[]): void {
     const route = platform.routes('Chat');
     route(
@@ -107,7 +107,10 @@ export class Chats extends Construct {
     route('resume-stream', platform.data(reads, limited));
   }
 
-  /** The needs are those of all `chatRoutes`: of `send-message`, the writes that create chats, and signed callers. */
+  /**
+   * Creates the web function. Its needs are those of all `chatRoutes`: of `send-message`, the writes that create chats,
+   * and signed callers.
+   */
   private createServer(platform: Platform, replies: readonly Need[]): WebServer {
     return new WebServer(this, 'Default', {
       function: 'serve-chats',
@@ -121,7 +124,7 @@ export class Chats extends Construct {
         ...replies,
         platform.trust.signsCallers,
       ],
-      // Each route ends its own requests earlier.
+      // A route with a shorter timeout ends its own requests earlier.
       timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
       requestsPerEnvironment: platform.settings.requestsPerEnvironment,
       publicReason: 'Every request must have a caller that the authorizer has signed.',

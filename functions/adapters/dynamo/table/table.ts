@@ -33,7 +33,7 @@ import type { Key } from './keys.ts';
 export type Item = Record<string, unknown>;
 type WithoutTable<Input> = Omit<
   Input,
-  // Legacy parameters: expressions have replaced them.
+  // All but the name of the table are legacy parameters, which expressions have replaced.
   'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
 >;
 
@@ -43,8 +43,8 @@ type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * Whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the condition
- * failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ * Says whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the
+ * condition failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
@@ -74,9 +74,9 @@ export interface Table {
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
-  /** Waits for a random part of the time. */
+  /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
-  /** Makes no call without writes. */
+  /** Executes a transaction. Does nothing without writes. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -88,7 +88,10 @@ export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
   ExpressionAttributeValues: { ':pk': pk },
 });
 
-/** @param condition on `sk`, such as `sk > :sk`; `:sk` is the sort key that is given */
+/**
+ * The query for the items of a partition that meet a condition.
+ * @param condition on `sk`, such as `sk > :sk`; `:sk` is the sort key of the given key
+ */
 export const where = (condition: string, { pk, sk }: Key) => ({
   KeyConditionExpression: `pk = :pk AND ${condition}`,
   ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
@@ -107,7 +110,7 @@ export const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as s
 
 /**
  * The expressions of an update that sets attributes: null removes an attribute, undefined leaves it.
- * @param values further ones, for a condition
+ * @param values further attribute values, for a condition that the caller adds
  */
 export function changing(attributes: Item, values: Item = {}) {
   const changed = Object.entries(attributes).filter(([, value]) => value !== undefined);
@@ -128,7 +131,10 @@ export function changing(attributes: Item, values: Item = {}) {
   };
 }
 
-/** The condition that an item has these attributes, as they were read; undefined for one that it does not have. */
+/**
+ * The condition that an item still has these values of attributes, as they were read. Undefined means that the item
+ * does not have the attribute.
+ */
 export function ifStill(attributes: Item) {
   const all = Object.entries(attributes);
   const present = all.filter(([, value]) => value !== undefined);
@@ -158,7 +164,7 @@ export function changingIf(attributes: Item, before: Item) {
 }
 
 /**
- * Converts objects of a kind to attributes, and back.
+ * Makes functions that convert objects of a kind to attributes, and back.
  * @param names the attribute of each field, and the field's usual value. A field that has this value gets no attribute
  */
 export function attributesNamed<Fields extends object>(
@@ -203,21 +209,26 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the delays, all attempts take about 2.5 s: many transactions on one item may follow each other closely. */
+/**
+ * With the delays, all attempts take about 2.5 s. They may be necessary, because many transactions on one item may
+ * follow each other closely.
+ */
 const maxConflictAttempts = 20;
 
 /**
- * With the delays, all attempts take about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom
- * helps.
+ * With the delays, all attempts take about 6 s. A throttled partition is split only after minutes, so a longer wait
+ * seldom helps.
  */
 const maxUnprocessedAttempts = 40;
 
-/** With the delays, all attempts take about 0.6 s: a transaction completes within milliseconds. */
+/**
+ * With the delays, all attempts take about 0.6 s. That is enough, because a transaction completes within milliseconds.
+ */
 const maxGetAttempts = 8;
 
 /**
- * @param client may use `ItemProtocol`, which makes each call cheaper
- * @param pauseUpTo by default in real time
+ * @param client it may use `ItemProtocol`, which makes each call cheaper
+ * @param pauseUpTo waits in real time by default
  */
 export function dynamoTable(
   client: DynamoDBClient,
