@@ -101,7 +101,8 @@ export class Alarms extends Construct {
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
 /**
- * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
+ * Creates the topic that alarms notify. The topic has its own KMS key, because CloudWatch alarms cannot use AWS's
+ * managed key for SNS.
  */
 function createTopic(scope: Construct, id: string): Topic {
   const { partition, region, account, stackName } = Stack.of(scope);
@@ -140,7 +141,7 @@ const kebabCase = (id: string): string =>
 
 type Metrics = Readonly<Record<string, IMetric>>;
 
-/** A formula of metric math. All its metrics get the period. */
+/** Makes a formula of metric math. The period applies to all its metrics. */
 export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 

@@ -28,7 +28,7 @@ export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
-/** People leave a screen that does nothing for this long. */
+/** The time to the first delta at which an alarm is raised: people leave a screen that does nothing for this long. */
 const firstDeltaSeconds = 10;
 
 /** Below this number of replies, one of them is more than the 5 % that may be late. */

@@ -57,7 +57,10 @@ export class RestApi extends Construct {
   /** The alarm for failed requests. When it is raised, it stops every roll-out. */
   readonly errors: Alarm;
   private readonly api: GatewayRestApi;
-  /** The gateway calls functions with this role. Permissions of the functions would need a resource for each method. */
+  /**
+   * The gateway calls functions with this role. Without it, each function would need a resource for each method that
+   * may call it.
+   */
   private readonly callerRole: ServiceRole;
 
   constructor(

@@ -28,9 +28,9 @@ import { sharedPreparation } from './shared-preparation.ts';
 const cachedBytes = 20 * 1024 * 1024;
 
 /**
- * The upper bound of the random delay between attempts grows from the first value to the second, while Lambda throttles
- * the function that prepares files (its concurrency is limited). Preparing a file usually takes 1.5 s. With delays of
- * up to 5 s, even many waiting replies make few calls.
+ * While Lambda throttles the function that prepares files (its concurrency is limited), each attempt waits for a random
+ * time. The maximum of this time doubles from the first value to the second. Preparing a file usually takes 1.5 s. With
+ * delays of up to 5 s, even many waiting replies make few calls.
  */
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
@@ -43,8 +43,8 @@ interface ReaderServices {
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
   /**
-   * Only for functions with many processes that may need the same new file at the same time. A lease costs one write
-   * for each file.
+   * Given to the readers of functions with many processes, which often need the same new file at the same time. A lease
+   * costs one write for each file.
    */
   leases?: PreparationLeases | undefined;
 }

@@ -81,8 +81,8 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
 /**
- * The modules that split bundles import at the first use. In all other bundles, which never import them, these modules
- * are external, because esbuild does not tree-shake modules that a lazy chunk also imports.
+ * The modules that split bundles import at the first use. In all other bundles, which never use them, these modules are
+ * external, because esbuild does not tree-shake modules that a lazy chunk also imports.
  */
 const deferredImports = [
   './functions/runtime/composition/tool-adapters.ts',
@@ -205,7 +205,7 @@ function removeOldBundles(): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** The path of a function's source in the project. */
+/** Returns the path of a function's source in the project. */
 export function sourceOf(name: string): string {
   const candidates = folders.map((folder) => join('functions', folder, `${name}.ts`));
   const source = candidates.find((candidate) => existsSync(join(projectFolder, candidate)));

@@ -72,7 +72,7 @@ export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }
 
-/** 500/10005, or any other status above 500 except 503: the service or a proxy has failed. */
+/** 500/10005, or any other response with a status of 500 or above, except 503: the service or a proxy has failed. */
 export class ServerError extends ApiError {
   override readonly name = 'ServerError';
 }

@@ -17,13 +17,16 @@ export interface ClientOptions {
    * Milliseconds for each attempt of a request, 120,000 by default. For a stream, the time until the response starts.
    */
   timeout?: number | undefined;
-  /** Milliseconds without data after which a stream counts as lost, 100,000 by default. The service ends one after 90 s. */
+  /**
+   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the 90 s after which
+   * the service ends a reply whose model is silent.
+   */
   streamTimeout?: number | undefined;
   /** Retries after the first attempt, 3 by default. */
   maxRetries?: number | undefined;
   /**
-   * Waits as long as the service rejects a request with 429, for its rate or for too many open batches. By default such a
-   * rejection counts as a failed attempt.
+   * Whether a request waits as long as the service rejects it with 429, for its rate or for too many open batches. By
+   * default such a rejection counts as a failed attempt.
    */
   waitForRateLimit?: boolean | undefined;
   /**

@@ -45,7 +45,9 @@ export interface StreamSource {
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
-  /** Returns the wait before each further one of these resumes, in milliseconds. The first one is immediate. */
+  /**
+   * Returns the wait in milliseconds before a resume that follows one without an event. The first resume is immediate.
+   */
   delay: (resume: number) => number;
   /** Milliseconds without data after which a connection counts as lost. */
   silence: number;

@@ -3,8 +3,8 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
 /**
- * The size of the sample from which the library detects an encoding. The detector takes 1 s for 1 MB; its result for 64
- * KB is as certain.
+ * The size of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is as
+ * certain.
  */
 const sampleBytes = 64 * 1024;
 /**
@@ -19,7 +19,9 @@ const eastAsianConfidence = 75;
 const noEvidence = 10;
 /** The least confidence at which any other detected encoding counts as sure. Right results have 12 and more. */
 const leastConfidence = 10;
-/** The least number of letters beyond ASCII that the language must have in the text. Fewer may fit by chance. */
+/**
+ * The least number of letters beyond ASCII that must belong to the alphabet of the language. Fewer may do so by chance.
+ */
 const minLetters = 3;
 /**
  * The permitted number of letters that do not fit the language, as a share of the letters beyond ASCII that fit: a text
@@ -196,8 +198,7 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /**
- * Decodes a plain text, with `\
- * ` as the end of each line.
+ * Decodes a plain text. Each line of the result ends with a line feed.
  * @param charset the encoding that was declared with the file
  * @throws ExtractionFailure `unreadable` for a text with null characters
  */

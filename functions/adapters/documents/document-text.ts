@@ -11,7 +11,7 @@ interface Block {
   isTight: boolean;
   /** The text of the text boxes in the open paragraph. It is written after this paragraph. */
   boxes: string;
-  /** The tables in a cell. They are written after the table line of the cell. */
+  /** The text of the tables in a cell. It is written after the table line of the cell. */
   tables: string;
   /** How many columns a cell spans. */
   columns: number;

@@ -7,7 +7,7 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
  * and never unpacks a part beyond the size given there. Names of parts have no case, so the result has them in lower
- * case. It has them without the `\\`, `/` or `./` that some programs write at the start, and with `/` for `\\`.
+ * case. Some programs write them with backslashes, or with `/` or `./` at the start; the result has them without.
  * @throws ExtractionFailure `encrypted` or `tooLarge`
  */
 function openArchive(

@@ -59,7 +59,7 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
     .join(', ');
 }
 
-/** Match `99 0 R` within `/Kids [… 99 0 R …]`, the list of pages. */
+/** `kids` matches a list of pages, such as `/Kids [… 99 0 R …]`, and `reference` each `99 0 R` in it. */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 /** Matches `99 0 obj <<`, the start of an object that is a dictionary, as a page is. */

@@ -8,8 +8,8 @@ interface Level {
   text: string;
   isLegal: boolean;
   /**
-   * The last of the levels whose paragraphs restart the numbers of this level. Levels count from 1 here; 0 if none
-   * restarts it; undefined if all levels above it do.
+   * The highest number, counted from 1, of the levels whose paragraphs restart the numbers of this level; 0 if no level
+   * does; undefined if every level with a lower number does.
    */
   restartedBy?: number;
 }
@@ -191,7 +191,8 @@ export class WordNumbering {
 }
 
 /**
- * Makes makers of handlers: a handler calls `apply` with the change that `changeOf` returns for the element's value.
+ * Returns a function that makes handlers. A handler calls `apply` with the change that `changeOf` returns for the
+ * element's value.
  */
 export const byValue =
   <Change>(apply: (change: Change) => unknown) =>

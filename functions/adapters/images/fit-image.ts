@@ -16,7 +16,8 @@ const shrunkSide = 2048;
 const qualities = [85, 70, 50];
 
 /**
- * At 4 bytes a pixel, this is 200 MB. Decoder and resizer need five times that, 1 GB: half of the function's memory.
+ * The maximum number of pixels that are decoded. At 4 bytes a pixel, this is 200 MB. Decoder and resizer need five
+ * times that, 1 GB: half of the function's memory.
  */
 const maxPixels = 50_000_000;
 

@@ -136,8 +136,8 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
 };
 
 /**
- * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
- * frame.
+ * Removes the animation from a PNG. The rest is the image that programs without support for animations show: nearly
+ * always the first frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;

@@ -87,7 +87,8 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
   return resize(pixels as never, {
     width: Math.max(1, Math.round(pixels.width * scale)),
     height: Math.max(1, Math.round(pixels.height * scale)),
-    // Each of these options would need 16 bytes a pixel. The second is useless here: all pixels are opaque.
+    // Both options are off, because each would need 16 bytes a pixel. The second is useless here: all pixels are
+    // opaque.
     linearRGB: false,
     premultiply: false,
   });

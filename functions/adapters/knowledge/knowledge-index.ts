@@ -57,7 +57,7 @@ function push(terms: string[], term: string): void {
   if (term !== '' && term.length <= termCharacters) terms.push(term);
 }
 
-/** Stored indexes. Each is written once, under a unique name, and never changes. */
+/** The store of indexes. Each index object is written once, under a unique name, and never changes. */
 export interface IndexObjects {
   /** @returns the name of the stored object */
   put(workspaceId: string, object: Uint8Array): Promise<string>;

@@ -22,7 +22,7 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** Makes a provider that calls one server. The provider alone sends the key of this server. */
+/** Makes a provider that calls one server. No other provider sends the key of this server. */
 const at = (
   name: string,
   provider: (server: ModelServer) => ModelProvider,

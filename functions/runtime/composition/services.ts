@@ -87,7 +87,7 @@ const table = /* @__PURE__ */ lazily(() => tableWith(6));
  * if its bucket is unavailable.
  */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** The process has one object, because it contains the usage of all requests of the process. */
+/** The process has one such object, because it contains what all requests of the process have used. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
@@ -221,7 +221,7 @@ export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * For operators' commands, which call remote systems themselves.
+ * Makes the clients of remote systems for operators' commands, which call these systems themselves.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
 export const remoteSystems = async (allow: readonly HostAndPort[]) => {
@@ -242,7 +242,10 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
   purgeOutbox: purgeOutbox(),
   requestEraser: requestEraser(),
 }));
-/** The module is imported only in a stage that shows errors of model providers. No stage in production does. */
+/**
+ * Shows an error of a model provider on the terminal of a local run. The module is imported only in a stage that shows
+ * such errors. No stage in production does.
+ */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
   void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>

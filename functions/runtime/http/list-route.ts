@@ -18,8 +18,8 @@ interface Listing<Item> {
 }
 
 /**
- * The Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start after
- * the check of the rate limit, because a page may cost a hundred times as much as the check.
+ * Makes the Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start
+ * after the check of the rate limit, because a page may cost a hundred times as much as the check.
  */
 export const listRoute = <R extends Route, Item>(
   route: R,

@@ -27,8 +27,8 @@ export interface RateLimiter {
    */
   takeMore(tokens: Tokens): Promise<void>;
   /**
-   * Charges further usage of the request, even more than the bucket has. Later requests of the same key wait until the
-   * bucket has tokens again.
+   * Charges further usage of the request, even if it is more than the limit allows at once. A later request of the same
+   * key is rejected until the bucket has refilled enough.
    */
   charge(tokens: Tokens): void;
 }

@@ -91,8 +91,7 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
         log.error('A response was not completed', { error });
         response.destroy();
       });
-      // A request ends only after this work, because a reply may still store its title and write its metrics after its
-      // response.
+      // A request ends after both: a reply may still store its title and write its metrics after its response.
       void Promise.all([closed, responded]).then(() => {
         active -= 1;
         exitIfIdle();

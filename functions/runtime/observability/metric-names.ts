@@ -120,8 +120,8 @@ export const metrics = {
   /** The time of each use of a remote tool, even if it failed. */
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
   /**
-   * Uses of remote tools that failed because the tool's system failed or rejected them; not those that the system has
-   * carried out and reported as unsuccessful.
+   * Uses of remote tools without a usable response of the tool's system, for the reasons of the dimension `failure`.
+   * Uses that the system has carried out and reported as unsuccessful do not count.
    */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 

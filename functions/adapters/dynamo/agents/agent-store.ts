@@ -28,7 +28,10 @@ const versionOf = (item: Item): AgentVersion => fieldsOf(item);
  */
 const cachedBytes = 16 * 1024 * 1024;
 
-/** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
+/**
+ * The number of versions that are read at once. A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for
+ * one batch read.
+ */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {

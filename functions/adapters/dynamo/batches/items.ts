@@ -94,7 +94,7 @@ export const itemOf = (item: Item): BatchItem => ({
  */
 const attemptsToClaim = 20;
 
-/** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 84 writes. */
+/** DynamoDB's maximum of writes in one transaction. Twenty requests of one agent and twenty users need 84 writes. */
 const maxWrites = 100;
 
 const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }) => newChat !== null).length;

@@ -129,7 +129,7 @@ const changes = (table: Table) =>
     take(batch, { number, epoch, takes }, { size, named }) {
       const { condition, names } = ofOwner(number);
       return batchAfter(table, batch, {
-        // Every right side reads the value from before the update.
+        // In an update, every right side reads the value from before the update.
         set: [
           ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
           '#next = #next + :size',

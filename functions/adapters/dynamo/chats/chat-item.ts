@@ -41,7 +41,10 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
   ...(chat.lease !== null && { created_for: chat.lease.id }),
 });
 
-/** `stop_lease` stays in the item after its lease has ended. It has no meaning for another lease. */
+/**
+ * Reads the lease of a chat; null without one. `stop_lease` stays in the item after its lease has ended, and has no
+ * meaning for another lease.
+ */
 const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
   id === undefined
     ? null

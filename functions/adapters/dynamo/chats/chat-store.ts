@@ -130,7 +130,7 @@ const leases = (table: Table) =>
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       const chat = item && chatOf(item);
-      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
       if (chat !== undefined && (isDone || chat.lease?.id === lease.id)) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;
       return { taken: false, chat, startedAt: hasStarted ? (item.request_count as number) + 1 : undefined };
@@ -142,7 +142,7 @@ const leases = (table: Table) =>
         ...changingIf(leaseItem(lease), { message_count: chat.messageCount, ...leaseItem(chat.lease) }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
       return isDone || item?.lease_id === lease.id;
     },
 

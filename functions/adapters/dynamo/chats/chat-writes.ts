@@ -78,7 +78,7 @@ export interface PlannedChats {
 /**
  * Gives new chats of one workspace the next ids, and plans the writes that create them. An id whose writes fail is not
  * used again.
- * @param newChats at most 30: they share the entries of their lists
+ * @param newChats at most 30 (`numbersOfCreation`), because they share the entries of their lists
  * @throws NotStorable if the workspace has no further id
  */
 export async function planChats(

@@ -64,8 +64,8 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 const filePrefix = 'FILE#';
 
 /**
- * Reads the item of a purge, the only one that the deletion of a chat leaves of the chat's own item; empty if it is
- * gone.
+ * Reads the item of a purge; empty if it is gone. After the deletion of a chat, only this item still has attributes of
+ * the chat's own item.
  */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
@@ -172,7 +172,7 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
 
 /**
  * Changes the item of a purge or erasure, and adds to the counts of an erasure. It does nothing if the purge or erasure
- * has ended.
+ * has ended, or if a newer erasure has replaced it.
  */
 export async function updateSame(
   table: Table,

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 
-/** A table. It also lets callers wait by its clock, for a random time of at most `milliseconds`. */
+/** The part of a table that lets callers wait by the table's clock, for a random time of at most `milliseconds`. */
 export interface Pause {
   pauseUpTo(milliseconds: number): Promise<void>;
 }

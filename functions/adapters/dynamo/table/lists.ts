@@ -119,8 +119,8 @@ export interface CountChange {
 }
 
 /**
- * The writes that add to counts. A creation changes one count in each of its lists. The counts of a group are spread
- * over its creations, so that few writers conflict. Together they are exact.
+ * The writes that add to counts. In each of its lists, a creation changes one of the 64 counts of its group, so that
+ * few concurrent writers conflict. The sum of the counts is exact.
  */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
@@ -209,7 +209,10 @@ async function listedOn(
 }
 
 interface Bounds {
-  /** The lowest and the highest key of an entry. */
+  /**
+   * The lowest and the highest key of the entries. `isIn` says whether a number that such an entry names is within the
+   * bounds.
+   */
   from?: number;
   to?: number;
   isIn?: (number: number) => boolean;

@@ -58,7 +58,7 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /**
    * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
-   * transaction, so the item may become visible slightly later than its name: this retries for about 0.6 s.
+   * transaction, so the item may become visible slightly later than its name. So `getNamed` retries for about 0.6 s.
    * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
@@ -210,7 +210,7 @@ const writesPerRequest = 25;
 const keysPerRequest = 100;
 
 /**
- * With the delays, all attempts take about 2.5 s. They may be necessary, because many transactions on one item may
+ * With the delays, all attempts take about 2.5 s. So many are necessary, because many transactions on one item may
  * follow each other closely.
  */
 const maxConflictAttempts = 20;
@@ -314,7 +314,8 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
 }
 
 /**
- * DynamoDB rejects a write of an item that a running transaction contains. The SDK does not retry that, so this does.
+ * Repeats a write while DynamoDB rejects it because a running transaction contains the item. The SDK does not retry
+ * after this error.
  */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {

@@ -118,8 +118,8 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
 }
 
 /**
- * Returns names for external users in the audit log, which outlives their data: hashes with a random key of the
- * workspace. The key is an item of the table. Without it, nobody can guess users and compare their hashes.
+ * Returns names for external users in the audit log, which outlives the data of these users: hashes with a random key
+ * of the workspace. The key is an item of the table. Without it, nobody can guess users and compare their hashes.
  */
 export async function hashUsers(
   table: Table,

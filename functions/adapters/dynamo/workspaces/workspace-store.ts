@@ -191,8 +191,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
           ConditionExpression: 'attribute_exists(pk)',
           ExpressionAttributeValues: { ':at': at },
         });
-    // Without this entry, the deletion of unused chats does not find the workspace. A run that has read the entry
-    // before ends long before the last pass of the scan.
+    // This removes the workspace from the hourly deletion of unused chats. A run of it that has read the entry before
+    // ends long before the last pass of the scan.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {
@@ -208,7 +208,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // These entries are deleted first, because only the items of the keys name them.
+      // The index entries of API keys are deleted first, because only the items of these keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
