@@ -33,7 +33,7 @@ import type { Key } from './keys.ts';
 export type Item = Record<string, unknown>;
 type WithoutTable<Input> = Omit<
   Input,
-  // All but the name of the table are legacy parameters, which expressions have replaced.
+  // All but the table's name are legacy parameters, which expressions have replaced.
   'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
 >;
 
@@ -43,8 +43,8 @@ type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * Says whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the
- * condition failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ * Whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the condition
+ * failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
@@ -58,7 +58,7 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /**
    * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
-   * transaction, so the item may become visible slightly later than its name. So `getNamed` retries for about 0.6 s.
+   * transaction, so the item may become visible slightly later: `getNamed` retries for about 0.6 s.
    * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
@@ -88,10 +88,7 @@ export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
   ExpressionAttributeValues: { ':pk': pk },
 });
 
-/**
- * The query for the items of a partition that meet a condition.
- * @param condition on `sk`, such as `sk > :sk`; `:sk` is the sort key of the given key
- */
+/** The query for a partition's items that meet a condition on `sk`, such as `sk > :sk`; `:sk` is the key's `sk`. */
 export const where = (condition: string, { pk, sk }: Key) => ({
   KeyConditionExpression: `pk = :pk AND ${condition}`,
   ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
@@ -132,8 +129,8 @@ export function changing(attributes: Item, values: Item = {}) {
 }
 
 /**
- * The condition that an item still has these values of attributes, as they were read. Undefined means that the item
- * does not have the attribute.
+ * The condition that an item still has these attributes with the values that were read. An undefined value means that
+ * the item had no such attribute.
  */
 export function ifStill(attributes: Item) {
   const all = Object.entries(attributes);
@@ -209,21 +206,13 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/**
- * With the delays, all attempts take about 2.5 s. So many are necessary, because many transactions on one item may
- * follow each other closely.
- */
+/** All attempts take about 2.5 s. They are necessary if many transactions on one item follow each other closely. */
 const maxConflictAttempts = 20;
 
-/**
- * With the delays, all attempts take about 6 s. A throttled partition is split only after minutes, so a longer wait
- * seldom helps.
- */
+/** All attempts take about 6 s. A throttled partition is split only after minutes, so a longer wait seldom helps. */
 const maxUnprocessedAttempts = 40;
 
-/**
- * With the delays, all attempts take about 0.6 s. That is enough, because a transaction completes within milliseconds.
- */
+/** All attempts take about 0.6 s. That is enough, because a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /**
@@ -313,10 +302,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/**
- * Repeats a write while DynamoDB rejects it because a running transaction contains the item. The SDK does not retry
- * after this error.
- */
+/** Repeats a write while a running transaction contains the item. The SDK does not retry DynamoDB's rejection of it. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
