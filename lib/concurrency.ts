@@ -17,9 +17,10 @@ const usualWorkers = 20;
 const purgers = 2;
 
 /**
- * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so it has
- * twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway
- * responds to every route with 500. A key that is used for the first time is in no cache.
+ * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so the
+ * authorizer has twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Without a free
+ * execution of the authorizer, the gateway responds to every route with 500. A key that is used for the first time is
+ * in no cache.
  */
 export const usualAuthorizers = 200;
 /**

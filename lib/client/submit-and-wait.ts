@@ -88,14 +88,14 @@ export async function submitAndWait(
   params: SubmitParams,
   options: SubmitOptions,
 ): Promise<SubmittedBatches> {
-  /** It is aborted by the caller, or by a callback that throws. */
+  /** The caller, or a callback that throws, aborts this controller. */
   const ending = new AbortController();
   const { signal } = ending;
   const unsubscribe = onAbort(options.signal, () => ending.abort(options.signal?.reason));
   if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
-  /** It is aborted when a batch ends, which may allow the next open batch. */
+  /** This controller is aborted when a batch ends, because the service may then accept the next one. */
   let slot = new AbortController();
   for (const part of parts) {
     if (signal.aborted) break;

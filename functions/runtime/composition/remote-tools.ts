@@ -25,7 +25,7 @@ import { countUse, requestDepth } from './remote-use.ts';
 export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
   dynamoToolSecretStore(table, audit);
 
-/** Its code is loaded at the first use of a secret. */
+/** The cipher's code is loaded at the first use of a secret. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );

@@ -277,7 +277,10 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
-/** It uses leases, because many workers often need the same new file at the same time. */
+/**
+ * The runtime of batches uses leases to prepare files, because many workers often need the same new file at the same
+ * time.
+ */
 export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
   agentRuntimeWith(() => attachments(fileIndex())),
 );

@@ -141,8 +141,8 @@ function partsOf(messages: unknown): number {
 }
 
 /**
- * Returns the issues of the parts if the issue is about a list of parts: they are more exact than one issue of the
- * whole list.
+ * Returns the issues of the parts if the issue is about a list of parts, because they are more exact than one issue of
+ * the whole list. Returns any other issue itself.
  */
 function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(issue.input)) return [issue];

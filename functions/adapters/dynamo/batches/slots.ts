@@ -106,7 +106,7 @@ const changes = (table: Table) =>
           ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
           'slots.#k.t = :t',
         ],
-        // This fails for a final batch too, because it has no slots.
+        // This condition fails for a final batch too, because it has no slots.
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',

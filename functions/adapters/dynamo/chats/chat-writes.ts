@@ -71,7 +71,9 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 
 export interface PlannedChats {
   chats: Chat[];
-  /** They write each chat, and an entry and a count in each of its lists. None has a condition that can fail. */
+  /**
+   * The writes that store each chat, and an entry and a count in each of its lists. None has a condition that can fail.
+   */
   writes: Write[];
 }
 

@@ -35,7 +35,7 @@ const messagesOfWindow = 1000;
 
 /**
  * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of
- * the steps. After the first message whose steps exceed the limit, messages are returned without steps.
+ * the steps. From the first message on whose steps exceed the rest of this number, messages are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 

@@ -237,8 +237,8 @@ async function readListed(
   const pages = table.queryPages({
     ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
-    // An entry names at least one number, but maybe none of the wanted agent: then further pages are read. Up to 30
-    // entries may name only numbers outside of the bounds.
+    // The numbers outside of the bounds may have up to 30 entries on the page. Usually one page is enough: an entry
+    // names at least one number. If it names none of the wanted agent, further pages are read.
     Limit: skip + most + numbersOfCreation,
   });
   const found: Listed[] = [];
