@@ -23,11 +23,14 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** What replies need: models, the keys of their providers, the tools of agents, and limits. Also tests of agents. */
+/**
+ * What replies need: models, the keys of their providers, the tools of agents, and limits; and the function that tests
+ * agents.
+ */
 export class Agents extends Construct {
-  /** For functions that call models and agents' tools. */
+  /** The need of functions that call models and agents' tools. */
   readonly reply: Need;
-  /** Only the limits of a reply, for functions that plan the replies of other functions. */
+  /** Only the limits of a reply: the need of functions that plan the replies of other functions. */
   readonly replyLimits: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -68,7 +71,7 @@ export class Agents extends Construct {
         // A reply may take 300 s. The rest is for the reads before it and the writes after it.
         timeoutSeconds: 330,
       },
-      // What agents' tools read: other agents and knowledge. Only the usage and the rate limits are stored.
+      // Agents' tools read other agents and knowledge. A test writes only the usage and the rate limits.
       platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
       platform.content('GetObject', 'ListBucket'),
       this.reply,
@@ -83,7 +86,7 @@ export class Agents extends Construct {
       new CfnOutput(stack, 'ToolFunctions', { value: JSON.stringify(toolFunctions) });
   }
 
-  /** @param replyLogs logs with tokens and workspaces */
+  /** @param replyLogs the logs of functions that call models. Their metrics contain tokens and workspaces */
   graphs = (replyLogs: readonly ILogGroup[]) => [
     graph('Tokens by model', {
       left: [
@@ -110,7 +113,10 @@ export class Agents extends Construct {
     }),
   ];
 
-  /** For models of named endpoints. Each has a secret, which the output names beside its URL. */
+  /**
+   * The need of functions that call models of named endpoints. Each endpoint has a secret, which the output
+   * `OpenAiEndpoints` names next to the URL.
+   */
   private callsEndpoints(settings: Settings): Need {
     const endpoints = Object.entries(settings.openAiEndpoints).map(([name, { url }]) => {
       const key = this.createProviderKey(`OpenAiApiKey${name}`, `The key for openai@${name}`, settings);
@@ -125,7 +131,7 @@ export class Agents extends Construct {
     );
   }
 
-  /** For agents that read web pages and search the web. */
+  /** The need of functions whose agents read web pages and search the web. */
   private readsTheWeb(settings: Settings): Need {
     const { outboundAllow, webSearch } = settings;
     const outbound = outboundAllow.length > 0 ? variable('outboundAllow', outboundAllow.join(',')) : nothing;
@@ -141,7 +147,10 @@ export class Agents extends Construct {
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
   }
 
-  /** For agents with remote tools. Only operators encrypt the secrets of these. */
+  /**
+   * The need of functions whose agents have remote tools. They only decrypt the secrets of these tools; operators
+   * encrypt them.
+   */
   private callsTools(settings: Settings): Need {
     const key = new Key(this, 'ToolSecretKey', {
       description: 'Encrypts the secrets of tools',
@@ -160,7 +169,7 @@ export class Agents extends Construct {
     );
   }
 
-  /** A secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
+  /** Creates a secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
   private createProviderKey(id: string, description: string, settings: Settings): Secret {
     const secret = new Secret(this, id, { description, removalPolicy: removalPolicyOf(settings) });
     pinLogicalId(secret, id);

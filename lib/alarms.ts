@@ -69,7 +69,7 @@ export class Alarms extends Construct {
 
   /**
    * Adds an alarm that is raised if three of four periods have no successful run of the function.
-   * @param rule with a queue that Lambda polls
+   * @param rule.queue a queue that Lambda polls all the time
    */
   addForSchedule(
     id: string,
@@ -101,7 +101,8 @@ export class Alarms extends Construct {
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
 /**
- * The topic that alarms notify. It has its own KMS key, because CloudWatch alarms cannot use AWS's managed key for SNS.
+ * Creates the topic that alarms notify. The topic has its own KMS key, because CloudWatch alarms cannot use AWS's
+ * managed key for SNS.
  */
 function createTopic(scope: Construct, id: string): Topic {
   const { partition, region, account, stackName } = Stack.of(scope);
@@ -140,7 +141,7 @@ const kebabCase = (id: string): string =>
 
 type Metrics = Readonly<Record<string, IMetric>>;
 
-/** A formula of metric math. All its metrics get the period. */
+/** Makes a formula of metric math. The period applies to all its metrics. */
 export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
@@ -151,6 +152,6 @@ export const formula = (expression: string, usingMetrics: Metrics, period = five
 export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 
-/** The metric with the other sign, for `sumOf`. */
+/** The metric multiplied by -1, for `sumOf`. */
 export const less = (name: string, metric: IMetric, period = fiveMinutes): MathExpression =>
   formula(`-1 * ${name}`, { [name]: metric }, period);

@@ -85,8 +85,8 @@ export class BatchWorkflow extends Construct {
   }
 
   /**
-   * The states that deliver the webhook after the end of a batch. The deliverer returns the seconds until the next
-   * attempt, if there is one.
+   * Creates the states that deliver the webhook after the end of a batch. The deliverer returns the seconds until the
+   * next attempt, if there is one.
    */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const ended = new Succeed(this, 'The batch is over');
@@ -109,14 +109,16 @@ export class BatchWorkflow extends Construct {
   }
 
   /**
-   * A task that calls a function. Its retries have full jitter, so that a thousand batches do not retry at the same time.
+   * Creates a task that calls a function. Its retries have full jitter, so that a thousand batches do not retry at the
+   * same time.
    *
-   * Transient errors have 400 retries, at most five minutes apart: 16.4 hours on average, 14.9 to 17.8 in 998 of 1,000
-   * executions, and the time of the attempts. They are at most 2,000 of the 25,000 events that an execution may
-   * have.
+   * Transient errors have 400 retries, at most five minutes apart. Together the pauses take 16.4 hours on average, 14.9
+   * to 17.8 in 998 of 1,000 executions; the attempts themselves take further time. The retries are at most 2,000 of the
+   * 25,000 events that an execution may have.
    *
-   * Other errors have ten retries: 151 s on average, at most 303, and less than 49 in one of 1,000 executions. They are
-   * for new code that fails: by default a roll-out sends it a tenth of the calls, so a retry reaches the former code.
+   * Other errors have ten retries. Their pauses take 151 s on average, at most 303, and less than 49 in one of 1,000
+   * executions. These retries are for new code that fails: by default a roll-out sends it a tenth of the calls, so a
+   * retry reaches the former code.
    */
   private invoke(
     name: string,
@@ -126,7 +128,7 @@ export class BatchWorkflow extends Construct {
     const state = new LambdaInvoke(this, name, {
       lambdaFunction: handler.aliasByName,
       payload: this.batchInput(),
-      // The library's retrier would match errors of Lambda before those below. It gives up after 126 s, without jitter.
+      // The CDK's default retrier would match errors of Lambda before those below. It ends after 126 s, without jitter.
       retryOnServiceExceptions: false,
       ...props,
     });
@@ -141,7 +143,7 @@ export class BatchWorkflow extends Construct {
     return state;
   }
 
-  /** The input of every function of the workflow: the ids of workspace and batch, and `extra`. */
+  /** Makes the input of every function of the workflow: the ids of workspace and batch, and `extra`. */
   private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),

@@ -43,8 +43,8 @@ const workspaceShare = 0.75;
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
 /**
- * A run of the reconciler that cannot start within a minute is dropped: the next run does its work. 60 s is the minimum
- * of EventBridge and of Lambda.
+ * A run of the reconciler that cannot start within this time is dropped: the next run does its work. 60 s is the
+ * minimum of EventBridge and of Lambda.
  */
 const startsWithin = Duration.seconds(60);
 
@@ -57,7 +57,7 @@ const batchEnds: Writes = {
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
-/** What the functions of the workflow, the worker and the reconciler have in common. */
+/** The properties that the functions of the workflow, the worker and the reconciler have in common. */
 const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
 
 interface Parts {
@@ -97,8 +97,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * There are no dead letters: a message only offers a slot, and the reconciler sends the messages of silent slots
-   * again.
+   * Creates the queue. It has no dead-letter queue, because a message only offers a slot: the reconciler sends the
+   * messages of silent slots again.
    */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
@@ -114,7 +114,7 @@ export class Batches extends Construct {
     return queue;
   }
 
-  /** The functions of the workflow. */
+  /** Creates the functions of the workflow. */
   private createTasks(platform: Platform, offer: Need) {
     return {
       dispatcher: platform.task(
@@ -147,8 +147,9 @@ export class Batches extends Construct {
   }
 
   /**
-   * The statement is in a separate policy: the dispatcher depends on its role's own policy, and the machine depends on
-   * the dispatcher. With this statement in the role CloudFormation would find a circular dependency.
+   * Lets the dispatcher complete the task callback. The statement is in a separate policy: the dispatcher depends on
+   * its role's own policy, and the machine depends on the dispatcher. With this statement in that policy,
+   * CloudFormation would find a circular dependency.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     const resources = [this.machine.stateMachineArn];
@@ -185,7 +186,7 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(worker);
-    // One message makes one worker.
+    // Each message starts one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
   }
 
@@ -194,7 +195,7 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-        // The next run begins one minute later. After 45 s, a run starts to check no further batch or webhook.
+        // The next run starts one minute later. After 45 s, a run starts no further check of a batch or webhook.
         timeoutSeconds: 60,
         ...ofWork,
       },
@@ -217,7 +218,7 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** For functions that replace a lost execution. */
+  /** The need of functions that replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',
@@ -271,7 +272,7 @@ export class Batches extends Construct {
     );
   }
 
-  /** How long a batch, and a request of it, may take. */
+  /** The need of functions that must know how long a batch, and a request of it, may take. */
   private lasts({ settings }: Platform): Need {
     return allOf(
       variable('batchTimeoutSeconds', settings.batchTimeoutSeconds),

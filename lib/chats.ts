@@ -28,7 +28,7 @@ export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
-/** People leave a screen that does nothing for this long. */
+/** The time to the first delta at which an alarm is raised: people leave a screen that does nothing for this long. */
 const firstDeltaSeconds = 10;
 
 /** Below this number of replies, one of them is more than the 5 % that may be late. */
@@ -84,7 +84,7 @@ export class Chats extends Construct {
     );
   }
 
-  /** The functions of those `chatRoutes` that are not OpenAI's. */
+  /** Creates the functions of those `chatRoutes` that are not OpenAI's. */
   private createChatRoutes(platform: Platform, replies: readonly Need[]): void {
     const route = platform.routes('Chat');
     route(
@@ -107,7 +107,10 @@ export class Chats extends Construct {
     route('resume-stream', platform.data(reads, limited));
   }
 
-  /** The needs are those of all `chatRoutes`: of `send-message`, the writes that create chats, and signed callers. */
+  /**
+   * Creates the web function. Its needs are those of all `chatRoutes`: of `send-message`, the writes that create chats,
+   * and signed callers.
+   */
   private createServer(platform: Platform, replies: readonly Need[]): WebServer {
     return new WebServer(this, 'Default', {
       function: 'serve-chats',
@@ -121,7 +124,7 @@ export class Chats extends Construct {
         ...replies,
         platform.trust.signsCallers,
       ],
-      // Each route ends its own requests earlier.
+      // A route with a shorter timeout ends its own requests earlier.
       timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
       requestsPerEnvironment: platform.settings.requestsPerEnvironment,
       publicReason: 'Every request must have a caller that the authorizer has signed.',

@@ -7,21 +7,28 @@ import type { FunctionName } from './function-names.ts';
  */
 export const minUnreservedExecutions = 100;
 
-/** With 25 requests each, 20 workers process 500 requests at once. */
+/** The default number of batch workers. With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
-/** Lambda's minimum for the maximum concurrency of an event source. A purge may wait: the chat is deleted for clients. */
+/**
+ * The executions of the function that purges chats: Lambda's minimum for an event source. A purge may wait, because for
+ * clients the chat is already deleted.
+ */
 const purgers = 2;
 
 /**
- * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so it has
- * twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Beyond its reservation the gateway
- * responds to every route with 500. A key that is used for the first time is in no cache.
+ * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so the
+ * authorizer has twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Without a free
+ * execution of the authorizer, the gateway responds to every route with 500. A key that is used for the first time is
+ * in no cache.
  */
 export const usualAuthorizers = 200;
-/** Left unreserved for the short routes: as many as the authorizer has, because each request needs both. */
+/**
+ * The executions that stay unreserved for the short routes: as many as the authorizer has, because each request needs
+ * both.
+ */
 const usualShortRoutes = 200;
-/** A file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files. */
+/** Preparing a file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files. */
 const usualPreparations = 50;
 
 /**
@@ -46,7 +53,10 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'send-message': 257,
 };
 
-/** Two concurrent runs would resume the same batches, so this one is the same in every account. */
+/**
+ * The executions of the reconciler in every account: only one, because two concurrent runs would resume the same
+ * batches.
+ */
 const reconcilers = 1;
 
 /**
@@ -59,7 +69,9 @@ const minScale = 0.05;
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
-  /** How many executions some parts may run at once, reserved or not. */
+  /**
+   * How many executions the short routes, the preparation of files and the webhooks may have at once, reserved or not.
+   */
   readonly shortRoutes: number;
   readonly preparations: number;
   readonly webhooks: number;
@@ -105,13 +117,13 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 }
 
 /**
- * What is wrong with settings that the account's concurrency has no room for; undefined if they fit, or if nothing is
- * reserved because only the default sizes do not fit.
+ * Says what is wrong if the account's concurrency has no room for what the settings request. Undefined if all fits, or
+ * if nothing is reserved because only the default sizes do not fit.
  */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);
-  // Lambda's minimum for an event source is 2, and new accounts have 10.
+  // New accounts have only 10 executions, and an event source needs at least 2.
   if (workers >= accountConcurrency)
     return `batchWorkers is ${workers}, and leaves nothing of ${accountConcurrency} to other functions`;
   const given = givenParts(settings);
@@ -123,23 +135,27 @@ export function concurrencyProblem(settings: ConcurrencySettings): string | unde
 }
 
 /**
- * Concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two connections, so 32 uploads
- * need about 200 MB. Lambda adds environments under load, at most as many as the setting `webEnvironments` says.
+ * Returns the maximum of concurrent uploads in one environment. Each buffers a part of 5 MB and the data of two
+ * connections, so 32 uploads need about 200 MB. Lambda adds environments under load, at most as many as the setting
+ * `webEnvironments` says.
  */
 export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironment: number }): number =>
   Math.min(32, settings.requestsPerEnvironment);
 
-/** By default a fifth of a small account: the rest is for clients that wait for a response. */
+/**
+ * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, because the rest is
+ * for clients that wait for a response.
+ */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));
 
-/** The usual reservations of `longRunning`, without the routes that a web function serves. */
+/** Returns the reservations of `longRunning`, without the routes that a web function serves. */
 const usualReservations = (settings: ConcurrencySettings): [FunctionName, number][] =>
   (Object.entries(longRunning) as [FunctionName, number][]).filter(
     ([name]) => settings.webFunctions !== 'all' || !isChatRoute(name),
   );
 
-/** The parts whose size an operator has set. */
+/** Returns the parts whose size an operator has set. */
 const givenParts = (settings: ConcurrencySettings): (readonly [name: string, executions: number])[] =>
   (['preparationConcurrency', 'batchWorkers'] as const).flatMap((name) => {
     const executions = settings[name];
@@ -147,8 +163,8 @@ const givenParts = (settings: ConcurrencySettings): (readonly [name: string, exe
   });
 
 /**
- * The fraction of its usual size that each reservation and the short routes get, unless a setting gives the size: 1 if
- * all fit.
+ * Returns the fraction of its usual size that each reservation and the short routes get, unless a setting gives the
+ * size; 1 if all fit.
  */
 function scaleOf(settings: ConcurrencySettings): number {
   const { accountConcurrency, preparationConcurrency } = settings;
@@ -162,7 +178,10 @@ function scaleOf(settings: ConcurrencySettings): number {
   return Math.min(1, (accountConcurrency - fixed) / scaled);
 }
 
-/** Where nothing is reserved, the part is what a stage should use at most. */
+/**
+ * Returns the given fraction of a usual size, at least 1. If nothing is reserved, this is what a stage should use at
+ * most.
+ */
 const partOf = (usual: number, scale: number): number => Math.max(1, Math.floor(usual * scale));
 
 function reservationsOf(settings: ConcurrencySettings, scale: number): Map<FunctionName, number> {
@@ -182,7 +201,7 @@ function reservationsOf(settings: ConcurrencySettings, scale: number): Map<Funct
   return reserved;
 }
 
-/** The executions that the maximum concurrency of the event sources allows at once. */
+/** Returns the executions that the maximum concurrency of the event sources allows at once. */
 const ofEventSources = (settings: ConcurrencySettings): number => workersOf(settings) + purgers;
 
 function describeUnreserved(settings: ConcurrencySettings): string {

@@ -49,7 +49,10 @@ export class Dashboard extends Construct {
     });
   }
 
-  /** Uses conditions, because a mapping would make a deployment fail in a partition that is not listed. */
+  /**
+   * Returns the domain of the console in the stack's partition. It uses conditions of CloudFormation, because a mapping
+   * would make a deployment fail in a partition that is not listed.
+   */
   private consoleDomain(): string {
     return Object.entries(otherConsoles).reduce((fallback, [partition, domain]) => {
       const condition = new CfnCondition(this, `Is${partition}`, {
@@ -60,8 +63,8 @@ export class Dashboard extends Construct {
   }
 
   /**
-   * Graphs of what costs money, besides those of requests and models. Not S3: its request metrics cost extra, and
-   * invocations and turns show enough.
+   * Makes the graphs of what costs money, in addition to those of requests and models. S3 has none: its request metrics
+   * cost extra, and invocations and turns show enough.
    */
   private costs({ functions: all, table }: Platform, queue: Queue): GraphWidget[] {
     const functions = [...all.values()];

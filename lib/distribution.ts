@@ -41,7 +41,7 @@ import { pinLogicalId } from './retention.ts';
 import type { Stage } from './stage.ts';
 import type { WebServer } from './web-server.ts';
 
-/** The stack with the distribution's alarm reads this output. */
+/** The name of the output that the stack with the distribution's alarm reads. */
 export const distributionIdOutput = 'DistributionId';
 
 /** How long CloudFront waits for the first bytes of an origin's response, and then for each next part. */
@@ -55,13 +55,14 @@ const readTimeout = Duration.seconds(120);
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
- * The headers that Lambda adds to the responses of web functions. Clients need none of them, and they name an
- * implementation.
+ * The headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of
+ * them, and they reveal the implementation.
  */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
 /**
- * Forwards the host that the client used in a separate header: in requests to an origin, `Host` is the origin's name.
+ * The code of a CloudFront function. It forwards the host that the client used in a separate header, because in
+ * requests to an origin, `Host` is the origin's name.
  */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;
@@ -93,7 +94,7 @@ export class Distribution extends Construct {
       });
     const { region, stackName } = Stack.of(this);
     const code = new CloudFrontFunction(this, 'TellViewerHost', {
-      // Names of CloudFront functions are unique in an account. The library's default name would be the same in every
+      // Names of CloudFront functions are unique in an account. CDK's default name would be the same in every
       // stage.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
@@ -178,11 +179,11 @@ const corsOf = (origins: readonly string[]) => ({
 });
 
 /**
- * CloudFront reports its metrics to us-east-1 alone, so this alarm exists only there. For a service in another Region,
- * the stack `DistributionAlarms` has the alarm.
+ * Adds the alarm of a distribution. CloudFront reports its metrics to us-east-1 alone, so the alarm is created only if
+ * the stack is there. For a service in another Region, the stack `DistributionAlarms` has the alarm.
  */
 export function watchDistribution(alarms: Alarms, distributionId: string): void {
-  // The metrics of the CDK library would never have a value: they lack the dimension Region of CloudFront's metrics.
+  // CDK's metrics would never have a value: they lack the dimension Region of CloudFront's metrics.
   const metricOf = (metricName: string, statistic: string) =>
     new Metric({
       namespace: 'AWS/CloudFront',
@@ -194,7 +195,7 @@ export function watchDistribution(alarms: Alarms, distributionId: string): void 
     summary:
       'CloudFront responds to more than 1 % of the requests with a 5xx status, its own or an origin’s.',
     metric: new MathExpression({
-      // At night, one error may be a third of the requests. Ten in five minutes are two a minute.
+      // Fewer than ten errors in five minutes do not count: at night, one error may be a third of the requests.
       expression: 'IF(rate * requests / 100 < 10, 0, rate)',
       usingMetrics: { rate: metricOf('5xxErrorRate', 'Average'), requests: metricOf('Requests', 'Sum') },
       label: '% of requests',

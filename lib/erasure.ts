@@ -17,7 +17,10 @@ const purgeTimeoutSeconds = 300;
 /** After five failures, the chat itself is probably the cause. The reconciler continues to enqueue its purge. */
 const maxDeliveries = 5;
 
-/** The next run does the work of a lost one. A throttled run may start until shortly before the next one. */
+/**
+ * A throttled run of the hourly deletion may start until shortly before the next run, which does the work of a lost
+ * one.
+ */
 const untilNextRun = Duration.minutes(50);
 
 /**

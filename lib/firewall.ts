@@ -158,8 +158,8 @@ const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
 /**
- * The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. The
- * stack stores no data.
+ * The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. It
+ * stores none of the service's data, which stays in the Region of the service.
  */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {
@@ -178,8 +178,8 @@ export class FirewallStack extends Stack {
 }
 
 /**
- * The ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of the
- * service.
+ * Returns the ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of
+ * the service.
  */
 export const webAclArnOf = (stage: Stage): string =>
   Fn.getStackOutput(nameOf(stage), outputName, cloudFrontRegion);

@@ -6,7 +6,7 @@ import type { Platform } from './platform.ts';
 import { Rollout } from './rollout.ts';
 import type { ServiceFunction } from './service-function.ts';
 
-/** An alarm takes at most ten metrics. */
+/** The maximum number of functions in one alarm, because an alarm takes at most ten metrics. */
 const functionsOfAlarm = 10;
 
 /**
@@ -29,9 +29,9 @@ export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
 }
 
 /**
- * Crashes and timeouts. Failures that a function handles appear as the gateway's errors or as failed batch items.
- * `authorize-request` is in no group: it throws for unknown keys, which Lambda counts as errors. For its real
- * failures the gateway responds with 500.
+ * Adds the alarms for crashes and timeouts, by groups of functions. Failures that a function handles appear as the
+ * gateway's errors or as failed batch items. `authorize-request` is in no group: it throws for unknown keys, which
+ * Lambda counts as errors. For its real failures the gateway responds with 500.
  * @returns the alarm of each function that is in a group
  */
 function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName, Alarm> {
@@ -53,20 +53,21 @@ function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName
 }
 
 /**
- * Functions whose throttled calls the gateway does not see, or that every route needs. A route whose own function is
- * throttled responds with 500, which the alarm of the gateway counts.
+ * Adds the alarm for functions whose throttled calls the gateway does not see, or that every route needs. A route whose
+ * own function is throttled responds with 500, which the alarm of the gateway counts.
  */
 function watchThrottles({ alarms, functions, throttledUnseen }: Platform): void {
   alarms.add('FunctionsThrottled', {
     summary: `Lambda throttles functions of this stack: one of ${throttledUnseen.join(', ')}.`,
     metric: sumOfFunctions(functions, throttledUnseen, 'metricThrottles'),
-    // Callers of these functions retry, and a burst is throttled for seconds. Ten in a minute are more than a burst.
+    // Callers of these functions retry, and a burst is throttled only for seconds: so the alarm needs ten throttled
+    // calls a minute, in two of five minutes.
     threshold: 10,
     periods: [2, 5],
   });
 }
 
-/** The part of the account's concurrency that is free. */
+/** Adds the alarm for an account whose concurrency is nearly used up. */
 function watchConcurrency({ alarms, concurrency, settings: { accountConcurrency } }: Platform): void {
   alarms.add('ConcurrencyNearItsLimit', {
     summary: `Functions without a reservation use at least seven eighths of what ${accountConcurrency} executions of the account leave them.`,
@@ -82,13 +83,18 @@ function watchConcurrency({ alarms, concurrency, settings: { accountConcurrency 
   });
 }
 
-/** The claimed concurrency at which functions without a reservation use seven eighths of what is left to them. */
+/**
+ * Returns the claimed concurrency at which functions without a reservation use seven eighths of what is left to them.
+ */
 export const concurrencyThreshold = (
   accountConcurrency: number,
   { unreserved }: Pick<ConcurrencyPlan, 'unreserved'>,
 ): number => accountConcurrency - Math.floor(unreserved / 8);
 
-/** The sum of a metric of functions. Their names in camel case are its ids. */
+/**
+ * Returns the sum of a metric over functions. The ids of the single metrics are the names of the functions in camel
+ * case.
+ */
 function sumOfFunctions(
   functions: ReadonlyMap<FunctionName, ServiceFunction>,
   names: readonly FunctionName[],

@@ -1,6 +1,6 @@
 import type { RouteName } from '#contract/routes.ts';
 
-/** Functions without a route. */
+/** The names of functions without a route. */
 export type TaskName =
   | 'authorize-request'
   | 'prepare-attachment'
@@ -17,9 +17,9 @@ export type TaskName =
 /** A function's name is that of its source file. */
 export type FunctionName = RouteName | TaskName;
 
-/** `create-chat` is `createChat`. */
+/** Converts `create-chat` to `createChat`. */
 export const camelCase = (name: string): string =>
   name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
-/** The id of a function's construct. */
+/** Returns the id of a function's construct, such as `CreateChat` for `create-chat`. */
 export const pascalCase = (name: string): string => camelCase(`-${name}`);

@@ -19,8 +19,8 @@ import {
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/headers.ts';
 
 /**
- * The body for every type of response that the gateway itself can give. A type that is not here has the status and the
- * body of `DEFAULT_4XX` or `DEFAULT_5XX`: each entry is a resource, and a stack may have 500.
+ * The errors for the types of responses that the gateway itself can give. A type that is not here has the status and
+ * the body of `DEFAULT_4XX` or `DEFAULT_5XX`, because each entry is a resource, and a stack may have 500.
  */
 const responses: readonly (readonly [ErrorKind, message: string, ...GatewayResponseType[]])[] = [
   [
@@ -66,7 +66,7 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
   }
 }
 
-/** Header values with the single quotes that API Gateway requires around static values. */
+/** Returns header values with the single quotes that API Gateway requires around static values. */
 const quoted = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 
@@ -77,7 +77,7 @@ const quoted = (headers: Readonly<Record<string, string>>): Record<string, strin
 export const preflightSeconds = 600;
 
 /**
- * Responds to the preflights of browsers, which have no API key.
+ * Adds the response to the preflights of browsers, which have no API key.
  * @param origin undefined where a distribution adds the headers
  */
 export function addPreflight(resource: IResource, origin: string | undefined): void {
@@ -94,7 +94,7 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
       integrationResponses: [{ statusCode: '204', responseParameters: Object.fromEntries(headers) }],
     }),
     {
-      // Without this the method has the API's authorizer. The library accepts "no authorizer" only in this form.
+      // Without this the method has the API's authorizer. CDK accepts "no authorizer" only in this form.
       authorizer: { authorizerId: '', authorizationType: AuthorizationType.NONE },
       methodResponses: [
         { statusCode: '204', responseParameters: Object.fromEntries(headers.map(([name]) => [name, true])) },

@@ -23,7 +23,10 @@ const coldStartSeconds = 10;
 const streamedTimeout = ({ timeoutSeconds }: Route): Duration =>
   Duration.seconds(Math.min(timeoutSeconds + coldStartSeconds, streamedLimitSeconds));
 
-/** Calls a function for each request of a route. The library's `LambdaIntegration` would also add a permission. */
+/**
+ * Makes the integration that calls a function for each request of a route. CDK's `LambdaIntegration` would also add a
+ * permission.
+ */
 export function invoke(route: Route, handler: ServiceFunction, credentialsRole: IRole): Integration {
   const isStreamed = route.transfer === 'streamed';
   const path = isStreamed
@@ -43,7 +46,9 @@ export function invoke(route: Route, handler: ServiceFunction, credentialsRole: 
   });
 }
 
-/** Forwards a request to the web function, with the caller that the authorizer has signed. */
+/**
+ * Makes the integration that forwards a request to the web function, with the caller that the authorizer has signed.
+ */
 export function forward(route: Route, { domainName }: WebServer): HttpIntegration {
   const isStreamed = route.transfer === 'streamed';
   const headers = {

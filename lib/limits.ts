@@ -18,26 +18,30 @@ export const replyLimits = {
    * tokens of English, of four characters each, and up to 60,000 tokens in scripts where a character is a token.
    */
   historyCharacters: 60_000,
-  /** As many files as a person would read for one question. */
+  /** The maximum of files of a message: as many as a person would read for one question. */
   attachedFiles: limits.attachedFilesDefault,
   /**
-   * 1 MiB is eight times what the 32,000 tokens of most models can say, and ends a reply that repeats itself. A page of a
-   * batch's results has 50 replies in memory at once, as text of up to twice as many bytes.
+   * The maximum size of a reply's text. 1 MiB is eight times what the 32,000 tokens of most models can say, and ends a
+   * reply that repeats itself. A page of a batch's results has 50 replies in memory at once, as text of up to twice as
+   * many bytes.
    */
   replyBytes: 1024 * 1024,
   /**
-   * The model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with all retries.
-   * They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that call three
-   * others in every round, three levels deep, make 12,965 calls.
+   * The maximum of model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with
+   * all retries. They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that
+   * call three others in every round, three levels deep, make 12,965 calls.
    */
   replyModelCalls: 50,
-  /** Four tool uses in each of the seven rounds before an agent's last call, and two more. */
+  /**
+   * The maximum of tool uses of a reply: four in each of the seven rounds before an agent's last call, and two more.
+   */
   replyToolUses: 30,
   /**
-   * Each tool may use 15 MB of the function's memory, for a page of 5 MB and its text of up to 10 MB. Four use up to 60
-   * MB, and are as many pages as an agent compares. With them a reply has six connections: one to its client, and one
-   * to a model for its title. 128 replies in one environment have 768 connections. Its 1,024 file descriptors leave 256
-   * for four clients of AWS services, with up to 50 connections each, and for its own files.
+   * The maximum of tools that a reply uses at once. Each may use 15 MB of the function's memory, for a page of 5 MB and
+   * its text of up to 10 MB. Four use up to 60 MB, and are as many pages as an agent compares. With them a reply has
+   * six connections: four of its tools, one to its client, and one to a model for its title. 128 replies in one
+   * environment have 768 connections. Its 1,024 file descriptors leave 256 for four clients of AWS services, with up to
+   * 50 connections each, and for its own files.
    */
   replyToolsAtOnce: 4,
 } as const;
@@ -56,8 +60,8 @@ export const webhookTimeoutSeconds = 15;
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 
 /**
- * The burst of requests that the gateway accepts for a route. Its ratio to the rate is that of AWS's quotas: 5,000 to
- * 10,000 a second.
+ * Returns the burst of requests that the gateway accepts for a route. Its ratio to the rate is that of AWS's quotas:
+ * 5,000 to 10,000 a second.
  */
 export const gatewayBurst = (settings: { readonly gatewayRequestsPerSecond: number }): number =>
   Math.ceil(settings.gatewayRequestsPerSecond / 2);

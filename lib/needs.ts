@@ -15,13 +15,13 @@ interface Grantee {
 }
 
 /**
- * What a function needs: gives it exactly the permissions for it, and the variable with its name, ARN or value. A
- * function is created with all of its needs, so they are read where it is created.
+ * Gives a function something that it needs: exactly the permissions for it, and the variable with its name, ARN or
+ * value. A function is created with all of its needs, so a reader finds them where the function is created.
  */
 export type Need = (grantee: Grantee) => void;
 
 export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
-/** Reads of one item, and of several at once. */
+/** The reads of one item, and of several at once. */
 export const gets = ['GetItem', 'BatchGetItem'] as const;
 /** The reads of `gets`, and queries of lists. */
 export const reads = [...gets, 'Query'] as const;
@@ -52,7 +52,7 @@ export const allow =
   (grantee) =>
     grantee.addToRolePolicy(new PolicyStatement({ actions, resources }));
 
-/** Reads are allowed on every item, writes on the named kinds alone. */
+/** Lets a function use the table: reads on every item, writes only on the named kinds of items. */
 export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes: Writes): Need =>
   allOf(
     reads.length === 0
@@ -67,7 +67,10 @@ export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes:
     variable('dataTable', table.tableName),
   );
 
-/** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
+/**
+ * Lets a function use the objects of a bucket.
+ * @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403
+ */
 export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonly ObjectAction[]): Need =>
   allOf(
     allow(
@@ -78,14 +81,15 @@ export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonl
     variable(name, bucket.bucketName),
   );
 
-/** The variable has the ARNs in the order of the secrets, with commas between them. */
+/** Lets a function read secrets. The variable has the ARNs in the order of the secrets, with commas between them. */
 export const readsSecrets = (name: VariableName, ...secrets: readonly Secret[]): Need => {
   const arns = secrets.map(({ secretArn }) => secretArn);
   return allOf(allow(['secretsmanager:GetSecretValue'], ...arns), variable(name, arns.join(',')));
 };
 
 /**
- * Only for a named owner in a named workspace: KMS decrypts for the same one alone.
+ * Lets a function use a key, but only with an encryption context that names an owner in a workspace. KMS decrypts only
+ * with the same context.
  * @param owner the fields of the encryption context, besides the workspace
  */
 export const usesKey = (

@@ -16,7 +16,7 @@ export class OpenAiDoor extends Construct {
     if (entryPointsOfChats(platform.settings).functions)
       route(
         'complete-chat',
-        // What agents' tools read: other agents and knowledge. Only the usage and the rate limits are stored.
+        // Agents' tools read other agents and knowledge. A completion writes only the usage and the rate limits.
         platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
         platform.content('GetObject', 'ListBucket'),
         agents.reply,

@@ -56,7 +56,7 @@ const settings = parseSettings({});
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
 /**
- * What is true for every request. docs/limits.md has a row for each of these sentences; a test compares them word by
+ * Sentences that are true for every request. docs/limits.md has a row for each of them; a test compares them word by
  * word.
  */
 const everyRequest = [
@@ -73,8 +73,8 @@ const everyRequest = [
 ];
 
 /**
- * Limits of a route that a schema cannot express. docs/limits.md has a row for each sentence with a limit, an addition
- * or a status; the same test compares them.
+ * Sentences about limits of a route that a schema cannot express. docs/limits.md has a row for each sentence with a
+ * limit, an addition or a status; the same test compares them.
  */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
@@ -111,7 +111,7 @@ const header = (type: 'integer' | 'string', description: string, schema: object 
   schema: { type, ...schema },
 });
 
-/** Headers of every response to a workspace that has a rate limit for the route's class. */
+/** The headers of every response to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': header(
     'integer',
@@ -135,7 +135,7 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   tags: ['Batches'],
-  // Otherwise, generators of clients would make a method that calls the service itself.
+  // Without this mark, generators of clients would make a method that calls the service itself.
   'x-internal': true,
   summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${webhookTimeoutSeconds} seconds, at most ${webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
@@ -157,7 +157,7 @@ const batchEnded: ZodOpenApiOperationObject = {
   },
 };
 
-/** The interface as an OpenAPI document, generated from the route table. */
+/** Makes the OpenAPI document of the interface from the route table. */
 export function openApiDocument(version: string): OpenApiDocument {
   const document = createDocument({
     openapi: '3.1.0',
@@ -169,7 +169,7 @@ export function openApiDocument(version: string): OpenApiDocument {
       contact: { name: 'The operator of the service' },
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
-    // Not the address of a host: a client without a base address must not send its key to anybody.
+    // This is no address of a host, because a client without a base address must not send its key to anybody.
     servers: [
       {
         url: '/api/v1',
@@ -295,7 +295,7 @@ function requestBody(route: Route): ZodOpenApiRequestBodyObject {
 }
 
 function failureContent({ multipart, failures }: Route, status: number) {
-  // A failed upload describes its file.
+  // The response to a failed upload describes the file.
   if (multipart && status === errorTable.badRequest.status)
     return json(uploadErrorEnvelope, failedUploadExample);
   // Only some routes have error 14103.
@@ -331,7 +331,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(status === errorTable.rateLimited.status && headerReferences('retry-after')),
-        // A failed reply is in the history too, and is replayed.
+        // A failed reply is in the history too, so these responses have the reply's headers, and may be replayed.
         ...(isReply &&
           status === errorTable.serverError.status &&
           headerReferences(replayedHeader.toLowerCase(), messageId, responseId, tokenUsage)),

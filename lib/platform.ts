@@ -14,25 +14,31 @@ import { createContentBucket, createFileBucket, createTable, watchTable } from '
 import { Trust } from './trust.ts';
 import type { Writes } from './written-items.ts';
 
-/** Functions whose crashes have one alarm, or one for each ten (function-alarms.ts). */
+/**
+ * Names a group of functions. The crashes of a group have one alarm, or one for each ten functions
+ * (function-alarms.ts).
+ */
 type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
-/** A function without a route. */
+/** The properties of a function without a route. */
 interface Task {
   description: string;
   timeoutSeconds: number;
   /** `usualMegabytes` by default. */
   memoryMegabytes?: number;
-  /** Undefined: a crash has no alarm of its own. */
+  /** The group whose alarm reports crashes of the function; without a group, no alarm does. */
   group?: AlarmGroup;
-  /** Only an alarm shows that calls of the function are throttled. */
+  /**
+   * Whether the alarm for throttled functions watches this function, because nothing else shows that its calls are
+   * throttled.
+   */
   throttlesUnseen?: true;
 }
 
 /** The writes of a function that only takes from the rate limit. */
 export const limited: Writes = { UpdateItem: ['rateBuckets'] };
 
-/** The parts with which every capability is made: the stored data, and the functions with their defaults. */
+/** What all capabilities share: the stored data, and the functions with their defaults. */
 export class Platform {
   readonly stack: Stack;
   readonly settings: Settings;
@@ -62,7 +68,7 @@ export class Platform {
     watchTable(this.alarms, this.table);
   }
 
-  /** Creates the functions of routes, each with what it needs. */
+  /** Makes a function that creates the functions of routes, each with what it needs. */
   routes =
     (group: AlarmGroup) =>
     (name: RouteName, ...needs: readonly Need[]): ServiceFunction => {
@@ -75,14 +81,16 @@ export class Platform {
     return this.create(name, task, needs);
   }
 
-  /** Reads are allowed on every item, writes on the named kinds alone. */
+  /** The need of a function that uses the table: reads on every item, writes only on the named kinds of items. */
   data = (reads: readonly ReadAction[], writes: Writes = {}): Need => usesTable(this.table, reads, writes);
 
   content = (...actions: ObjectAction[]): Need => usesObjects(this.contentBucket, 'contentBucket', actions);
 
   files = (...actions: ObjectAction[]): Need => usesObjects(this.fileBucket, 'fileBucket', actions);
 
-  /** For functions that share slots of the stage's pools. They also read and write the reports of slots. */
+  /**
+   * The need of functions that share slots of the stage's pools. They also need to read and write the reports of slots.
+   */
   get pools(): Need {
     const { concurrency, settings } = this;
     return variable(
@@ -97,17 +105,18 @@ export class Platform {
     );
   }
 
-  /** For functions that add to the workspace's usage counts. */
-  // A year's figures for agentctl, and a month to read them.
+  /** The need of functions that add to the workspace's usage counts. */
+  // Usage is stored for 400 days: a year for `agentctl usage`, and a month to read it.
   readonly usage = variable('usageDays', 400);
 
-  /** The limits that apply to a workspace without its own. */
+  /** The need of functions that must know the limits of a workspace without its own. */
   get stageLimits(): Need {
     return variable('stageLimits', formatLimits(this.settings.rateLimits));
   }
 
   private create(name: FunctionName, { group, ...task }: Task, needs: readonly Need[]): ServiceFunction {
-    // A child of the stack, and not of a capability: its logical id is its name, wherever it is created.
+    // The function is a child of the stack, not of a capability. So its logical id is its name, whichever capability
+    // creates it.
     const handler = new ServiceFunction(this.stack, pascalCase(name), {
       ...task,
       codeFolder: this.bundles.folderOf(name),

@@ -23,9 +23,9 @@ interface Gateway {
 }
 
 /**
- * Counts the gateway's responses with a 5xx status, with failures of the authorizer, and the streams that failed
- * because of the service, whose status is 200. Failures that models cause have an alarm of their own (`watchReplies`):
- * this alarm stops roll-outs, and a provider's outage is not the fault of new code.
+ * Adds an alarm that counts the gateway's responses with a 5xx status (failures of the authorizer included), and the
+ * streams that failed because of the service, whose status is 200. Failures that models cause have an alarm of their
+ * own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the fault of new code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });
@@ -55,13 +55,13 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   });
 }
 
-/** 5xx responses that models have caused. */
+/** The number of 5xx responses that models have caused. */
 const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
 
 /**
- * Counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond its limit for a
- * route, and those of Lambda in place of the web function of chats. Neither has a metric for them, so this one is made
- * from the gateway's log, which has no uploads to their web function.
+ * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond
+ * its limit for a route, and those of Lambda in place of the web function of chats. Neither has a metric for them, so
+ * this one is made from the gateway's log, which does not contain the uploads to their web function.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;
@@ -85,7 +85,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   });
 }
 
-/** Counts requests with unknown keys. Each new key runs the authorizer and reads the table. */
+/** Adds an alarm that counts requests with unknown keys. Each new key runs the authorizer and reads the table. */
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',
@@ -97,9 +97,9 @@ export function watchKeys(alarms: Alarms): void {
 }
 
 /**
- * Counts responses with 5xx of web functions, and requests that bypass CloudFront or the gateway. Crashes and timeouts
- * of a web function are responses with 5xx, of Lambda itself.
- * @param areReplying whether one of them serves the replies of models
+ * Adds alarms that count responses with 5xx of web functions, and requests that bypass CloudFront or the gateway. If a
+ * web function crashes or times out, Lambda itself responds with 5xx.
+ * @param areReplying whether one of the web functions serves the replies of models
  */
 export function watchWebServers(
   alarms: Alarms,
@@ -113,7 +113,7 @@ export function watchWebServers(
   alarms.add('WebFunctionErrors', {
     summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
     metric: formula(
-      // The tenth: see `watchGateway`.
+      // `watchGateway` gives the reason for the tenth.
       'IF(own < errors / 10, 0, own)',
       {
         errors,

@@ -57,7 +57,10 @@ export class RestApi extends Construct {
   /** The alarm for failed requests. When it is raised, it stops every roll-out. */
   readonly errors: Alarm;
   private readonly api: GatewayRestApi;
-  /** The gateway calls functions with this role. Permissions of the functions would need a resource for each method. */
+  /**
+   * The gateway calls functions with this role. Without it, each function would need a resource for each method that
+   * may call it.
+   */
   private readonly callerRole: ServiceRole;
 
   constructor(
@@ -70,7 +73,8 @@ export class RestApi extends Construct {
     super(scope, id);
     const { alarms, settings, trust } = platform;
     const { corsOrigins, domain, firewall } = settings;
-    // A distribution has the custom domain, adds the CORS headers to all responses, and has the firewall's rules.
+    // If there is a distribution, it has the custom domain and the firewall's rules, and adds the CORS headers to all
+    // responses.
     const isAlone = trust.originSecrets === undefined;
     const corsOrigin = isAlone ? corsOrigins[0] : undefined;
     this.callerRole = new ServiceRole(this, 'CallerRole', 'apigateway.amazonaws.com');
@@ -127,8 +131,8 @@ export class RestApi extends Construct {
   }
 
   /**
-   * The function of a route, with the CORS origin as a variable. A route that no capability creates gets a function
-   * here, which reads the table and writes only rate limits.
+   * Returns the function of a route, with the CORS origin as a variable. A route that no capability creates gets a
+   * function here, which reads the table and writes only rate limits.
    */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =
@@ -153,7 +157,7 @@ export class RestApi extends Construct {
     return this.api.metricCount(options);
   }
 
-  /** Responses with a 5xx status. */
+  /** The number of responses with a 5xx status. */
   metricServerErrors(options: MetricOptions): Metric {
     return this.api.metricServerError({ statistic: 'Sum', ...options });
   }
@@ -164,7 +168,7 @@ export class RestApi extends Construct {
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: EndpointType.REGIONAL,
       securityPolicy: SecurityPolicy.TLS_1_2,
-      // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
+      // The cast is necessary, because CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
       mapping: api as IRestApi,
       // The path is the same at the gateway's own address, so links are correct at both.
       basePath: stageName,
@@ -185,7 +189,7 @@ export class RestApi extends Construct {
     new CfnWebACLAssociation(this, 'FirewallOfStage', { resourceArn: stageArn, webAclArn: attrArn });
   }
 
-  /** Returns the resources that pages in browsers may call. */
+  /** Adds all routes. Returns the resources that pages in browsers may call. */
   private addRoutes(
     api: GatewayRestApi,
     props: {
@@ -211,14 +215,14 @@ export class RestApi extends Construct {
           ...authorizer,
           ...(isForwarded && { requestParameters: pathOf(route) }),
         });
-        // The OpenAI-compatible routes are for servers: a page in a browser would show its key to everyone.
+        // The OpenAI-compatible routes are only for servers: a page in a browser would show its key to everyone.
         if (!isOpenAi) resources.add(resource);
       }
     }
     return resources;
   }
 
-  /** Returns the gateway's role, which then may call the function. */
+  /** Lets the gateway's role call the function, and returns the role. */
   private roleFor(handler: ServiceFunction): IRole {
     this.callerRole.addToPrincipalPolicy(
       new PolicyStatement({
@@ -226,13 +230,13 @@ export class RestApi extends Construct {
         resources: [handler.aliasByName.functionArn],
       }),
     );
-    // The library adds a policy to the role of an authorizer if it may.
+    // Without this, CDK would add a policy of its own to the role of an authorizer.
     return this.callerRole.withoutPolicyUpdates();
   }
 
   private createApi(settings: Settings, authorizer: RequestAuthorizer): GatewayRestApi {
     const api = new GatewayRestApi(this, 'Gateway', {
-      // The metrics have this name as a dimension. The library's default name would be the same in every stage.
+      // The metrics have this name as a dimension. CDK's default name would be the same in every stage.
       restApiName: Stack.of(this).stackName,
       description: 'Chats with published agents',
       // A Regional endpoint closes an idle stream after 5 minutes, an edge-optimized one after 30 s.
@@ -256,7 +260,7 @@ export class RestApi extends Construct {
     });
     // Without a distribution, clients use the gateway's address. A new gateway would have another address.
     pinLogicalId(api, 'Gateway');
-    // The stack has the output BaseAddress. The library's own output lacks /v1.
+    // The stack has the output BaseAddress. CDK's own output lacks /v1.
     api.node.tryRemoveChild('Endpoint');
     // Without this group, API Gateway would create one with the same name, and its lines would never expire.
     const executionLogs = new LogGroup(this, 'ExecutionLogs', {

@@ -4,13 +4,14 @@ import type { Construct } from 'constructs';
 import type { Settings } from './settings.ts';
 
 /**
- * Whether data, keys and logs are retained when their stack is deleted. Production retains them, except in the rollback
- * of the deployment that creates them: they are empty then, and every failed first deployment would leave more of them.
+ * Returns whether data, keys and logs are retained when their stack is deleted. Production retains them, except in the
+ * rollback of the deployment that creates them: they are empty then, and every failed first deployment would leave more
+ * of them.
  */
 export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
   production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
 
-/** How long a log group retains its lines, and whether it is retained when its stack is deleted. */
+/** Returns how long a log group retains its lines, and whether it is retained when its stack is deleted. */
 export const logsOf = (settings: Settings) => ({
   retention: settings.logRetentionDays,
   removalPolicy: removalPolicyOf(settings),
@@ -28,7 +29,7 @@ export function pinLogicalId(construct: Construct, logicalId: string): void {
 }
 
 /**
- * Creates a log group for the library's function that empties buckets before they are deleted. Without it Lambda would
+ * Creates a log group for CDK's function that empties buckets before they are deleted. Without it Lambda would
  * create a group whose lines never expire. A stack has at most one such function.
  */
 export function expireLogsOfBucketEmptier(stack: Stack, settings: Settings): void {

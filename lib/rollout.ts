@@ -20,8 +20,9 @@ export class Rollout extends Construct {
   private readonly application: LambdaApplication;
   private readonly role: ServiceRole;
   /**
-   * Names each function and its alias: a prefix of their names would also match the functions of other stages. IAM
-   * checks the calls on an alias with the function's ARN, and GetProvisionedConcurrencyConfig with the alias's ARN.
+   * Lets CodeDeploy move the aliases. It names each function and its alias, because a prefix of their names would also
+   * match the functions of other stages. IAM checks most calls on an alias with the function's ARN, and
+   * GetProvisionedConcurrencyConfig with the alias's ARN.
    */
   private readonly moves = new PolicyStatement({
     actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
@@ -30,14 +31,15 @@ export class Rollout extends Construct {
 
   constructor(scope: Construct, id: string, name: Exclude<Settings['rollout'], 'AllAtOnce'>) {
     super(scope, id);
-    // Of CodeDeploy itself; the setting has the end of its name.
+    // The configuration is one of CodeDeploy's own; the setting is the end of its name.
     this.deploymentConfig = LambdaDeploymentConfig.fromLambdaDeploymentConfigName(
       this,
       'Configuration',
       `CodeDeployDefault.Lambda${name}`,
     );
     this.application = new LambdaApplication(this, 'Application');
-    // Not AWS's managed policy: it also allows CodeDeploy to publish messages, call hooks and read buckets.
+    // The role does not have AWS's managed policy, which also allows CodeDeploy to publish messages, call hooks and
+    // read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     this.role.addToPolicy(this.moves);
@@ -48,7 +50,10 @@ export class Rollout extends Construct {
     });
   }
 
-  /** @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten */
+  /**
+   * Lets the function roll out gradually.
+   * @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten
+   */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
     this.moves.addResources(handler.functionArn, handler.aliasByName.functionArn);
     const { application, deploymentConfig } = this;

@@ -86,7 +86,7 @@ export class ServiceFunction extends LambdaFunction {
         [variables.logLevel]: settings.logLevel,
       },
     });
-    // The library's classes and interfaces disagree under exactOptionalPropertyTypes.
+    // The cast is necessary, because CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;
     const aliasName = 'live';
     this.alias = new Alias(this, 'Live', { aliasName, version }) as Alias & IFunction;
@@ -94,9 +94,8 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /**
-   * Lambda invokes the function with messages of the queue; the function may report some of them as failed. Lambda
-   * receives and deletes messages with the function's role. The library's `SqsEventSource` would grant more than Lambda
-   * needs.
+   * Lets Lambda invoke the function with messages of the queue; the function may report some of them as failed. Lambda
+   * receives and deletes messages with the function's role. CDK's `SqsEventSource` would grant more than Lambda needs.
    */
   receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
     allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn)(this);
@@ -108,8 +107,8 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /**
-   * Runs the function at a rate. By default Lambda retries an asynchronous invocation twice, and for up to six hours if it
-   * is throttled.
+   * Runs the function at a rate, without retries. By default, Lambda would retry an asynchronous invocation twice, and
+   * for up to six hours if it is throttled.
    * @param rule.maxEventAge a run that cannot start within this time is dropped: the next one does its work
    */
   runsEvery(

@@ -8,7 +8,7 @@ import {
 import type { Construct } from 'constructs';
 
 /**
- * A role whose permissions are part of the role. The library would create another resource for the permissions of each
+ * A role whose permissions are part of the role itself. CDK would create another resource for the permissions of each
  * role, and a stack may have 500 resources.
  */
 export class ServiceRole extends Role {

@@ -29,7 +29,7 @@ export class ServiceStack extends Stack {
       description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
-    // The library repeats references to roles and revisions as DependsOn, which does no harm.
+    // CDK repeats references to roles and revisions as DependsOn, which does no harm. So this rule of cfn-lint is off.
     this.templateOptions.metadata = { 'cfn-lint': { config: { ignore_checks: ['W3005'] } } };
 
     const platform = new Platform(this, settings, bundles);

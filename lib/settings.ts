@@ -90,7 +90,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
   return result.data;
 }
 
-/** What the operator of a stage with these settings still has to do, by id. */
+/** Returns what the operator of a stage with these settings still has to do, by the id of the warning. */
 export const operatorWarnings = ({
   alarmEmails,
   production,

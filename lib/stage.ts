@@ -9,8 +9,8 @@ export interface Stage {
 }
 
 /**
- * Names of resources contain the stage's name. The longest is the name of a CloudFront function, which has at most 64
- * characters. The Region takes up to 14 and the other parts 27, so 23 are left for the stage.
+ * Matches the name of a stage. Names of resources contain it. The longest is the name of a CloudFront function, which
+ * has at most 64 characters. The Region takes up to 14 and the other parts 27, so 23 are left for the stage.
  */
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 

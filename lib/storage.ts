@@ -8,8 +8,9 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * The data table. Capacity is on demand, because chats come in bursts. DynamoDB encrypts it with its own key. A restored
- * table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable` another name.
+ * Creates the data table. Its capacity is on demand, because chats come in bursts. DynamoDB encrypts it with a key of
+ * its own. A restored table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable`
+ * another name.
  */
 export function createTable(scope: Construct, settings: Settings): ITableV2 {
   const tables = new Construct(scope, 'Tables');
@@ -24,16 +25,19 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
     removalPolicy: removalPolicyOf(settings),
   });
   pinLogicalId(table, 'DataTable');
-  // The types of the library's optional members do not fit exactOptionalPropertyTypes.
+  // The cast is necessary, because the types of CDK's optional members do not fit exactOptionalPropertyTypes.
   return table as ITableV2;
 }
 
-/** An unfinished multipart upload is invisible and billed. An upload takes at most 15 minutes, a function's timeout. */
+/**
+ * Aborts unfinished multipart uploads, which are invisible and billed. A day is enough: an upload takes at most 15
+ * minutes, a function's timeout.
+ */
 const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
 
 /**
- * Content that is too large for an item of the table: texts of messages, indexes of knowledge, and the texts and images
- * that were prepared from attached files.
+ * Creates the bucket for content that is too large for an item of the table: texts of messages, indexes of knowledge,
+ * and the texts and images that were prepared from attached files.
  */
 export const createContentBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Content', settings, {
@@ -47,8 +51,8 @@ export const createContentBucket = (scope: Construct, settings: Settings): Bucke
   });
 
 /**
- * The files that clients upload. They are not in the content bucket, because other functions may read them, other rules
- * expire them, and an operator may want to manage them differently.
+ * Creates the bucket for the files that clients upload. They are not in the content bucket, because other functions may
+ * read them, other rules expire them, and an operator may want to manage them differently.
  */
 export const createFileBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Files', settings, {
@@ -63,7 +67,7 @@ export const createFileBucket = (scope: Construct, settings: Settings): Bucket =
       'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/** No bucket has versioning, because no object gets another content. */
+/** Creates a bucket. It has no versioning, because no object gets another content. */
 function createBucket(
   scope: Construct,
   id: 'Content' | 'Files',
@@ -90,7 +94,10 @@ function createBucket(
   return bucket;
 }
 
-/** The most frequent operations: an outage of DynamoDB concerns all of them, and each metric costs money. */
+/**
+ * The operations whose errors raise an alarm: only the most frequent ones. An outage of DynamoDB concerns all
+ * operations, and each metric costs money.
+ */
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {

@@ -17,9 +17,12 @@ export interface OriginSecrets {
 export class Trust {
   /** Undefined without a distribution. */
   readonly originSecrets: OriginSecrets | undefined;
-  /** For functions that check whether a request came through the distribution. */
+  /** The need of functions that check whether a request came through the distribution. */
   readonly checksOrigin: Need = nothing;
-  /** For the authorizer, which signs what it knows of a caller, and for the web function that checks it. */
+  /**
+   * The need of the authorizer, which signs what it knows of a caller, and of the web function, which checks the
+   * signature.
+   */
   readonly signsCallers: Need = nothing;
 
   constructor(stack: Stack, settings: Settings) {
@@ -44,10 +47,10 @@ export class Trust {
 }
 
 /**
- * The origins accept three generations: the one that the distribution sends, the one after it and, unless it is the
- * first, the one before it. So a deployment that raises or lowers the generation by one can update, or roll back, its
- * resources in any order: the origins of both templates accept the old and the new value.
- * docs/decisions/022-rotation.md has the reasons.
+ * Creates the secrets of the origins. The origins accept three generations: the one that the distribution sends, the
+ * one after it and, unless it is the first, the one before it. So a deployment that raises or lowers the generation by
+ * one can update, or roll back, its resources in any order: the origins of both templates accept the old and the new
+ * value. docs/decisions/022-rotation.md has the reasons.
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>
@@ -65,7 +68,7 @@ function createOriginSecrets(scope: Construct, generation: number): OriginSecret
 function createSecret(scope: Construct, id: string, description: string, rotation: string): Secret {
   const secret = new Secret(scope, id, {
     description,
-    // Never change it: CloudFormation would then put another value into every secret.
+    // Never change these options: CloudFormation would then put another value into every secret.
     generateSecretString: { passwordLength: 43, excludePunctuation: true },
     removalPolicy: RemovalPolicy.DESTROY,
   });

@@ -7,7 +7,7 @@ import { WebServer } from './web-server.ts';
 
 /** Uploads of files, and the preparation of attached files for models. */
 export class Uploads extends Construct {
-  /** For functions that attach files to messages. */
+  /** The need of functions that attach files to messages. */
   readonly attach: Need;
   /** The web function, which accepts up to 50 MB. Undefined if the gateway's route is the only one. */
   readonly server: WebServer | undefined;

@@ -18,7 +18,10 @@ import { ServiceRole } from './service-role.ts';
 
 /** An HTTP server: a Lambda Web Function with its endpoint. Many requests share one environment. */
 export class WebServer extends Construct {
-  /** The endpoint's domain name. Anyone can call it, so the server itself closes connections that it does not trust. */
+  /**
+   * The endpoint's domain name. Anyone can call the endpoint, so the server itself rejects requests that it does not
+   * trust, and closes their connections.
+   */
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
   readonly endpointId: string;
@@ -63,7 +66,7 @@ export class WebServer extends Construct {
       },
     });
 
-    // The name must be unique over all Regions of an account; the library's default name would be the same in each
+    // The name must be unique over all Regions of an account; CDK's default name would be the same in each
     // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
     const functionName = `${region}-${stackName}-${name}`;
     this.functionName = functionName;
@@ -86,7 +89,7 @@ export class WebServer extends Construct {
       maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
       environment,
     });
-    // The library sets `functionName` of both resources to the function's ARN. CloudFormation would create both with
+    // CDK sets `functionName` of both resources to the function's ARN. CloudFormation would create both with
     // the ARN, but then it could neither read the endpoint's domain name nor roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
@@ -97,7 +100,8 @@ export class WebServer extends Construct {
       const { endpointName, endpointType, regions = [] } = resource;
       return [Stack.of(this).getLogicalId(resource), functionName, endpointName, endpointType, ...regions];
     };
-    // Lazy, because code that runs after this constructor may still change the endpoint.
+    // The id is computed only at synthesis, because code that runs after this constructor may still change the
+    // endpoint.
     this.endpointId = Lazy.string({ produce: () => identity().join(' ') });
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
@@ -106,7 +110,7 @@ export class WebServer extends Construct {
     acknowledgeRules(Stack.of(this));
   }
 
-  /** Responses with a 5xx status: of the server, or of Lambda in its place. */
+  /** The number of responses with a 5xx status: of the server, or of Lambda in its place. */
   metricServerErrors(options: MetricOptions): Metric {
     return new Metric({
       namespace: 'AWS/Lambda/Web',
@@ -117,7 +121,9 @@ export class WebServer extends Construct {
     });
   }
 
-  /** All metrics with the function's name as a dimension. Only for dashboards: alarms take no search. */
+  /**
+   * Makes a search for all metrics with the function's name as a dimension. Only for dashboards: alarms take no search.
+   */
   everyMetric(statistic: string): MathExpression {
     return new MathExpression({
       expression: `SEARCH('"${this.functionName}"', '${statistic}', 300)`,
@@ -128,8 +134,9 @@ export class WebServer extends Construct {
 }
 
 /**
- * Instead of the policy that the library would attach, which allows to write to every log group of the account. Lambda
- * first writes to a log group whose name is that of `logGroup` followed by `.local`, and creates it with this role.
+ * Lets the web function write its logs. This replaces the policy that CDK would attach, which allows writes to every
+ * log group of the account. Lambda first writes to a log group whose name is that of `logGroup` followed by `.local`,
+ * and creates it with this role.
  */
 function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   logGroup.grantWrite(role);
@@ -152,7 +159,7 @@ function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   });
 }
 
-/** Acknowledges the findings of cdk-nag about the library's own resources that copy the code of a web function. */
+/** Acknowledges the findings of cdk-nag about CDK's own resources that copy the code of a web function. */
 function acknowledgeRules(stack: Stack): void {
   const reason =
     'Made by the library for a deployment to copy the code of the web function, and for nothing else.';

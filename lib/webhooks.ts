@@ -14,7 +14,9 @@ import type { Settings } from './settings.ts';
 /** The webhooks of batches: the key of their secrets, and the function that calls them. */
 export class Webhooks extends Construct {
   readonly deliverer: ServiceFunction;
-  /** For functions that accept webhooks: they check the addresses, and encrypt them and the secrets. */
+  /**
+   * The need of functions that accept webhooks: they check the addresses, and encrypt the addresses and the secrets.
+   */
   readonly accept: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -28,7 +30,7 @@ export class Webhooks extends Construct {
       pendingWindow: Duration.days(30),
     });
     pinLogicalId(key, 'WebhookKey');
-    // The command that replaces a webhook's secret encrypts and decrypts.
+    // The command that replaces a webhook's secret reads this output, because it encrypts and decrypts with the key.
     new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: key.keyArn });
     const rules = rulesOf(settings);
     this.accept = allOf(usesKey('kms:Encrypt', key, 'webhookKey', ['batch']), rules);
@@ -48,8 +50,8 @@ export class Webhooks extends Construct {
     );
     alarms.add('WebhooksGivenUp', {
       summary: 'Webhooks were not delivered: every attempt has failed.',
-      // A dead receiver may exhaust a webhook every few minutes. With a period of an hour, that is one notification and
-      // not many.
+      // A dead receiver may exhaust a webhook every few minutes. With a period of an hour, that causes one notification
+      // and not many.
       metric: serviceMetric(alarms, 'webhooksExhausted', {}, { period: hour }),
       threshold: 1,
     });
@@ -72,8 +74,9 @@ const rulesOf = (settings: Settings): Need =>
   );
 
 /**
- * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine needs
- * no certificate. Every other webhook must be HTTPS.
+ * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine
+ * needs no certificate: not in production, and only if `webhookAllow` has such an address. Every other webhook must be
+ * HTTPS.
  */
 export const allowsPlainLoopback = (settings: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
   !settings.production && settings.webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));

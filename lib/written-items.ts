@@ -2,26 +2,26 @@ import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /**
- * `identifiers` (runtime/environment/invocation-context.ts) makes all ids of workspaces, of one length. So the pattern
- * matches no longer key.
+ * The pattern of a workspace's partition key. All ids of workspaces have one length, because `identifiers`
+ * (runtime/environment/invocation-context.ts) makes them. So the pattern matches no longer key.
  */
 const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
- * The items that functions write, as patterns of partition keys (adapters/dynamo/table/keys.ts). Only operators write
- * `whitelists`, and the items that are not here: workspaces, agents and their knowledge. Of the items in the same
- * partitions as those, and of API keys, functions write only the named `attributes`.
+ * The kinds of items that functions write, with patterns of their partition keys (adapters/dynamo/table/keys.ts). Only
+ * operators write `whitelists`, and the items that are not here: workspaces, agents and their knowledge. If a partition
+ * also has such items, and for API keys, functions may write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },
-  /** For the hashes of users in the audit log. */
+  /** The secret keys of the hashes of users in the audit log. */
   auditKeys: { keys: workspace, attributes: ['key'] },
-  /** For the day of its last use. */
+  /** API keys: only the day of their last use. */
   apiKeys: { keys: 'KEY#*', attributes: ['last_used_on'] },
   batches: { keys: `${workspace}#B#*` },
-  /** Entries and counts. */
+  /** The entries and counts of the lists of batches. */
   batchLists: { keys: `${workspace}#BATCHES*` },
-  /** Entries and counts of all chats, and of each agent's. */
+  /** The entries and counts of the lists of all chats, and of each agent's chats. */
   chatLists: { keys: `${workspace}#CHATS*` },
   /** Chats with their messages, events, and feedback. */
   chats: { keys: `${workspace}#C#*` },
@@ -33,7 +33,7 @@ const kinds = {
   operatorsBatches: { keys: 'OPERATOR#BATCH#*' },
   operatorsOpenBatches: { keys: 'OPERATOR#OPEN-BATCHES' },
   operatorsPurges: { keys: 'OPERATOR#PURGES' },
-  /** For the progress of a walk. `days` is only in the condition of the write. */
+  /** The progress of a walk through a workspace's chats. `days` is only in the condition of the write. */
   operatorsRetention: { keys: 'OPERATOR#RETENTION', attributes: ['days', 'walked_at', 'walked_to'] },
   operatorsWebhooks: { keys: 'OPERATOR#WEBHOOKS' },
   slotReports: { keys: 'SLOTS' },

@@ -22,14 +22,15 @@ import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
 /**
- * Maximum of bytes that a warm function caches, of the files read last. So it need not read them again for a follow-up
- * message.
+ * The maximum size of the cache of a warm function. It contains the files that were read last, so a follow-up message
+ * need not read them again.
  */
 const cachedBytes = 20 * 1024 * 1024;
 
 /**
- * Delays between attempts while Lambda throttles the preparing function, because its concurrency is limited. Preparing
- * a file usually takes 1.5 s. With delays of up to 5 s, even many waiting replies make few calls.
+ * While Lambda throttles the function that prepares files (its concurrency is limited), each attempt waits for a random
+ * time. The maximum of this time doubles from the first value to the second. Preparing a file usually takes 1.5 s. With
+ * delays of up to 5 s, even many waiting replies make few calls.
  */
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
@@ -41,13 +42,16 @@ interface ReaderServices {
   files: FileStore;
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
-  /** For functions of which many need the same new file at the same time. A lease is one write for each file. */
+  /**
+   * Given to the readers of functions with many processes, which often need the same new file at the same time. A lease
+   * costs one write for each file.
+   */
   leases?: PreparationLeases | undefined;
 }
 
 /**
- * Reads attachments, and lets a separate Lambda function prepare them first. A hostile file can exhaust only that
- * function's time and memory, and no other function loads the libraries for PDF and Office files.
+ * Makes a reader of attachments. If a file is not prepared yet, a separate Lambda function prepares it. A hostile file
+ * can exhaust only that function's time and memory, and no other function loads the libraries for PDF and Office files.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,
@@ -56,8 +60,9 @@ export function attachmentReader(
 ): AttachmentReader {
   const cache = recentlyUsed<Cached>(cachedBytes);
   /**
-   * The event contains all addresses that the function may access. An earlier release of the function reads `uuid` and
-   * `workspaceId`.
+   * Makes the event for the function that prepares the file. It contains presigned addresses for all that the function
+   * may read and write. The event contains `uuid` and `workspaceId` only because an earlier release of the function
+   * reads them.
    */
   const eventOf = async (file: StoredFile): Promise<string> => {
     const { uuid, workspaceId, name, contentType } = file;
@@ -66,7 +71,7 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  // The addresses are signed for each call, because a reply may wait for longer than they are valid.
+  // The addresses are signed for each attempt, because a reply may wait for longer than they are valid.
   const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
     whileThrottled(signal, async () =>
       lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {
@@ -79,7 +84,7 @@ export function attachmentReader(
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
     const leave = await shares.wait('preparations', file.workspaceId, signal);
-    // The lease may end during this wait: then another process has it.
+    // The lease of this process may end during this wait. Then another process may have prepared the file.
     const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
     if (isDone) return leave();
     const response = await invoke(file, signal).finally(leave);
@@ -146,7 +151,7 @@ interface Cached {
   bounds: TextBounds;
 }
 
-/** Serves the requested bounds from a cached content; undefined if more of the file must be read. */
+/** Returns the part of a cached content that the requested bounds allow; undefined if more of the file must be read. */
 function within({ content, bounds }: Cached, requested: TextBounds): AttachmentContent | undefined {
   if (content.type === 'text') {
     const characters = content.text.length;
@@ -163,14 +168,14 @@ function within({ content, bounds }: Cached, requested: TextBounds): AttachmentC
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
 /**
- * Why a retry would fail too: Lambda reports that the function used up its time or memory. Undefined for other
+ * Returns the reason if a retry would fail too, because the function used up its time or memory. Undefined for other
  * failures, such as an unavailable bucket: they may be temporary.
  */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   const seconds = /Task timed out after (\d{1,3})\b/.exec(errorMessage)?.[1];
   if (seconds !== undefined) return `takes longer than ${seconds} s to read`;
   if (errorType === 'Sandbox.Timedout') return 'takes too long to read';
-  // Lambda reports "Runtime exited" when the process was killed, for lack of memory.
+  // Lambda reports "Runtime exited with error" if the process was killed because it ran out of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
     return 'takes too much memory to read';
   return undefined;

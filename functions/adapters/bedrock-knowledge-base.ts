@@ -37,7 +37,10 @@ const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
   ThrottlingException: 'busy',
 };
 
-/** Each type of data source has its own field for the location, with one of these addresses. */
+/**
+ * Describes where a result was found. Each type of data source has a field of its own in `location`; this field
+ * contains the address as `uri`, `url` or `id`.
+ */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
   const fields = Object.values(location ?? {}).filter((field) => typeof field === 'object');
   const { uri, url, id }: Partial<Record<string, string>> = Object.assign({}, ...fields);

@@ -12,8 +12,8 @@ import { bucketObjects, presign } from './s3-objects.ts';
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
 /**
- * The text is the last field, so that a reader knows its length before it reads it. Objects of an earlier version have
- * the text before the other fields and no length.
+ * Serializes a prepared attachment. The text is the last field, after its length, so that a reader knows the length
+ * before it reads the text. Objects of an earlier version have the text before the other fields and no length.
  */
 export function preparedJson(prepared: PreparedAttachment): string {
   if (prepared.type !== 'text') return JSON.stringify(prepared);
@@ -30,7 +30,7 @@ export const startOfText = (text: string, characters: number): string =>
 /** The text starts after this marker. It cannot occur inside other values: quotation marks are escaped there. */
 const textField = '"text":"';
 
-/** Maximum length of the fields before the text, in characters. The offsets of 5,000 pages take about 50,000. */
+/** The maximum length of the fields before the text, in characters. The offsets of 5,000 pages take about 50,000. */
 const maxFieldCharacters = 200_000;
 
 interface Fields {
@@ -41,8 +41,8 @@ interface Fields {
 }
 
 /**
- * Parses what `preparedJson` wrote while it arrives, and stops as soon as the bounds are met: a text may have 20
- * million characters.
+ * Parses what `preparedJson` wrote while it arrives, and stops as soon as it has all that the bounds allow: a text may
+ * have 20 million characters.
  */
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();
@@ -62,7 +62,7 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
       length += text.length;
     } else if (unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
-    // The text is too long, and its start has arrived.
+    // The text is longer than `bounds.whole`, and the start that is wanted then has arrived.
     const isLonger = (fields?.characters ?? 0) > bounds.whole;
     if (length > bounds.whole || (isLonger && length >= bounds.start))
       return startOf(fields, segments, bounds.start);
@@ -94,7 +94,10 @@ const startOf = (
   ...readNotices(notices),
 });
 
-/** The text up to its closing quotation mark. If that has not arrived: all but an incomplete escape sequence at the end. */
+/**
+ * Reads the text up to its closing quotation mark. If that has not arrived, it reads all but an incomplete escape
+ * sequence at the end.
+ */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
   const special = /["\\]/g;
   for (let match = special.exec(json); match !== null; match = special.exec(json)) {

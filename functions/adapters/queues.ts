@@ -20,7 +20,7 @@ import type { BatchQueue, BatchWorkflow } from '#domain/batches/batch-store.ts';
 import type { PurgeQueue } from '#domain/chats/purge.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 
-/** SQS's limit for one call. */
+/** SQS's maximum of messages in one call. */
 const messagesPerCall = 10;
 
 /**

@@ -27,14 +27,18 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
 /**
- * An LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger one. It
- * evicts before it reads an object, so that the old and the new object are not in memory at the same time.
+ * Makes an LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger
+ * one. It evicts others before it reads an object, so that the old and the new object are not in memory at the same
+ * time.
  */
 export function objectCache<Value>(maxBytes: number) {
   const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {
     has: cached.has,
-    /** Concurrent calls for the same object share one read. A failed read is not cached. */
+    /**
+     * Returns the cached object, or reads it. Concurrent calls for the same object share one read. A failed read is not
+     * cached.
+     */
     get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
       if (known !== undefined) return known;
@@ -50,25 +54,28 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * Longer than the 60 s that the function has to prepare a file, and longer than its caller waits for one call of it
- * (two attempts of 70 s).
+ * How long a presigned address is valid, in seconds: longer than the 60 s that the function has to prepare a file, and
+ * longer than its caller waits for one call of it (two attempts of 70 s).
  */
 const seconds = 5 * 60;
 
 /**
- * Makes no call. The address is signed with the credentials of this function, so the function needs the permission
- * itself.
+ * Signs the address of a read or write, without a call of AWS. The address is signed with the credentials of this
+ * function, so the function needs the permission itself.
  */
 export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
   getSignedUrl(client, command, { expiresIn: seconds });
 
-/** The minimum size of a part in S3. An upload buffers one part in memory. */
+/** The size of a part: S3's minimum, because an upload buffers one part in memory. */
 const partBytes = 5 * 1024 * 1024;
 
 /** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
 const temporary = 'kept=no';
 
-/** Writes an object as a multipart upload, through one buffer. A file of at most one part is a single put. */
+/**
+ * Makes a writer of one object. It writes a multipart upload, through one buffer; a file of at most one part is a
+ * single put.
+ */
 function s3FileWriter(
   client: S3Client,
   address: { Bucket: string; Key: string },
@@ -136,7 +143,7 @@ function s3FileWriter(
   };
 }
 
-/** Number of objects or uploads of one page that are deleted concurrently. */
+/** The maximum number of objects or uploads of one page, which are deleted concurrently. */
 const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
@@ -218,7 +225,7 @@ export const bucketObjects = (client: S3Client, Bucket: string) => ({
   },
 });
 
-/** Maximum number of UTF-8 bytes for one UTF-16 code unit. */
+/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
 const bytesPerCharacter = 3;
 
 const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string =>
@@ -281,7 +288,10 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
   };
 }
 
-/** At least 1, the minimum for a presigned URL. The URL of an expired file has expired before a client can use it. */
+/**
+ * Returns the seconds until a file expires; at least 1, the minimum for a presigned URL. So the URL of an expired file
+ * ends after a second.
+ */
 const secondsLeft = (expiresAt: string | null, now: Date): number =>
   expiresAt === null
     ? Number.POSITIVE_INFINITY

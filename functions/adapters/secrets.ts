@@ -5,10 +5,10 @@ import {
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 
-/** A replaced secret takes effect within five minutes. */
+/** How long a secret's value is cached. So a replaced secret takes effect within five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
 
-/** Reads a secret's value and caches it. A failed read is not cached. */
+/** Makes a function that reads a secret's value and caches it. A failed read is not cached. */
 export const cachedSecret = (
   client: () => SecretsManagerClient,
   name: () => string,
@@ -24,8 +24,9 @@ export interface SecretVersions {
 }
 
 /**
- * Reads a secret's current value, and the previous one if the rotation was recent. Caches both, but no failed read.
- * @param overlap milliseconds after a rotation in which the previous value matters
+ * Makes a function that reads a secret's current value, and the previous one if the rotation was recent. It caches
+ * both, but no failed read.
+ * @param overlap returns the milliseconds after a rotation in which the previous value matters
  */
 export const cachedVersions = (
   client: () => SecretsManagerClient,
@@ -35,8 +36,8 @@ export const cachedVersions = (
   cached(async () => {
     const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
     if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
-    // This read is not concurrent with the first one: before a rotation, the label of the previous value is on an older
-    // value.
+    // This read starts after the first one has ended. A concurrent read may precede the rotation, when the label
+    // `AWSPREVIOUS` is still on an older value.
     const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw error;
@@ -69,8 +70,8 @@ async function readVersion(
 }
 
 /**
- * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters and a secret fit. An address of as many
- * other characters takes further calls.
+ * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters together with a secret fits. If the
+ * address has other characters, the cipher may need further calls.
  */
 const bytesOfCall = 4096;
 
@@ -80,7 +81,7 @@ interface Cipher<Owner> {
 }
 
 /**
- * The ciphertext is base64 of each call's result, with spaces between them.
+ * Makes a cipher. Its ciphertext is the base64 of each call's result, with spaces between them.
  * @param contextOf makes KMS's encryption context. It is not secret; decryption fails if it differs
  */
 export const kmsSecretCipher = <Owner>(

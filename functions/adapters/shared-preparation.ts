@@ -9,12 +9,12 @@ import type { Clock } from '#domain/platform/services.ts';
 import { type OutboundRequest, sendOutbound } from './outbound/send-outbound.ts';
 import { preparedJson } from './prepared-attachments.ts';
 
-/** Milliseconds. Files and their texts have several megabytes. */
+/** The timeouts of a request, in milliseconds. Files and their texts have several megabytes. */
 const times = { response: 30_000, whole: 30_000 };
 
 /**
- * Reads and writes the objects of one preparation by their presigned addresses. S3 sends no redirect for an address of
- * its Region, and none is followed. No error contains an address.
+ * Makes a `Preparation`, which reads and writes the objects of one file by their presigned addresses. S3 sends no
+ * redirect for an address of its Region, and none is followed. No error contains an address.
  */
 export function presignedPreparation(retries: StandardRetryStrategy): Preparation {
   const put = async (address: string, body: Uint8Array, contentType: string): Promise<void> => {
@@ -43,13 +43,13 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
   };
 }
 
-/** S3 describes an error in less than 1 KB. */
+/** The maximum size of a response to a write. S3 describes an error in less than 1 KB. */
 const errorBytes = 64 * 1024;
 
 const failureOf = (what: 'read' | 'write', status: number): Error =>
   new Error(`S3 responded with ${status} to a presigned ${what}`);
 
-/** Retries like an AWS client: after 429, 5xx and every OutboundFailure. */
+/** Sends a request, and retries like an AWS client: after 429, 5xx and every OutboundFailure. */
 async function send(
   retries: StandardRetryStrategy,
   request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,
@@ -73,10 +73,16 @@ async function send(
   }
 }
 
-/** Longer than the 60 s that the preparing function has. If the process that has the lease dies, another one takes it. */
+/**
+ * How long a lease is valid: longer than the 60 s that the preparing function has. If the process that has the lease
+ * dies, another one takes it after this time.
+ */
 const leaseMilliseconds = 65_000;
 
-/** Preparing a file usually takes 1.5 s. A check is one read of S3. */
+/**
+ * How often a process without the lease checks whether the file is prepared. Preparing a file usually takes 1.5 s. A
+ * check is one read of S3.
+ */
 const checkMilliseconds = 1000;
 
 interface Shared {
@@ -86,9 +92,9 @@ interface Shared {
 }
 
 /**
- * Prepares a file once for all readers: in this process they share one preparation, and processes share it by a lease.
- * The preparation is stopped when no reader waits for it any more.
- * @param given.isPrepared also true if another process has prepared the file
+ * Makes a function that prepares a file once for all its readers: in this process they share one preparation, and
+ * processes share it by a lease. The preparation is stopped when no reader waits for it any more.
+ * @param given.isPrepared returns whether this or another process has prepared the file
  */
 export function sharedPreparation(given: {
   clock: Pick<Clock, 'now'>;
@@ -123,7 +129,10 @@ export function sharedPreparation(given: {
   };
 }
 
-/** Prepares a file, unless another process does so: then it waits for that. */
+/**
+ * Prepares a file. If another process has the lease, it waits until the file is prepared, or until it gets the lease
+ * itself.
+ */
 async function prepareWithLease(
   given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
   file: StoredFile,
@@ -133,7 +142,7 @@ async function prepareWithLease(
   let until: number;
   for (;;) {
     const now = clock.now().getTime();
-    // The random fraction gives each attempt another time.
+    // The random fraction makes the time unique, because `releaseLease` recognizes the lease by it.
     until = now + leaseMilliseconds + Math.random();
     if (await leases.takeLease(file, until, now)) break;
     await sleep(checkMilliseconds, undefined, { signal });
@@ -144,7 +153,8 @@ async function prepareWithLease(
     await prepare(file, signal);
     isDone = await isPrepared(file, signal);
   } finally {
-    // After a success the lease stays until its end: a process that has just found nothing must find the lease.
+    // After a success, the lease stays until its end. A process that has just found no prepared file must still find
+    // the lease.
     if (!isDone) await leases.releaseLease(file, until);
   }
 }

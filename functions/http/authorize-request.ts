@@ -27,7 +27,10 @@ const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerR
 export const handler = (event: APIGatewayRequestAuthorizerEvent, context: Context) =>
   runRequest(event, context, () => authorized(event, context));
 
-/** The resource is a path of the route table, with the names of its parameters. So no client chooses it. */
+/**
+ * Whether the route is in OpenAI's form. `resource` is a path of the route table, with the names of parameters in place
+ * of their values. So no client can forge it.
+ */
 const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
   resource.includes(`${openAiPath}/`);
 
@@ -37,9 +40,9 @@ const keyIn = (event: APIGatewayRequestAuthorizerEvent): string | undefined =>
     : headerOf(event, 'x-api-key');
 
 /**
- * The gateway has no response in OpenAI's form, so a route of that form gets the request and rejects it itself. For
- * others, the gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001. For all routes, it maps any
- * other error of this function to 500/10005.
+ * Rejects a request. The gateway has no response in OpenAI's form, so a route of that form gets the request and rejects
+ * it itself. For others, the gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001. For all routes,
+ * it maps any other error of this function to 500/10005.
  */
 async function reject(
   event: APIGatewayRequestAuthorizerEvent,

@@ -13,6 +13,7 @@ export const handler = lambdaRoute(
       await countBatch(services, await findBatch(services, workspaceId, parameters.batch_id)),
     ),
   }),
-  // The items of up to 1,000 requests are read, which costs far more than the check.
+  // The rate limit is checked before the work starts. The work reads the items of up to 1,000 requests, which costs far
+  // more than the check.
   { awaitsRateLimit: false },
 );

@@ -13,7 +13,7 @@ serveRoutes([
   { route: createChatRoute, serve: serveWith(histories.addNewChat) },
   {
     route: completeChatRoute,
-    // Loaded with its first request, because most workspaces do not use it.
+    // The code of the route is loaded with its first request, because most workspaces do not use the route.
     form: async () => (await import('#runtime/http/openai-form.ts')).openAiForm,
     serve: async (request, writer) =>
       (await import('#runtime/routes/complete-chat.ts')).serve(request, writer),

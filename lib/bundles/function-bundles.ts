@@ -18,7 +18,7 @@ import { treeShakenSchemas, treeShakenZod } from './tree-shaken-packages.ts';
 
 const projectFolder = join(import.meta.dirname, '../..');
 
-/** The bundle of each function: a folder with its code, as Lambda expects it. */
+/** The bundles of functions. Each bundle is a folder with the code of a function, as Lambda expects it. */
 export interface FunctionBundles {
   folderOf(name: string): string;
   metafile(): Metafile;
@@ -30,9 +30,9 @@ const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 const namesIn = (folder: string): string[] =>
   readdirSync(join(projectFolder, 'functions', folder)).map((file) => basename(file, '.ts'));
 
-/** A function's name is that of its source file. */
+/** The names of all functions that are not HTTP servers. A function's name is that of its source file. */
 export const functionNames: readonly string[] = folders.filter((folder) => folder !== 'web').flatMap(namesIn);
-/** Functions that are HTTP servers. */
+/** The names of the functions that are HTTP servers. */
 export const webFunctionNames: readonly string[] = namesIn('web');
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
@@ -75,12 +75,14 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
   'prepare-attachment': ['pdfjs-dist/package.json', 'pdfjs-dist/cmaps'],
 };
 
-/** Functions whose deferred imports share modules with them: esbuild splits these bundles into chunks. */
+/**
+ * The functions whose deferred imports share modules with their other code: esbuild splits these bundles into chunks.
+ */
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
 /**
- * The deferred imports of split bundles. They are external to all other functions, because esbuild does not tree-shake
- * modules that a lazy chunk also imports.
+ * The modules that split bundles import at the first use. In all other bundles, which never use them, these modules are
+ * external, because esbuild does not tree-shake modules that a lazy chunk also imports.
  */
 const deferredImports = [
   './functions/runtime/composition/tool-adapters.ts',
@@ -89,16 +91,20 @@ const deferredImports = [
 ];
 
 /**
- * What a web function's bundle has in addition. Lambda runs `index.js`, unless the variable AWS_LAMBDA_NODEJS_ENTRYPOINT
- * names another file. AWS's documents disagree on whether a revision may set a variable with this prefix, so none does.
+ * The additional files in a web function's bundle. Lambda runs `index.js`, unless the variable
+ * AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on whether a revision may set a variable
+ * with this prefix, so none does.
  */
 const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ "type": "module" }\n' };
 
-/** Earlier bundles, by a digest of their sources. Bundles do not depend on the stage, so every synth can use them. */
+/**
+ * The folder of earlier bundles, by a digest of their sources. Bundles do not depend on the stage, so every synth can
+ * use them.
+ */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
-/** The sources of bundles, in addition to the packages that the lock file names. */
+/** The files and folders from which bundles are built, in addition to the packages that the lock file names. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
 /** Bundles functions/<folder>/<name>.ts for every name, by default for all functions. */
@@ -188,7 +194,10 @@ function writeBundles(
   }
 }
 
-/** Retains the bundles that were used last. The others are not in use: a synth copies its bundles immediately. */
+/**
+ * Deletes all bundles except those that were used last. The deleted ones are not in use, because a synth copies its
+ * bundles immediately.
+ */
 function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
@@ -196,7 +205,7 @@ function removeOldBundles(): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** The path of a function's source in the project. */
+/** Returns the path of a function's source in the project. */
 export function sourceOf(name: string): string {
   const candidates = folders.map((folder) => join('functions', folder, `${name}.ts`));
   const source = candidates.find((candidate) => existsSync(join(projectFolder, candidate)));
@@ -215,8 +224,8 @@ const outputFolder = join(projectFolder, 'bundles');
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**
- * Uses one esbuild call for all functions, because a call takes about a second. Each split bundle has a call of its
- * own: otherwise its chunks would be shared with other functions.
+ * Builds bundles. One esbuild call builds all functions, because a call takes about a second. Only each split bundle
+ * has a call of its own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
  * @param changes options of esbuild that measurements change
  */

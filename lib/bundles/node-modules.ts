@@ -1,7 +1,7 @@
 import { builtinModules } from 'node:module';
 import type { Plugin } from 'esbuild';
 
-/** Modules of Node.js that the AWS SDK rarely or never needs. To load them takes 4 to 6 ms, a fifth of a cold start. */
+/** Modules of Node.js that the AWS SDK rarely or never needs. Loading them takes 4 to 6 ms, a fifth of a cold start. */
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
@@ -26,8 +26,8 @@ export const nodeModules: Plugin = {
 };
 
 /**
- * The code of a module that loads a module of Node.js at the first call of a function. The build fails if a class or a
- * constant of that module is imported by name.
+ * Makes the code of a module that loads a module of Node.js at the first call of a function. The build fails if a class
+ * or a constant of that module is imported by name.
  */
 function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;

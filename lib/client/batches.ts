@@ -16,7 +16,7 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** The caller has aborted, and waits for the end. */
+/** The options of calls after an abort. They end soon, because the caller waits for them. */
 const lastAttempt = { maxRetries: 1, timeout: 10_000 };
 
 export class Batches {
@@ -29,7 +29,10 @@ export class Batches {
     this.#user = user;
   }
 
-  /** Submits 1 to 1,000 requests, at most 6 MB. `submitAndWait` takes more, and waits for the results. */
+  /**
+   * Creates a batch of 1 to 1,000 requests with at most 6 MB. `submitAndWait` takes more requests, and waits for the
+   * results.
+   */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
   }
@@ -39,12 +42,12 @@ export class Batches {
     return this.#transport.request({ method: 'GET', path: pathOf(batchId) }, options);
   }
 
-  /** The batches of the workspace, the newest first. */
+  /** Lists the batches of the workspace, the newest first. */
   list(query: ListBatchesQuery = {}, options?: RequestOptions): PagePromise<Batch> {
     return listPages(this.#transport, '/batches', query, options);
   }
 
-  /** The results of a batch in the order of its requests, also while it is in progress. */
+  /** Lists the results of a batch in the order of its requests, even while the batch is in progress. */
   results(
     batchId: string,
     query: ListBatchResultsQuery = {},

@@ -5,7 +5,10 @@ import { build } from 'esbuild';
 
 const folder = import.meta.dirname;
 
-/** `node build.ts [FOLDER]` writes the package's code and declarations, as ES modules and as CommonJS. */
+/**
+ * Writes the package's code and declarations, as ES modules and as CommonJS. `node build.ts [FOLDER]` calls it; the
+ * folder is `dist` by default.
+ */
 async function buildPackage(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   for (const [name, type] of [

@@ -3,7 +3,7 @@ import { listPages, type PagePromise } from './page.ts';
 import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
-/** The user that a chat belongs to; by default the client's `externalUserId`. */
+/** Names the user that a chat belongs to; by default the client's `externalUserId`. Null names no user. */
 export interface OfUser {
   external_user_id?: string | null;
 }
@@ -18,7 +18,7 @@ export interface KeyedOptions extends RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** The parameters, with the client's user if they name none. */
+/** Returns the parameters, with the client's user if they name none. */
 export const withUser = <Params extends OfUser>(user: OfUser, params: Params): Params =>
   params.external_user_id === undefined ? { ...params, ...user } : params;
 
@@ -29,8 +29,9 @@ export function keyHeader(key: string = crypto.randomUUID()): Record<string, str
 }
 
 /**
- * An id in a path. A program may have the id from a page, whose text could name another route or another user.
- * @throws ChatBatchError
+ * Checks an id that becomes a part of a path. A program may have the id from a web page: a text in its place could name
+ * another route or another user.
+ * @throws ChatBatchError if it is not the id of a chat or a message
  */
 export function idOf(id: number): number {
   if (!Number.isSafeInteger(id) || id < 0)
@@ -38,7 +39,10 @@ export function idOf(id: number): number {
   return id;
 }
 
-/** A server may have any number of chats. 10,000 take about 1 MB. */
+/**
+ * The maximum number of chats whose agents the client remembers, because a program may use any number of chats. 10,000
+ * take about 1 MB.
+ */
 const knownAgents = 10_000;
 
 export class Chats {
@@ -61,7 +65,7 @@ export class Chats {
         path: '/chats',
         body: withUser(this.#user, params),
         headers: keyHeader(idempotencyKey),
-        // A server in between may choose the agent.
+        // A server between this client and the service may choose the agent.
         read: ({ data }) => {
           const chat = data as Chat;
           return this.#withAgent(chat, chat.meta?.conversation_agent_id ?? params.agent_id);
@@ -71,7 +75,7 @@ export class Chats {
     );
   }
 
-  /** The chats of the workspace, or of the user; the newest first. */
+  /** Lists the chats of the workspace, or of the user, the newest first. */
   list(
     query: Omit<ListChatsQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,

@@ -20,7 +20,9 @@ export class ApiError extends ChatBatchError {
   readonly requestId: string | undefined;
   /** Seconds until a retry is useful, from `Retry-After`. */
   readonly retryAfter: number | undefined;
-  /** The error of an earlier request with the same idempotency key: a retry gets the same one. */
+  /**
+   * Whether this is the stored error of an earlier request with the same idempotency key. A retry gets the same error.
+   */
   readonly isReplayed: boolean;
   /** Whether the service may have processed the request, in this attempt or in an earlier one. */
   readonly mayBeProcessed: boolean;
@@ -70,7 +72,7 @@ export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }
 
-/** 500/10005, or any other status above 500 except 503: the service or a proxy has failed. */
+/** 500/10005, or any other response with a status of 500 or above, except 503: the service or a proxy has failed. */
 export class ServerError extends ApiError {
   override readonly name = 'ServerError';
 }
@@ -92,14 +94,20 @@ export const errorClasses = {
   '503/10005': ServiceUnavailableError,
 } as const satisfies Record<string, typeof ApiError>;
 
-/** The class of a response without an envelope, of a proxy or of the platform, or with a code that is not listed. */
+/**
+ * Returns the class for a response without an envelope, as a proxy or the platform sends it, or with a code that is not
+ * listed.
+ */
 function classOfStatus(status: number): typeof ApiError {
   if (status === 429) return RateLimitError;
   if (status === 503) return ServiceUnavailableError;
   return status >= 500 ? ServerError : ApiError;
 }
 
-/** @param text the body of the response */
+/**
+ * Makes the error for a response.
+ * @param text the body of the response
+ */
 export function apiErrorOf({ status, headers }: Response, text: string): ApiError {
   let envelope: { message?: unknown; error_code?: unknown; data?: unknown } = {};
   try {
@@ -114,7 +122,10 @@ export function apiErrorOf({ status, headers }: Response, text: string): ApiErro
   return new ErrorClass(message, { status, errorCode, data, headers });
 }
 
-/** Seconds from now, from a number of seconds or a date. */
+/**
+ * Reads the seconds until a retry from the header `Retry-After`, which has a number of seconds or a date; undefined
+ * without a valid header.
+ */
 function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value);
@@ -122,7 +133,7 @@ function retryAfterSeconds(headers: Headers): number | undefined {
   return Number.isNaN(until) ? undefined : Math.max(0, (until - Date.now()) / 1000);
 }
 
-/** No response, or only a part of it. */
+/** No response came, or only a part of it. */
 export class ConnectionError extends ChatBatchError {
   override readonly name: string = 'ConnectionError';
   /**
@@ -155,8 +166,8 @@ export interface PartialReply {
 }
 
 /**
- * The stream has ended before `[DONE]`, or was silent for too long. The service still completes the reply, and stores
- * it in the history, so do not send the message again.
+ * The stream has ended before `[DONE]`, or was silent for too long. The service still completes the reply and stores it
+ * in the history, so do not send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
   override readonly name: string = 'StreamInterruptedError';

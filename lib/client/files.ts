@@ -5,11 +5,14 @@ import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from
 export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
   name?: string;
-  /** The content type; by default the one of the extension. A text keeps that of the file, which may have a charset. */
+  /**
+   * The content type. By default it is that of the extension; for a text, that of the `File`, if it is a text type,
+   * because it may name a charset.
+   */
   type?: string;
 }
 
-/** The content types of the extensions that the service takes. */
+/** The content type of each extension that the service accepts. */
 export const contentTypes: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
   txt: 'text/plain',
@@ -26,7 +29,10 @@ export const contentTypes: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 };
 
-/** Systems often give a file no type, or that of the program that opens it: `application/vnd.ms-excel` for .csv. */
+/**
+ * Returns the content type of a file. Systems often give a file no type, or that of the program that opens it, such as
+ * `application/vnd.ms-excel` for .csv.
+ */
 function typeOf(name: string, ownType: string): string {
   const known = contentTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()];
   if (known === undefined) return ownType || 'application/octet-stream';

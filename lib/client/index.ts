@@ -11,17 +11,22 @@ export interface ClientOptions {
   /** The base address of the stage, which ends in `/api/v1`. */
   baseUrl: string;
   apiKey: string;
-  /** The user whom requests without `external_user_id` are for. A request may name another one, or `null` for none. */
+  /** The user of all requests that have no `external_user_id`. A request may name another user, or `null` for none. */
   externalUserId?: string | undefined;
-  /** Milliseconds for each attempt of a request, 120,000 by default. For a stream, until its first byte. */
+  /**
+   * Milliseconds for each attempt of a request, 120,000 by default. For a stream, the time until the response starts.
+   */
   timeout?: number | undefined;
-  /** Milliseconds without data after which a stream counts as lost, 100,000 by default. The service ends one after 90 s. */
+  /**
+   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the 90 s after which
+   * the service ends a reply whose model is silent.
+   */
   streamTimeout?: number | undefined;
   /** Retries after the first attempt, 3 by default. */
   maxRetries?: number | undefined;
   /**
-   * Waits as long as the service rejects a request with 429, for its rate or for too many open batches. By default such a
-   * rejection counts as a failed attempt.
+   * Whether a request waits as long as the service rejects it with 429, for its rate or for too many open batches. By
+   * default such a rejection counts as a failed attempt.
    */
   waitForRateLimit?: boolean | undefined;
   /**
@@ -34,7 +39,7 @@ export interface ClientOptions {
    * `submitAndWait` waits because a new batch was rejected with 429.
    */
   onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
-  /** By default the runtime's own. */
+  /** The function that sends requests; by default the runtime's own. */
   fetch?: typeof globalThis.fetch | undefined;
 }
 
@@ -60,7 +65,7 @@ export class ChatBatchClient {
     onRetry = () => undefined,
     fetch = globalThis.fetch,
   }: ClientOptions) {
-    // The errors of fetch would quote the key.
+    // The key is checked here, because the errors of fetch would quote it.
     if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
       throw new ChatBatchError(
         'apiKey cannot be sent: it is empty or has characters that no header can have',
@@ -90,7 +95,10 @@ export class ChatBatchClient {
   }
 }
 
-/** URL parsers add slashes to `https:/x`, turn backslashes into slashes and remove blanks. */
+/**
+ * Whether an address is well-formed as it is written: URL parsers add slashes to `https:/x`, turn backslashes into
+ * slashes and remove blanks.
+ */
 const isWritten = (url: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(url);
 
 const isBaseUrl = (text: string): boolean => {
@@ -106,7 +114,7 @@ function withoutTrailingSlashes(url: string): string {
 }
 
 const agentsOf = ({ request }: Transport) => ({
-  /** The published agents of the workspace. */
+  /** Lists the published agents of the workspace. */
   list: (options?: RequestOptions): ApiPromise<Agent[]> =>
     request({ method: 'GET', path: '/chats/published-agents' }, options),
 });

@@ -45,7 +45,7 @@ export interface StreamDefaults extends Pick<TransportOptions, 'maxRetries' | 'o
 const pickUser = ({ external_user_id }: OfUser): OfUser =>
   external_user_id === undefined ? {} : { external_user_id };
 
-/** The headers of a JSON response have the values for which its body has no field. */
+/** Makes a `Reply` from a JSON response. Its headers have the values for which its body has no field. */
 function replyOf(chatId: number, text: string, headers: Headers): Reply {
   const incomplete = headers.get('x-reply-incomplete');
   return {
@@ -121,7 +121,10 @@ export class Messages {
     return this.#replyStream({ chatId, user, open, isResumable, isContinued: false }, options);
   }
 
-  /** Streams a reply that was sent with `resumable: true`, after a known event or from its beginning, for an hour. */
+  /**
+   * Streams a reply that was sent with `resumable: true`, from a known event or from its beginning. This is possible
+   * for an hour.
+   */
   resume(
     chatId: number,
     { response_id, starting_after, ...user }: ResumeParams,
@@ -134,7 +137,7 @@ export class Messages {
     return this.#replyStream({ chatId, user: ofUser, open, isResumable: true, isContinued }, options);
   }
 
-  /** Ends the reply that is in progress in a chat. With `response_id`, never one that comes after it. */
+  /** Ends the reply that is in progress in a chat. With `response_id`, it never ends a later reply. */
   stop(chatId: number, params: StopReplyRequest = {}, options?: RequestOptions): ApiPromise<StoppedReply> {
     return this.#transport.request(
       {
@@ -143,7 +146,8 @@ export class Messages {
         body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
-        // An attempt without a response has stopped the reply, or it has ended meanwhile.
+        // A 400 follows an attempt without a response: that attempt has stopped the reply, or the reply has ended
+        // meanwhile.
         recover: ({ status }) =>
           status === 400 && params.response_id != null
             ? { chat_id: chatId, response_id: params.response_id, status: 'stopped' }
@@ -153,7 +157,7 @@ export class Messages {
     );
   }
 
-  /** The history of a chat, the oldest message first. */
+  /** Lists the history of a chat, the oldest message first. */
   list(
     chatId: number,
     query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},

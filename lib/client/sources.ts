@@ -11,15 +11,18 @@ export interface Source {
   page?: number;
 }
 
-/** The part of a step that names sources: of the history, of a stream's `response.reasoning_step.end`, or of `agent_steps`. */
+/**
+ * The part of a step that names sources. The step may be from the history, from a stream's
+ * `response.reasoning_step.end`, or from `agent_steps`.
+ */
 export interface StepWithResult {
   type: string;
   result: { success: boolean; data?: unknown } | null;
 }
 
 /**
- * The pages and documents that the built-in tools have found, each once, in the order of the steps. Several passages of
- * one page of a document are one source.
+ * Returns the pages and documents that the built-in tools have found, each once, in the order of the steps. Several
+ * passages of one page of a document are one source.
  */
 export function sourcesOf(steps: Iterable<StepWithResult>): Source[] {
   const sources = new Map<string, Source>();

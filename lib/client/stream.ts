@@ -33,18 +33,21 @@ export interface FinalMessage extends Reply {
 export interface StreamSource {
   chatId: number;
   /**
-   * Opens the first connection: sends the message, or resumes a stream. If `isResumable`, a repeated call must be safe.
+   * Opens the first connection: sends the message, or resumes a stream. If `isResumable`, it is called again after a
+   * connection without any event, so a repeated call must be safe.
    */
   open: (signal: AbortSignal) => Promise<OpenResponse>;
   /** Opens the stream after an event. */
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
   isResumable: boolean;
-  /** The stream starts after an event, which may be its last one. */
+  /** Whether the stream starts after a known event. If that was the last one, the stream may end without a reply. */
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
-  /** The wait before each further one of these resumes, in milliseconds. The first one is immediate. */
+  /**
+   * Returns the wait in milliseconds before a resume that follows one without an event. The first resume is immediate.
+   */
   delay: (resume: number) => number;
   /** Milliseconds without data after which a connection counts as lost. */
   silence: number;
@@ -110,7 +113,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
     const events = this.#iterate();
     const leave = events.return.bind(events);
-    // A generator returns only after the event that it waits for.
+    // Without `disconnect`, a generator returns only after the event that it waits for.
     return Object.assign(events, {
       return: () => {
         this.disconnect();
@@ -144,7 +147,10 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** The complete reply. Reads the stream if it is not being read; else call it after the loop, which must end by itself. */
+  /**
+   * Returns the complete reply. Reads the stream if it is not being read; else call it after the loop, which must end
+   * by itself.
+   */
   async finalMessage(): Promise<FinalMessage> {
     if (!this.#isRead) for await (const _ of this);
     return await this.#final.promise;
@@ -152,7 +158,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
 
   /**
    * Ends the reply on the service, for all readers: the text so far is stored, and the stream ends normally, with
-   * `incomplete: "stopped"`. Go on reading, if the rest matters.
+   * `incomplete: "stopped"`. Continue to read if you need the last events.
    * @throws BadRequestError if no reply is in progress any more
    */
   async stop(): Promise<StoppedReply> {
@@ -164,7 +170,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     try {
       yield* this.#connections();
     } catch (error) {
-      // The reply is whole and stored. Only a new name of the chat may have followed.
+      // The reply is whole and stored. Only a new name of the chat may be missing.
       if (!(error instanceof StreamInterruptedError) || this.#completed === undefined) throw error;
     }
   }
@@ -207,7 +213,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** The further events of one connection. */
+  /** Yields the events of one connection that are not known yet. */
   async *#read(connection: OpenResponse): AsyncGenerator<StreamEvent> {
     const { silence } = this.#source;
     const { signal } = this.#abort;
@@ -238,7 +244,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** A repeated send gets its stream from the beginning. */
+  /** Whether an event was received before: a repeated send gets its stream from the beginning. */
   #isKnown({ response_id, sequence_number }: StreamEvent): boolean {
     return response_id === this.#last?.response_id && sequence_number <= this.#last.sequence_number;
   }
@@ -278,7 +284,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-/** The `data` of each server-sent event. Comments, which keep the connection open, also end a silence. */
+/** Yields the `data` of each server-sent event. Comments, which keep the connection open, also end a silence. */
 async function* readEventData(
   connection: OpenResponse,
   silence: number,
@@ -325,7 +331,7 @@ function rejectOtherServers(connection: OpenResponse): OpenResponse {
   throw new ChatBatchError('The response is no stream of this service: is baseUrl the base address?');
 }
 
-/** `Promise.withResolvers` of newer runtimes. */
+/** Does the same as `Promise.withResolvers`, which only newer runtimes have. */
 function promiseWithResolvers<Value>() {
   let resolve: (value: Value) => void = () => undefined;
   let reject: (error: unknown) => void = () => undefined;

@@ -3,7 +3,7 @@ import type { Batch, BatchRequestItem, BatchResult, CreateBatchRequest } from '.
 import { onAbort, sleep } from './waiting.ts';
 
 export interface SubmitParams extends Omit<CreateBatchRequest, 'requests'> {
-  /** Any number of requests. Each `custom_id` is unique over all. */
+  /** Any number of requests. Each `custom_id` must be unique among all of them. */
   requests: readonly BatchRequestItem[];
 }
 
@@ -19,8 +19,8 @@ export interface SubmitOptions {
   /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
   /**
-   * When the signal is aborted or a callback throws, cancels the batches that have not ended, before the reason is
-   * thrown.
+   * Whether the batches that have not ended are cancelled if the signal is aborted or a callback throws, before the
+   * reason is thrown.
    */
   cancelOnAbort?: boolean;
   /**
@@ -34,8 +34,8 @@ export interface SubmitOptions {
    */
   onResult?: (result: BatchResult) => void | Promise<void>;
   /**
-   * Milliseconds between polls of a batch, 2,000 by default. Long batches are polled more slowly, at last every 15
-   * seconds.
+   * Milliseconds between polls of a batch, 2,000 by default. The longer a batch takes, the longer the interval becomes,
+   * up to 15 seconds.
    */
   pollInterval?: number;
   /**
@@ -51,7 +51,7 @@ export interface SubmittedBatches {
   results: BatchResult[];
 }
 
-/** What `submitAndWait` needs of the service. */
+/** The calls of the service that `submitAndWait` needs. */
 interface BatchApi {
   create(
     params: CreateBatchRequest,
@@ -75,8 +75,9 @@ interface Part {
 
 const batchRequests = 1000;
 /**
- * The payload of a function has at most 6 MB and contains the body as a JSON string with escaped quotes. 64 KiB are for
- * the rest of the payload: agent, webhook, response format, metadata, headers and context.
+ * The maximum size of the requests of one batch. The payload of a function has at most 6 MB and contains the body as a
+ * JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, response format, metadata,
+ * headers and context.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
@@ -87,14 +88,14 @@ export async function submitAndWait(
   params: SubmitParams,
   options: SubmitOptions,
 ): Promise<SubmittedBatches> {
-  /** Aborted by the caller, or by a callback that throws. */
+  /** The caller, or a callback that throws, aborts this controller. */
   const ending = new AbortController();
   const { signal } = ending;
   const unsubscribe = onAbort(options.signal, () => ending.abort(options.signal?.reason));
   if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
-  /** Aborted when a batch ends, which may free a slot for the next one. */
+  /** This controller is aborted when a batch ends, because the service may then accept the next one. */
   let slot = new AbortController();
   for (const part of parts) {
     if (signal.aborted) break;
@@ -135,9 +136,12 @@ function resultOf(parts: readonly Part[]): SubmittedBatches {
   return { batches, results };
 }
 
-/** @throws ChatBatchError before anything is sent */
+/**
+ * Splits the requests into batches of at most the permitted number and size.
+ * @throws ChatBatchError before anything is sent
+ */
 function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Part[] {
-  // The number of the batch is added to it.
+  // The number of the batch is added to the key, which may then have 255 characters.
   if (!/^[\x20-\x7e]{1,245}$/.test(key))
     throw new ChatBatchError('The idempotency key of a submission has 1 to 245 printable ASCII characters');
   const ids = new Set<string>();
@@ -166,7 +170,7 @@ function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Par
   }));
 }
 
-/** The size of a request in the payload of the function, with its comma. */
+/** Returns the size in bytes of a request in the payload of the function, with its comma. */
 const payloadBytes = (request: BatchRequestItem): number =>
   new TextEncoder().encode(JSON.stringify(JSON.stringify(request))).length + 1;
 

@@ -18,7 +18,7 @@ export interface RequestOptions {
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
-  /** Throws the rejection by a rate limit immediately, because the caller itself waits. */
+  /** Whether the rejection by a rate limit is thrown immediately, because the caller itself waits. */
   throwsRateLimit?: boolean | undefined;
 }
 
@@ -43,15 +43,21 @@ export interface Call<Value> {
   body?: unknown;
   headers?: Record<string, string>;
   /**
-   * False: a second execution may change something, so the request is not retried after lost connections and 5xx,
-   * except a 503 with `Retry-After`.
+   * Whether a second execution does no harm; true by default. If false, the request is not retried after lost
+   * connections and 5xx, except a 503 with `Retry-After`.
    */
   isRepeatable?: boolean;
-  /** Retries for up to an hour after its start, and waits for rate limits without a limit, unless `throwsRateLimit`. */
+  /**
+   * Whether the request is retried for up to an hour after its start, and waits for rate limits without a limit of
+   * time, unless `throwsRateLimit`.
+   */
   isPatient?: boolean;
-  /** The value of the envelope; by default `data`. */
+  /** Reads the value from the envelope; by default its `data`. */
   read?: (envelope: Envelope, headers: Headers) => Value;
-  /** The value if a retry is rejected because an attempt without a response did the work. */
+  /**
+   * Returns the value if a retry was rejected because an earlier attempt, whose response was lost, did the work; else
+   * undefined.
+   */
   recover?: (error: ApiError) => Promise<Value | undefined> | Value | undefined;
 }
 
@@ -62,7 +68,7 @@ export interface Envelope {
   pagination?: Pagination;
 }
 
-/** A value with what the response says about it. */
+/** A value, and what the response says about it. */
 export interface WithResponse<Value> {
   data: Value;
   status: number;
@@ -84,18 +90,21 @@ export interface OpenResponse {
 
 export interface Transport {
   request<Value>(call: Call<Value>, options?: RequestOptions): ApiPromise<Value>;
-  /** The response with its body unread. */
+  /** Sends a request. Returns the response with its body unread. */
   open(call: Call<never>, options?: RequestOptions): Promise<OpenResponse>;
-  /** The wait before a retry, in milliseconds. */
+  /** Returns the wait before a retry, in milliseconds. */
   delay(retry: number, retryAfter?: number): number;
 }
 
 /**
- * The cap of a wait that doubles with each retry, and the longest `Retry-After` that is waited for: a minute. A request
- * that waits for rate limits accepts a longer one with a 429.
+ * The maximum of a wait that doubles with each retry, and of a `Retry-After` after which a request is retried: a
+ * minute. A request that waits for rate limits accepts a longer `Retry-After` with a 429.
  */
 const longestDelay = 60_000;
-/** A streamed reply ends within 300 s, and is stored within 15 s, so its chat is free after that. */
+/**
+ * How long a retry may wait until the reply of a lost attempt has ended. A streamed reply ends within 300 s, and is
+ * stored within 15 s.
+ */
 const longestReply = 330_000;
 /** How long a patient request is retried while the service does not respond. */
 const longestOutage = 60 * 60_000;
@@ -201,13 +210,16 @@ class Failures {
     return this.#count <= this.#maxRetries;
   }
 
-  /** The last error, which says whether any attempt may have done the work. */
+  /** Returns the last error. Its `mayBeProcessed` is true if any attempt may have done the work. */
   mark(error: unknown): unknown {
     const isMarked = error instanceof ApiError || error instanceof ConnectionError;
     return isMarked && this.mayHaveWorked ? Object.assign(error, { mayBeProcessed: true }) : error;
   }
 
-  /** The reply in progress is that of a lost attempt: its end is worth waiting for. */
+  /**
+   * Whether the chat is in use by the reply of a lost attempt of this request: then the retries wait for the end of
+   * that reply.
+   */
   #isOwnReply(error: unknown): boolean {
     return isReplyInProgress(error) && this.#lostAt !== undefined && Date.now() - this.#lostAt < longestReply;
   }
@@ -250,7 +262,10 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
   throw new ChatBatchError(`The response of ${baseUrl} is not one of this service: is it the base address?`);
 }
 
-/** One attempt: `use` gets the response, and must have read it within the timeout, unless it stays open. */
+/**
+ * Makes one attempt. `use` gets the response, and must have read it within the timeout. With `staysOpen`, the body may
+ * be read later.
+ */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,
   { method, path, query, body, headers }: Call<unknown>,
@@ -317,8 +332,9 @@ const notConnectedCodes = new Set([
 ]);
 
 /**
- * `fetch` reports every failure of the network as a TypeError, in Node.js with a code in its cause.
- * @param baseUrl of the request; undefined once its connection is open
+ * Makes the error for a failure of `fetch`, which reports every failure of the network as a TypeError, in Node.js with
+ * a code in its cause.
+ * @param baseUrl the one of the request; undefined once its connection is open
  */
 export function connectionErrorOf(error: unknown, baseUrl?: string): ConnectionError {
   const cause = (error as { cause?: { code?: unknown } }).cause;

@@ -1,6 +1,9 @@
 import type { ReplyError, StreamEvent, TokenUsage } from './schema.ts';
 
-/** What a step of the agent is in the page: the part `data-agent-step`. Its end replaces its start, by `id`. */
+/**
+ * A step of the agent, as the data of the part `data-agent-step`. The part at the end of a step has the same `id` as
+ * the one at its start, and replaces it.
+ */
 export interface AgentStep {
   id: string;
   type: string;
@@ -22,7 +25,7 @@ export interface ReplyMetadata {
   usage?: TokenUsage;
   /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
   incomplete?: string;
-  /** Why the reply failed, in messages of the history. */
+  /** Why the reply failed; only in messages of the history. */
   error?: ReplyError;
 }
 
@@ -37,7 +40,7 @@ export type UIMessageChunk =
   | { type: 'finish'; finishReason: 'stop' | 'length'; messageMetadata: ReplyMetadata };
 
 export interface UIMessageStreamOptions {
-  /** The text of an error that the page may see. Default: the error's message. */
+  /** Returns the text of an error that the page may see; by default the error's message. */
   onError?: (error: unknown) => string;
 }
 

@@ -7,7 +7,7 @@ export interface UIFilePart {
   type: 'file';
   mediaType: string;
   filename: string;
-  /** It downloads the file, for at most 15 minutes. A later read of the history has a new one. */
+  /** The address to download the file, valid for at most 15 minutes. A later read of the history has a new one. */
   url: string;
   providerReference: { 'chat-batch': string };
 }
@@ -65,7 +65,7 @@ export interface SentUIMessage {
 }
 
 /**
- * The text and the files of a message of `useChat`, for `client.messages.send` and `stream`.
+ * Returns the text and the files of a message of `useChat`, for `client.messages.send` and `stream`.
  * @throws ChatBatchError if a file has not been uploaded to the service
  */
 export function toSendParams({ parts }: SentUIMessage): { message: string; attached_file_uuids: string[] } {

@@ -1,4 +1,4 @@
-/** Waits. Throws the signal's reason when it is aborted. */
+/** Waits for the given time. Throws the signal's reason if it is aborted. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -16,7 +16,10 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
 /** The longest time that a timer can have, 24.8 days. Longer timers, and Infinity, would end immediately. */
 const longestTimer = 2 ** 31 - 1;
 
-/** @returns a function that ends the timer */
+/**
+ * Calls back after the given time; never if that is longer than a timer can wait.
+ * @returns a function that ends the timer
+ */
 export function startTimer(milliseconds: number, callback: () => void): () => void {
   if (milliseconds > longestTimer) return () => undefined;
   const timer = setTimeout(callback, milliseconds);
@@ -26,8 +29,8 @@ export function startTimer(milliseconds: number, callback: () => void): () => vo
 const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back once the signal is aborted; never if it was aborted before. Requests share one listener of a signal:
- * Node.js warns of more than ten.
+ * Calls back when the signal is aborted; never if it was aborted before. Requests share one listener of a signal,
+ * because Node.js warns of more than ten.
  * @returns a function that ends the subscription
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {

@@ -11,11 +11,12 @@ export interface UnwrapOptions {
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Checks the signature of a webhook call, and returns its event. An event may come more than once, with the same `id`. It is
- * the one of the header `x-service-event-id`, but made of the signed body: the signature does not cover that header.
+ * Checks the signature of a webhook call, and returns its event. An event may come more than once, with the same `id`.
+ * This id equals the one in the header `x-service-event-id`, but it is made of the signed body, because the signature
+ * does not cover that header.
  * @param body the body exactly as it came, before any JSON parser
- * @throws ChatBatchError if a secret is empty, or the body is something else; WebhookVerificationError if the signature
- * is missing or wrong, or the time differs too much
+ * @throws ChatBatchError if a secret is empty, or the body is neither text nor bytes; WebhookVerificationError if the
+ *   signature is missing or wrong, or the time differs too much
  */
 export async function unwrapWebhook(
   body: string | Uint8Array | ArrayBuffer,

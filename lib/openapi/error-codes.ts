@@ -21,10 +21,10 @@ export const errorCodeText = `The reason of the failure, never 0:\n\n${lines.joi
 
 const { badRequest, serverError } = errorTable;
 
-/** Codes of events and of stored replies (specification, section 6.1). */
+/** Describes the codes of events and of stored replies (specification, section 6.1). */
 export const replyErrorCodeText = `Service error code, not an HTTP status. ${serverError.errorCode} ${serverError.name}: the reply failed. ${badRequest.errorCode} ${badRequest.name}: the request cannot be processed.`;
 
-/** Specification, section 7.4. */
+/** Describes the codes of the results of a batch (specification, section 7.4). */
 export const batchResultErrorCodeText = `Why the request failed, null unless it failed:
 
 - 400: the request is invalid

@@ -6,7 +6,7 @@ import type { MessageResource, UploadedFile } from '#contract/message.ts';
 import { type RouteName, responses, type routes } from '#contract/routes.ts';
 import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
-/** Ids, texts and numbers of the examples belong together, as those of one client's day. */
+/** The ids, texts and numbers of all examples belong together, as if one client had used the service for a day. */
 const agentId = '0197f2ac-8a4e-4c1b-9d52-3f6e1b0a7c44';
 const otherAgentId = '0197f2ac-91d0-4a7e-8c3b-5a9d2e4f6b18';
 const fileUuid = '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90';
@@ -180,7 +180,7 @@ type DocumentedRouteName = Exclude<
 >;
 type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['body']> };
 
-/** The body of each documented route that has one. */
+/** An example of the body of each documented route that has one. */
 export const requestExamples = {
   'create-chat': {
     name: 'Returns',
@@ -243,10 +243,10 @@ const agent = {
   updated_at: '2026-01-04T16:20:00.000Z',
 };
 
-/** The resources that some responses have alone. */
+/** Examples of resources. Some responses have nothing but one of them as their `data`. */
 const resourceExamples: Readonly<Record<string, unknown>> = { Agent: agent, Batch: endedBatch, Chat: chat };
 
-/** Responses that are not one of `resourceExamples` alone. */
+/** Examples of the responses whose `data` is not just one of `resourceExamples`. */
 export const responseExamples = {
   'list-published-agents': success([agent]),
   'list-chats': page([chat]),
@@ -265,7 +265,7 @@ export const responseExamples = {
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
 } satisfies Partial<Responses>;
 
-/** Undefined for a response that is not JSON. */
+/** Returns the example of a route's response; undefined for a response that is not JSON. */
 export function responseExampleOf(name: RouteName): unknown {
   const { [name]: own }: Partial<Record<RouteName, unknown>> = responseExamples;
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};
@@ -275,7 +275,7 @@ export function responseExampleOf(name: RouteName): unknown {
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 
-/** One event of each type. All but `response.error` are as one reply has them. */
+/** One event of each type. All but `response.error` could be from one reply. */
 export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent, { type: Type }> } = {
   'response.created': {
     type: 'response.created',
@@ -323,7 +323,7 @@ export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent
 
 const failure = (error_code: number, message: string) => ({ data: null, message, error_code });
 
-/** A failure of each HTTP status. */
+/** An example of a failure for each HTTP status. */
 export const failureExamples: Readonly<Record<string, unknown>> = {
   400: failure(10006, 'agent_id must be a UUID'),
   403: failure(14103, 'external_user_id is not on the whitelist of this workspace'),

@@ -6,10 +6,10 @@ const isObject = (value: unknown): value is JsonObject =>
 /** The largest integer of 32 bits. */
 const largestInt32 = 2 ** 31 - 1;
 
-/** A reviver of JSON: it changes each schema to the form that generators of clients read best. */
+/** A reviver for `JSON.parse`. It changes each schema to the form that generators of clients read best. */
 export function normalizeSchema(_key: string, value: unknown): unknown {
   if (!isObject(value)) return value;
-  // Responses may gain fields.
+  // Later releases may add fields to responses, so clients must accept further fields.
   if (value.additionalProperties === false) delete value.additionalProperties;
   if (isObject(value.additionalProperties) && Object.keys(value.additionalProperties).length === 0)
     value.additionalProperties = true;
@@ -21,18 +21,22 @@ export function normalizeSchema(_key: string, value: unknown): unknown {
   return schema;
 }
 
-/** `anyOf` of one inline schema and null is the schema with two types. */
+/** Replaces `anyOf` of one inline schema and null by the schema with two types. */
 function withoutAnyOf(value: JsonObject): JsonObject {
   const { anyOf, ...others } = value;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
   const [schema, nothing] = anyOf as [JsonObject, JsonObject];
   if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
-  // null means absent. For an enum with null and a default, the Go code of openapi-generator does not compile.
+  // An enum loses its null, which means the same as a missing field: for an enum with null and a default, the Go code
+  // of openapi-generator does not compile.
   if ('enum' in schema) return { ...schema, ...others };
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }
 
-/** zod writes the range of safe integers as bounds. Clients need to know whether 32 bits are enough. */
+/**
+ * Gives an integer its format, because clients need to know whether 32 bits are enough. It removes bounds that the
+ * format implies: zod writes the range of safe integers as bounds.
+ */
 function addIntegerFormat(schema: JsonObject): void {
   const { minimum, maximum } = schema;
   if (minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;

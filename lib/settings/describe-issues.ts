@@ -2,14 +2,14 @@ import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { type SettingLine, settingLines } from './setting-lines.ts';
 
-/** An operator gave wrong settings, or a wrong stage. The message has a line for each problem. */
+/** Thrown if an operator gave wrong settings, or a wrong stage. The message has a line for each problem. */
 export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
 
 /**
- * One problem for each wrong value: its path, what is allowed, and the value. One for each unknown property: its path,
- * and the nearest name, if one is near.
+ * Describes each wrong value by its path, what is allowed, and the value; and each unknown property by its path, and
+ * the nearest name, if one is near.
  */
 export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
@@ -25,7 +25,7 @@ export function describeIssues(
   });
 }
 
-/** A name that differs by more letters is another word. */
+/** The maximum of letters by which a similar name differs. With more, it is another word. */
 const maxDifference = 3;
 
 export function describeUnknown(name: string, names: readonly string[]): string {
@@ -42,11 +42,11 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message is of lib/settings. Zod's own messages do not name both the type and all limits. */
+/** Whether the message was written in lib/settings. Zod's own messages do not name both the type and all limits. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 
-/** The type and the limits of the setting, as in docs/settings.md. */
+/** Describes the type and the limits of the setting, as docs/settings.md does. */
 function expectedAt({ path, message }: z.core.$ZodIssue, lines: readonly SettingLine[]): string {
   const name = path.filter((step) => typeof step === 'string').join('.');
   const found = lines.filter((line) => namedBy(line) === name);

@@ -10,10 +10,15 @@ const httpUrl = z
   .refine(isHttpUrl, { error: `must be http://HOST or ${httpUrlForm}` })
   .meta({ form: 'URL, `http` or `https`' });
 
-/** Of Lambda's 4,096 bytes of variables, the others of `process-batch-items` take 1,900 with the longest names of resources. */
+/**
+ * The bytes that addresses may take of a function's variables. Of Lambda's 4,096 bytes, the other variables of
+ * `process-batch-items` take 1,900 with the longest names of resources.
+ */
 const addressBytes = 2100;
 
-/** An endpoint's bytes in the variable, besides its URL and twice its name: 36 of JSON, and 90 of the secret's ARN. */
+/**
+ * The bytes of an endpoint in the variable, besides its URL and twice its name: 36 of JSON, and 90 of the secret's ARN.
+ */
 const endpointBytes = 130;
 
 export type EndpointSettings = Readonly<
@@ -24,8 +29,8 @@ export type EndpointSettings = Readonly<
 >;
 
 /**
- * Why endpoints, together with the other addresses, do not fit into the variables of a function; undefined if they do.
- * Without endpoints, the other addresses are not checked.
+ * Says why endpoints, together with the other addresses, do not fit into the variables of a function; undefined if they
+ * do. Without endpoints, the other addresses are not checked.
  */
 export function endpointsProblem(settings: EndpointSettings): string | undefined {
   const { openAiBaseUrl, openAiEndpoints, outboundAllow, toolAllow, webSearch } = settings;

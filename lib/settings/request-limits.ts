@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 
-/** The values of `RateLimit` of AWS::Lambda::WebFunctionEndpoint. */
+/** Whether `RateLimit` of AWS::Lambda::WebFunctionEndpoint may have this value. */
 const isWebRate = (rate: number): boolean =>
   rate >= 0 && rate <= 10_000 && rate % (rate > 1000 ? 1000 : 100) === 0;
 
-/** The schema of a rate limit's setting. `text` is its default. */
+/** Makes the schema of a rate limit's setting. `text` is its default. */
 const rateOf = (text: string, description: string) =>
   rateLimit.prefault(text).meta({
     form: '`COUNT/UNIT:BURST` or `none`',

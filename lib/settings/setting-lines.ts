@@ -31,7 +31,7 @@ export interface SettingLine {
   description: string;
 }
 
-/** One line for each setting of a group and for each property of such a setting. */
+/** Makes one line for each setting of a group and for each property of such a setting. */
 export const settingLines = (group: z.core.$ZodShape): SettingLine[] =>
   linesOf(z.toJSONSchema(z.strictObject(group), { io: 'input', unrepresentable: 'any' }) as SettingSchema);
 
@@ -53,7 +53,7 @@ function linesOf({ properties = {}, required = [] }: SettingSchema, prefix = '',
   });
 }
 
-/** The discriminator's value in one choice of a union. */
+/** Returns the discriminator's value in one choice of a union. */
 const choiceOf = ({ properties = {} }: SettingSchema): string =>
   code(Object.values(properties).find((property) => property.const !== undefined)?.const);
 
@@ -77,7 +77,7 @@ function defaultOf(setting: SettingSchema): string {
 const code = (value: unknown): string =>
   `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ')}\``;
 
-/** The limits of a value's size; for a list, of its length and of each of its values. */
+/** Describes the limits of a value's size; for a list, of its length and of each of its values. */
 function limitsOf(setting: SettingSchema): string[] {
   const items = rangeOf(setting.minItems, setting.maxItems);
   const each = setting.items === undefined ? '' : limitsOf(setting.items).join(', ');
@@ -89,7 +89,7 @@ function limitsOf(setting: SettingSchema): string[] {
   ];
 }
 
-/** Zod gives each whole number the range of safe integers, which is no limit of ours. */
+/** Whether a bound is a limit of ours. Zod gives each whole number the range of safe integers, which is none. */
 const isLimit = (value: number | undefined): value is number =>
   value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 

@@ -7,14 +7,17 @@ interface ChartReader {
   count(kind: 'chart without data'): void;
 }
 
-/** Texts or numbers by their index. */
+/** The texts or numbers (as text) of a series by their index. */
 type Points = Map<number, string>;
 
-/** Titles of charts, and a table: a row for each series with a column for each category. */
+/**
+ * Makes the handlers for the XML elements of charts. They write the titles, and a table with a row for each series and
+ * a column for each category.
+ */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };
   const chart: Open = ({ 'r:id': id }) => {
-    // A chart's part has an element of this name without an id.
+    // The root of a chart's own part contains an element of this name too, but without an id.
     if (id === undefined) return;
     const { points } = data;
     reader.readBox(id);
@@ -97,7 +100,7 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
     'c:yVal': into('values'),
     'c:pt': ({ idx }) => {
       index = Number(idx);
-      // Categories may have several levels.
+      // A category may have a name on several levels. The file has the inner level first; ` / ` separates the names.
       const inner = points?.get(index);
       if (inner !== undefined) points?.set(index, `${inner} / `);
     },
@@ -110,7 +113,7 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
   };
 }
 
-/** Charts of newer kinds, such as waterfalls: a row for each dimension. */
+/** Makes the handlers for charts of newer kinds, such as waterfalls. They write a row for each level of a dimension. */
 function extendedElements({ text }: ChartReader, data: { points: number }): XmlElements {
   let line: string[] = [];
   return {
@@ -133,7 +136,10 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
   };
 }
 
-/** Programs store 4.4 as 4.4000000000000004. */
+/**
+ * Rounds a number to 15 digits, because programs store 4.4 as 4.4000000000000004. Text that is no number stays as it
+ * is.
+ */
 function rounded(value: string | undefined): string {
   const number = Number(value);
   return value === undefined || value === '' || Number.isNaN(number)

@@ -2,25 +2,36 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The detector takes 1 s for 1 MB. Its result after 64 KB is as certain. */
+/**
+ * The size of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is as
+ * certain.
+ */
 const sampleBytes = 64 * 1024;
 /**
- * The least confidence at which an encoding of East Asia is sure. Texts in other encodings got less: Thai texts up to
- * 59 of 100, Korean texts in Johab 73. Nearly all texts in the detected encoding get more.
+ * The least confidence (at most 100) at which a detected encoding of East Asia counts as sure. Texts that were in
+ * another encoding got less: Thai texts up to 59, Korean texts in Johab 73. Nearly all texts that were in the detected
+ * encoding got more.
  */
 const eastAsianConfidence = 75;
-/** The confidence that the detector gives to an encoding of East Asia that is possible but has no evidence. */
+/**
+ * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has no evidence.
+ */
 const noEvidence = 10;
-/** The least confidence at which any other encoding is sure. Right ones have 12 and more. */
+/** The least confidence at which any other detected encoding counts as sure. Right results have 12 and more. */
 const leastConfidence = 10;
-/** Fewer letters fit an alphabet by chance. */
+/**
+ * The least number of letters beyond ASCII that must belong to the alphabet of the language. Fewer may do so by chance.
+ */
 const minLetters = 3;
-/** A text may have names and words of other languages, and a few words like кВт. */
+/**
+ * The permitted number of letters that do not fit the language, as a share of the letters beyond ASCII that fit: a text
+ * may have names and words of other languages, and a few words like `кВт`, with a capital after a small letter.
+ */
 const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };
 
 const cyrillic = /[\u0400-\u045f\u0490\u0491]/u;
 
-/** The letters beyond ASCII of the languages that the detector names. */
+/** The small letters beyond ASCII of each language that the detector names. */
 const alphabets: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   cs: /[áčďéěíňóřšťúůýžäľĺôŕćđ]/u,
@@ -44,13 +55,13 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   ru: cyrillic,
   sv: /[åäöéüà]/u,
   th: /\p{Script=Thai}/u,
-  // U+0307 is in the small form of İ.
+  // JavaScript's small form of İ is i followed by U+0307.
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
 /**
- * A capital letter after a small one, or a sign between letters. It shows that the text may have another encoding, in
- * which the character is another letter.
+ * Matches a capital letter beyond ASCII after a small letter, and a sign beyond ASCII between two letters, unless the
+ * sign is usual there. Both show that the text may have another encoding, in which the character is another letter.
  */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
@@ -58,8 +69,9 @@ const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
- * letters, and ignores letters that a language does not have. So the result is the first encoding whose letters fit its
- * language; an encoding of East Asia needs only evidence. If there is none, the result is Windows-1252.
+ * letters, and ignores letters that a language does not have. So the result is the first encoding in its ranking whose
+ * letters fit its language; for an encoding of East Asia, any evidence is enough. If no encoding fits, the result is
+ * Windows-1252.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
@@ -80,9 +92,12 @@ export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: b
   return { encoding: 'windows-1252', isSure: false };
 }
 
-/** Encodings between which the detector does not distinguish, the most likely one first. */
+/**
+ * Returns the encodings that a name of the detector may mean, because it does not distinguish between them; the most
+ * likely one first.
+ */
 function encodingsOf(name: string): string[] {
-  // KOI8-U has the Ukrainian letters in addition.
+  // KOI8-U has the Russian letters of KOI8-R and also the Ukrainian ones.
   if (name === 'KOI8-R') return ['koi8-u'];
   if (name === 'ISO-8859-2') return ['iso-8859-2', 'windows-1250'];
   return [name.toLowerCase()];
@@ -113,8 +128,9 @@ const byteOrderMarks = [
 ];
 
 /**
- * Decodes a text by its byte order mark; else as declared or as UTF-8, if most bytes fit; else as UTF-16, if it looks
- * so; else by frequent letters. If the result is uncertain, a notice says so.
+ * Decodes a text. The first source that applies determines the encoding: the byte order mark; the declared encoding,
+ * then UTF-8, if at least three quarters of the characters beyond ASCII are valid in it; UTF-16, if its characters look
+ * plausible; `detectEncoding`. A notice says if the encoding is uncertain, and how many characters are not valid.
  * @param declared the name of an encoding; ignored if it is unknown or does not fit
  */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
@@ -137,8 +153,8 @@ function decodedWith(encoding: string, bytes: Uint8Array): { text: string; notic
 }
 
 /**
- * Counts the characters that could not be decoded, and the other characters beyond ASCII. A text may have 50 MB of
- * them, so the loop makes no list of matches.
+ * Counts the characters that could not be decoded (U+FFFD), and the other characters beyond ASCII. A text may have 50
+ * MB of them, so the loop makes no list of matches.
  */
 function countsOf(text: string): { wrong: number; right: number } {
   let [wrong, right] = [0, 0];
@@ -150,7 +166,10 @@ function countsOf(text: string): { wrong: number; right: number } {
   return { wrong, right };
 }
 
-/** At most a quarter of the characters beyond ASCII are wrong. In a text of another encoding most are wrong. */
+/**
+ * Returns whether the text may have this encoding: no character is null, and at most a quarter of the characters beyond
+ * ASCII are not valid. In a text of another encoding most are not valid.
+ */
 function fits(encoding: string, bytes: Uint8Array): boolean {
   try {
     const text = new TextDecoder(encoding).decode(bytes);
@@ -163,11 +182,14 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
   }
 }
 
-/** White space and visible characters of ASCII, punctuation of East Asia, and kana. */
+/** Matches common characters: white space and visible characters of ASCII, punctuation of East Asia, and kana. */
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/** If the text has another encoding, no character is common, or some are impossible. */
+/**
+ * Returns whether the text looks like UTF-16: at least 3% of the characters are common, and none is impossible. A text
+ * in another encoding has fewer common or some impossible characters.
+ */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),
@@ -176,7 +198,8 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /**
- * @param charset declared with the file
+ * Decodes a plain text. Each line of the result ends with a line feed.
+ * @param charset the encoding that was declared with the file
  * @throws ExtractionFailure `unreadable` for a text with null characters
  */
 export function readPlainText(bytes: Uint8Array, charset?: string): Extracted {

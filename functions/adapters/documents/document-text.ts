@@ -1,17 +1,17 @@
 import { bounds, tooManyCharacters } from './extracted.ts';
 
-/** Paragraphs and tables that follow each other: a page, a cell, a text box. */
+/** A container whose paragraphs and tables follow each other, such as a slide, a cell or a text box. */
 interface Block {
-  /** In a cell everything is on one line. */
+  /** Whether the block is a cell of a table. Its text is on one line. */
   isCell: boolean;
   /** The text of the paragraph that is not closed yet. */
   fragments: string[];
   text: string;
-  /** Whether the next tight paragraph follows on the next line. */
+  /** Whether the last paragraph is tight. Then a tight paragraph follows on the next line, without an empty line. */
   isTight: boolean;
-  /** Text boxes of the open paragraph. They follow it. */
+  /** The text of the text boxes in the open paragraph. It is written after this paragraph. */
   boxes: string;
-  /** Tables in a cell. They follow its line. */
+  /** The text of the tables in a cell. It is written after the table line of the cell. */
   tables: string;
   /** How many columns a cell spans. */
   columns: number;
@@ -30,7 +30,7 @@ export interface Link {
   address: string;
 }
 
-/** Word's maximum. */
+/** Word's maximum of columns in a table. */
 const mostColumns = 63;
 
 const join = (before: string, separator: string, after: string): string =>
@@ -39,7 +39,7 @@ const join = (before: string, separator: string, after: string): string =>
 const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' ');
 
 /**
- * Lays out the text of an office document in Markdown. It never copies what it has written, so that deep nesting takes
+ * Writes the text of an office document as Markdown. It never copies what it has written, so that deep nesting takes
  * linear time.
  */
 export class DocumentText {
@@ -47,19 +47,25 @@ export class DocumentText {
   private readonly tables: { text: string; separator: string }[] = [];
   private readonly lines: TableLine[] = [];
   private characters = 0;
-  /** The number of written fragments that are not only white space. */
+  /** Rises with each fragment that is not only white space, and with each row and document that is added. */
   visible = 0;
 
   openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {
     this.blocks.push({ isCell, fragments: [], text: '', isTight: false, boxes: '', tables: '', columns: 1 });
   }
 
-  /** @returns the text of the block that was opened last */
+  /**
+   * Closes the block that was opened last.
+   * @returns its text
+   */
   closeBlock(): string {
     return this.popBlock().text;
   }
 
-  /** Closes a text box. Its text comes after the open paragraph around it, or before, if that is still empty. */
+  /**
+   * Closes a text box. The text of the box follows the open paragraph around it, or precedes this paragraph if it is
+   * still empty.
+   */
   closeBox(): void {
     const box = this.popBlock();
     const around = this.block();
@@ -91,7 +97,10 @@ export class DocumentText {
     this.append(this.block().fragments, bracket);
   }
 
-  /** Closes a bracket, or removes it if it is empty. */
+  /**
+   * Closes a bracket with `fragment`. If nothing was written after the opening bracket `before`, it removes that
+   * instead.
+   */
   closeBracket(fragment: string, before: string): void {
     const { fragments } = this.block();
     if (fragments.at(-1) === before) fragments.pop();
@@ -105,7 +114,10 @@ export class DocumentText {
     return link;
   }
 
-  /** A link that is empty or does not end in its paragraph is not written. */
+  /**
+   * Writes the link. If it has no visible text, or does not end in the paragraph where it starts, only its text is
+   * written.
+   */
   closeLink({ fragments, start, visible, address }: Link): void {
     if (fragments !== this.block().fragments || visible === this.visible) return;
     fragments[start] = '[';
@@ -113,8 +125,8 @@ export class DocumentText {
   }
 
   /**
-   * @param prefix of a heading or list item
-   * @param isTight whether it follows the tight paragraph before it on the next line
+   * @param prefix the mark of a heading or list item
+   * @param isTight whether this paragraph may follow a tight one on the next line, without an empty line between them
    */
   endParagraph({ prefix = '', isTight = false } = {}): void {
     const block = this.block();
@@ -126,7 +138,7 @@ export class DocumentText {
     this.add(boxes);
   }
 
-  /** The next paragraph follows an empty line. */
+  /** Puts an empty line before the next paragraph, even if it is tight. */
   endTight(): void {
     this.block().isTight = false;
   }
@@ -139,7 +151,7 @@ export class DocumentText {
     block.isTight = isTight;
   }
 
-  /** Adds the text of a document in the document. */
+  /** Adds the text of a document that is embedded in this one. */
   addDocument(text: string): void {
     this.count(text.length);
     this.visible += 1;
@@ -204,7 +216,7 @@ export class DocumentText {
     this.block().columns = columns;
   }
 
-  /** Columns that have no cell of their own in this line. */
+  /** Adds empty cells to the open table line, for columns that have no cell of their own in it. */
   emptyCells(count: number): void {
     const empty = Array.from({ length: Math.min(Math.max(count, 0) || 0, mostColumns) }, () => '');
     this.count(empty.length);

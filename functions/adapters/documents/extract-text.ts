@@ -14,7 +14,8 @@ const readers: Readonly<
 };
 
 /**
- * Reads a document on this thread. Call it only in a dedicated worker thread: a hostile document can block it forever.
+ * Reads a document on this thread. Call it only in a dedicated worker thread: a hostile document can block the thread
+ * forever.
  * @throws ExtractionFailure
  */
 export async function extractText(document: SourceDocument): Promise<ExtractedText> {

@@ -6,23 +6,25 @@ import { groupsOf } from '#domain/platform/services.ts';
 export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
-  /** Uncompressed size of each part that is read. */
+  /** Uncompressed size of each part of an office document that is read. */
   partBytes: 50 * 1024 * 1024,
   /** Uncompressed size of all parts together: about 10,000 pages of text with markup. */
   partsBytes: 100 * 1024 * 1024,
-  /** Far more parts than an office document has. Each entry costs time, even if it is not unpacked. */
+  /**
+   * The parts in an office document: far more than real documents have. Each costs time, even if it is not unpacked.
+   */
   parts: 20_000,
-  /** Levels of elements in XML. Office programs write less than 100; a table in a table takes 3. */
+  /** Levels of elements in XML. Office programs write fewer than 100; a table in a table takes 3. */
   depth: 10_000,
-  /** Levels of documents in a document. Each has its unpacked parts in memory. */
+  /** Levels of documents in a document, including the outer one. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Levels of parts in a part, such as a chart on a slide. Real documents have 2. */
+  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have 2. */
   partLevels: 10,
   /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
   pages: 5000,
   /**
-   * More than the 10 MB of text that a workspace's knowledge may have: the knowledge rejects such texts with a better
-   * message.
+   * More than the 10 MB of text that a workspace's knowledge may have, so that the knowledge itself rejects a text
+   * between the two limits, with a better message.
    */
   characters: 20 * 1024 * 1024,
 } as const;
@@ -44,12 +46,12 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
-/** Each kind takes up to 31 characters, and a notice has 200. */
+/** The number of kinds that a notice names. Each takes up to 31 characters, and a notice has at most 200. */
 const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;
 
-/** Counts the contents of a document that its text leaves out. */
+/** Counts the contents of a document that are missing in the extracted text, by their kind. */
 export class LeftOut {
   private readonly counts = new Map<LeftOutKind, number>();
   total = 0;
@@ -59,7 +61,7 @@ export class LeftOut {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  /** Such as `left out: 2 pictures, 1 embedded sheet`; none if nothing is left out. */
+  /** Returns notices such as `left out: 2 pictures, 1 embedded sheet`; an empty list if nothing is left out. */
   notices(): string[] {
     const counts = [...this.counts].map(([kind, count]) => `${count} ${count === 1 ? kind : kinds[kind]}`);
     return groupsOf(counts, kindsOfNotice).map((group) => `left out: ${group.join(', ')}`);
@@ -67,7 +69,7 @@ export class LeftOut {
 }
 
 /**
- * Joins the texts of pages as paragraphs.
+ * Joins the texts of pages, with an empty line after each, and notes the offset of each page in the text.
  * @throws ExtractionFailure `tooLarge` for too many pages or characters
  */
 export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {

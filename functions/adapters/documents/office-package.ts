@@ -6,8 +6,8 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
- * and never unpacks a part beyond the size given there. Names of parts have no case, so all are in lower case; some
- * programs write them with `\`, or with `/` or `./` at the start.
+ * and never unpacks a part beyond the size given there. Names of parts have no case, so the result has them in lower
+ * case. Some programs write them with backslashes, or with `/` or `./` at the start; the result has them without.
  * @throws ExtractionFailure `encrypted` or `tooLarge`
  */
 function openArchive(
@@ -38,7 +38,7 @@ const partName = (name: string): string =>
     .replace(/^(?:\.?\/)+/, '')
     .toLowerCase();
 
-/** An office document with a password is not an archive but an OLE compound file that contains one. */
+/** An office document with a password is not an archive but an OLE compound file that contains an encrypted one. */
 function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;
@@ -54,11 +54,14 @@ interface Relation {
   address: string;
 }
 
-/** What may be unpacked and read of a document, together with the documents in it. */
+/**
+ * Counts the bytes that are unpacked and read of a document, together with the documents in it. Each of the two sums
+ * has the same limit.
+ */
 export class ReadingAllowance {
   private readonly used = { unpacked: 0, read: 0 };
 
-  /** @throws ExtractionFailure `tooLarge` */
+  /** @throws ExtractionFailure `tooLarge` if the sum exceeds the limit */
   use(what: 'unpacked' | 'read', bytes: number): void {
     this.used[what] += bytes;
     if (this.used[what] > bounds.partsBytes)
@@ -76,8 +79,8 @@ export class OfficePackage {
   readonly main: string;
 
   /**
-   * @param usualMain the main part of a package whose relationships and content types name none
-   * @param wantedTypes the relationships of the parts that are read
+   * @param usualMain the name of the main part, for a package whose relationships and content types name none
+   * @param wantedTypes the types of the relationships whose targets are read
    */
   constructor(
     bytes: Uint8Array,
@@ -114,7 +117,7 @@ export class OfficePackage {
     return [...new Set(related.flatMap((relation) => relation.part ?? []))];
   }
 
-  /** All parts that some part has a relationship of this type with. */
+  /** Returns all parts that are the target of a relationship of this type. */
   ofType(type: string): string[] {
     return [...new Set([...this.relationsByPart.keys()].flatMap((part) => this.related(part, type)))];
   }
@@ -124,7 +127,7 @@ export class OfficePackage {
   }
 
   /**
-   * Reads a part. Each read uses the allowance, also a further read of the same part.
+   * Reads a part. Each read counts against the allowance, even if the same part was read before.
    * @returns whether the part exists
    */
   read(part: string, elements: XmlElements): boolean {

@@ -4,7 +4,10 @@ import { bounds, type LeftOut, type LeftOutKind } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
 import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 
-/** Reads parts of a Word document or a presentation. Both have the drawings, charts and equations of this file. */
+/**
+ * Reads the parts of a Word document or of a presentation. This file handles what both may contain: drawings, charts
+ * and equations.
+ */
 export class OfficeReader {
   readonly package: OfficePackage;
   readonly leftOut: LeftOut;
@@ -12,8 +15,9 @@ export class OfficeReader {
   private readonly elements: XmlElements;
   private readonly reading: string[] = [];
   /**
-   * The open elements `mc:AlternateContent`, with the counts before each. `isRead`: an alternative with text was read.
-   * `isUncounted`: an alternative before the open one has counted its pictures and objects.
+   * The open elements `mc:AlternateContent`, each with the counts of written and left-out contents before it. `isRead`:
+   * the last alternative that was read had text. `isUncounted`: an alternative before the open one has counted its
+   * pictures and objects.
    */
   private readonly alternatives: {
     visible: number;
@@ -21,7 +25,7 @@ export class OfficeReader {
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** Number of open elements whose pictures and objects are not counted. */
+  /** The number of open elements whose pictures and objects are not counted as left out. */
   private uncounted = 0;
 
   constructor(
@@ -34,19 +38,21 @@ export class OfficeReader {
     this.elements = { ...this.commonElements(), ...chartElements(this), ...elementsOfFormat(this) };
   }
 
-  /** The part that is being read. */
+  /** The name of the part that is being read. */
   get part(): string {
     return this.reading.at(-1) ?? this.package.main;
   }
 
-  /** The text of a part. */
+  /** Reads a part and returns its text. A part that does not exist is counted as left out. */
   textOf(part: string): string {
     this.text.openBlock();
     if (!this.read(part)) this.leftOut.add('missing part');
     return this.text.closeBlock();
   }
 
-  /** The text of a part whose pictures and objects are decoration. */
+  /**
+   * Reads a part and returns its text. Its pictures and objects are decoration, so they are not counted as left out.
+   */
   textOnly(part: string): string {
     this.uncounted += 1;
     const text = this.textOf(part);
@@ -55,8 +61,8 @@ export class OfficeReader {
   }
 
   /**
-   * Reads a part. Leaves out a part that refers to itself, and parts below the last level. @returns false if the part
-   * does not exist
+   * Reads a part. Skips a part inside itself, and parts below the last level.
+   * @returns false if the part does not exist
    */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
@@ -66,7 +72,7 @@ export class OfficeReader {
     return exists;
   }
 
-  /** Reads a related part, such as a chart, as a box of the open paragraph. */
+  /** Reads a related part, such as a chart, as a text box of the open paragraph. */
   readBox(id: string | undefined): void {
     const part = this.package.relations(this.part).get(id ?? '')?.part;
     if (part === undefined) return;
@@ -75,7 +81,10 @@ export class OfficeReader {
     this.text.closeBox();
   }
 
-  /** The address of a relationship, if it is a web address. */
+  /**
+   * Returns the target of a relationship (with the anchor) if it is a web address outside of the package; else
+   * undefined.
+   */
   webAddress(id: string | undefined, anchor?: string): string | undefined {
     const relation = this.package.relations(this.part).get(id ?? '');
     if (relation === undefined || relation.part !== undefined) return undefined;
@@ -105,7 +114,9 @@ export class OfficeReader {
     };
   }
 
-  /** Equations as LaTeX, as far as it is needed to understand them. */
+  /**
+   * Makes the handlers for equations. They write simplified LaTeX: only what a reader needs to understand the equation.
+   */
   private equationElements(): XmlElements {
     const { text } = this;
     const bracket = (open: string, close: string): XmlElement => ({
@@ -147,7 +158,10 @@ export class OfficeReader {
     };
   }
 
-  /** Pictures, of which only the description is read, videos, sounds and ink. */
+  /**
+   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write only the
+   * description of a picture.
+   */
   private pictureElements(): XmlElements {
     let description: string | undefined;
     let media: LeftOutKind | undefined;
@@ -193,7 +207,10 @@ export class OfficeReader {
     };
   }
 
-  /** Embedded files. Their previews do not count as pictures. */
+  /**
+   * Makes the handlers for embedded files. They count the files as left out, but not the pictures that are their
+   * previews.
+   */
   private objectElements(): XmlElements {
     const object = during((isOpen) => {
       this.uncounted += isOpen ? 1 : -1;
@@ -222,7 +239,10 @@ export class OfficeReader {
     if (words) this.text.text(`[picture: ${words}] `);
   }
 
-  /** `mc:AlternateContent` has the same content for newer and older programs: the first with text is read. */
+  /**
+   * Makes the handlers for `mc:AlternateContent`, which has the same content in several forms, for newer and older
+   * programs. Its alternatives are read in order, up to the first one with text.
+   */
   private alternativeElements(): XmlElements {
     const { alternatives } = this;
     const alternative: XmlElement = {
@@ -266,7 +286,7 @@ const embeddedKinds: [program: string, kind: LeftOutKind][] = [
   ['Equation', 'embedded equation'],
 ];
 
-/** Longer addresses contain data. */
+/** The maximum length of a link's address. Longer ones usually contain data. */
 const addressCharacters = 2000;
 
 export function webAddress(address: string | undefined): string | undefined {

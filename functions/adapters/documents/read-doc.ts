@@ -22,7 +22,10 @@ export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   return { text: texts.filter((text) => text !== '').join('\n\n'), pageOffsets: [] };
 }
 
-/** A document with a password yields meaningless text. A flag in its first block shows that it is encrypted. */
+/**
+ * Rejects a document with a password, because its text would be meaningless. A flag in the header of its text stream
+ * shows that it is encrypted.
+ */
 function rejectEncrypted(file: Buffer): void {
   for (let at = 512; at + 12 <= file.length; at += 512) {
     if (file.readUInt16LE(at) !== 0xa5ec) continue;

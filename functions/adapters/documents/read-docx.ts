@@ -24,7 +24,7 @@ const readTypes = new Set([
 interface Reading {
   leftOut: LeftOut;
   allowance: ReadingAllowance;
-  /** Levels of documents in a document, with this one. */
+  /** The level of this document: 1, or 2 and more for a document in another one. */
   level: number;
 }
 
@@ -46,8 +46,8 @@ async function documentText(bytes: Uint8Array, reading: Reading): Promise<string
 }
 
 /**
- * The text of a document that Word inserts when it opens the document around it (`altChunk`).
- * @returns undefined if it is not read
+ * Reads a document that Word inserts when it opens the document around it (`altChunk`).
+ * @returns its text; undefined if it is RTF or nested too deeply
  */
 async function chunkText(
   bytes: Uint8Array,

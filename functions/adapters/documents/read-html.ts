@@ -6,7 +6,9 @@ import type { Extracted } from './extracted.ts';
 /** A file has no base URL: relative links do not resolve and are left out. */
 const noBaseUrl = new URL('about:blank');
 
-/** @param charset declared with the file, which counts more than what the page declares */
+/**
+ * @param charset the encoding that was declared with the file; it takes precedence over the one that the page declares
+ */
 export function readHtml(bytes: Uint8Array, charset?: string): Extracted {
   const declared = sniffEncoding(bytes, {
     defaultEncoding: '',

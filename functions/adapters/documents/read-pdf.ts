@@ -3,7 +3,7 @@ import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
 
-/** The fields that are read of an annotation of PDF.js, which has no types for annotations. */
+/** The fields of a PDF.js annotation that this file reads. PDF.js has no types for annotations. */
 export interface Annotation {
   subtype?: string;
   /** Bits, as in the PDF. */
@@ -17,19 +17,19 @@ export interface Annotation {
   password?: boolean;
   checkBox?: boolean;
   radioButton?: boolean;
-  /** The value of a checkbox that is checked. */
+  /** The value that a checkbox has while it is checked. */
   exportValue?: string;
-  /** The value of a radio button that is chosen. */
+  /** The value that the fields of a group have while this radio button is chosen. */
   buttonValue?: string;
   options?: { exportValue?: unknown; displayValue?: unknown }[];
 }
 
-/** Bits of the flags: invisible or hidden. */
+/** The bits of `annotationFlags` for invisible and hidden annotations. */
 const hidden = 0x1 | 0x2;
 
 /**
- * The values of form fields as `name: value`, notes on the page, and comments. Passwords, links, and empty and hidden
- * annotations are left out.
+ * Returns the texts of annotations: values of form fields as `name: value`, notes on the page, and comments. It leaves
+ * out passwords, links, popups, and empty and hidden annotations.
  */
 export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
   annotations
@@ -59,16 +59,16 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
     .join(', ');
 }
 
-/** `99 0 R` within `/Kids [… 99 0 R …]`. */
+/** `kids` matches a list of pages, such as `/Kids [… 99 0 R …]`, and `reference` each `99 0 R` in it. */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
-/** `99 0 obj <<`: an object that is a dictionary, as a page is. */
+/** Matches `99 0 obj <<`, the start of an object that is a dictionary, as a page is. */
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
  * Adds an empty page for each page that a PDF names but does not contain.
- * @returns undefined if there is no such page, or if the PDF has compressed objects, because missing objects cannot be
- *   detected there
+ * @returns the PDF with these pages, and their object numbers; undefined if no page is missing, or if the PDF has
+ *   compressed objects, because missing objects cannot be detected there
  */
 export function withMissingPages(
   bytes: Uint8Array,
@@ -85,19 +85,22 @@ export function withMissingPages(
       added += `\n${number} ${generation} obj\n<< /Type /Page /MediaBox [0 0 1 1] >>\nendobj`;
     }
   if (missing.size === 0) return undefined;
-  // The file has no table of objects at 0, so the library searches for all objects itself.
+  // No table of objects is at offset 0, so the library searches the file for all objects.
   return { bytes: Buffer.concat([bytes, Buffer.from(`${added}\nstartxref\n0\n%%EOF\n`)]), missing };
 }
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/** The tables of Chinese, Japanese and Korean encodings that PDFs name. The library reads the files that it needs. */
+/**
+ * The folder with the tables of Chinese, Japanese and Korean encodings that PDFs name. The library reads the files that
+ * it needs.
+ */
 const cMapFolder = fileURLToPath(new URL('cmaps/', import.meta.resolve('pdfjs-dist/package.json')));
 
 export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
   const first = await readPages(bytes);
   if (first.unreadable.length === 0) return extractedOf(first);
-  // The library ends at a page that is missing in the file. With an empty page in its place, it reads the others.
+  // The library stops at a page that is missing in the file. With an empty page in its place, it reads the others.
   const completed = withMissingPages(bytes);
   return extractedOf(completed === undefined ? first : await readPages(completed.bytes, completed.missing));
 }
@@ -105,10 +108,10 @@ export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
 interface PdfPages {
   text: string;
   pageOffsets: number[];
-  /** Numbers of pages. */
+  /** The numbers of the pages that cannot be read, counted from 1. */
   unreadable: number[];
   empty: number[];
-  /** Files that are attached to the PDF. */
+  /** The number of files that are attached to the PDF. */
   attachedFiles: number;
 }
 
@@ -116,7 +119,7 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   const pages = pageOffsets.length;
   if (pages === 0) throw new ExtractionFailure('empty', 'has no pages');
   if (unreadable.length === pages) throw new Error('No page can be read');
-  // The library does not find pages after a broken one.
+  // The library may not have found pages after a last page that is broken.
   const after = unreadable.at(-1) === pages ? ' and any after' : '';
   const notices = [
     ...(unreadable.length > 0 ? [`${pagesNamed(unreadable)}${after} cannot be read`] : []),
@@ -126,10 +129,10 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** The number of ranges that fit in a notice. */
+/** The maximum number of page ranges that fit in a notice. */
 const rangesNamed = 12;
 
-/** Page numbers as text, such as `pages 2, 4-7`. */
+/** Writes ascending page numbers as text, such as `pages 2, 4-7`. */
 function pagesNamed(numbers: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const number of numbers) {
@@ -186,7 +189,7 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Undefined if the page replaces a missing one. */
+/** Reads the text of a page and of its annotations; undefined if the page replaces a missing one. */
 async function textOf(pdf: Pdf, number: number, missing: ReadonlySet<number>): Promise<string | undefined> {
   const page = await pdf.getPage(number);
   if (page.ref !== null && missing.has(page.ref.num)) return undefined;

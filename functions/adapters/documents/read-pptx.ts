@@ -9,7 +9,7 @@ const readTypes = new Set([
   ...['chart', 'chartEx', 'chartUserShapes', 'diagramData'],
 ]);
 
-/** Reads the slides in order, each with its speaker notes and comments. A hidden slide is an empty page. */
+/** Reads the slides in order, each with its speaker notes and comments. A hidden slide becomes an empty page. */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
   const opened = new OfficePackage(bytes, 'ppt/presentation.xml', readTypes, new ReadingAllowance());
   const leftOut = new LeftOut();
@@ -63,7 +63,10 @@ class Presentation {
     return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
   }
 
-  /** The texts that a layout and a master add to all of their slides. Only the first of these slides gets them. */
+  /**
+   * Returns the texts that the layout and the master of this slide add to all of their slides, except texts that an
+   * earlier slide got.
+   */
   private backgrounds(slide: string): string[] {
     const { package: opened } = this.reader;
     const layouts = opened.related(slide, 'slideLayout');
@@ -88,7 +91,7 @@ class Presentation {
         this.isHidden = show === '0' || show === 'false';
         return !this.isHidden;
       },
-      // The placeholders of a background have the texts that an author sees, such as `Click to edit`.
+      // In a background, placeholders are skipped: they have texts that only an author sees, such as `Click to edit`.
       'p:sp': () => {
         isPlaceholder = false;
       },
@@ -115,14 +118,14 @@ class Presentation {
     };
   }
 
-  /** Comments as older and newer programs store them. */
+  /** Makes the handlers for comments, in the formats of older and newer programs. */
   private commentElements(text: DocumentText): XmlElements {
     const comment = (authorOf: string | undefined): void => {
       const author = this.authors.get(authorOf ?? '') ?? '';
       text.openBlock();
       text.text(author === '' ? '[comment]: ' : `[comment by ${author}]: `);
     };
-    /** In the file, replies are before what they reply to. */
+    /** In the file, the replies come before the text of the comment to which they reply. */
     let replies: string[] = [];
     const endComment = (): void => {
       text.add(text.closeBlock());

@@ -2,21 +2,27 @@ import { readTags } from '#adapters/outbound/readable-html.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds } from './extracted.ts';
 
-/** Names have the prefixes below, whatever prefixes the document has. */
+/** The handlers for an XML element. */
 export interface XmlElement {
   open?: Open;
-  /** Text directly in the element, in fragments. */
+  /** Receives the text directly in the element, in fragments. */
   text?(fragment: string): void;
   close?(): void;
 }
 
-/** @returns false to skip the element's content and `close` */
+/**
+ * Receives the attributes of an element when it starts.
+ * @returns false to skip the content of the element, and its `close`
+ */
 export type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
 
-/** A function is an element that is only opened. */
+/**
+ * The handlers by the name of their element; a function alone is the handler `open`. Names of elements and attributes
+ * have the prefixes of this file, whatever prefixes the document has.
+ */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
-/** An element that sets something while it is open. */
+/** Makes handlers that call `set` with true at the start of an element and with false at its end. */
 export const during = (set: (isOpen: boolean) => void): XmlElement => ({
   open: () => set(true),
   close: () => set(false),
@@ -56,6 +62,7 @@ const prefixOf = (namespace: string): string | undefined =>
 /**
  * Reads a part of an office document once, without a tree: time and memory grow linearly. Entities that a document
  * defines are not expanded, which prevents entity bombs ("billion laughs").
+ * @throws ExtractionFailure `tooLarge` for too many levels of elements; Error for XML that is not well-formed
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {
   const walk = new Walk(elements);
@@ -72,13 +79,16 @@ function decode(bytes: Uint8Array): string {
 
 class Walk {
   private readonly elements: XmlElements;
-  /** The elements that are open, as they are named in the document. */
+  /** The names of the open elements, as in the document. */
   private readonly names: string[] = [];
   private readonly handlers: (XmlElement | undefined)[] = [];
-  /** Namespaces that each prefix was bound to, and which elements bound some. */
+  /**
+   * `bindings`: for each prefix of the document, the prefixes of this file that it stands for, the current one last.
+   * `bound`: the prefixes that an open element declares, by its depth.
+   */
   private readonly bindings = new Map<string, (string | undefined)[]>();
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
-  /** The depth of the element whose content is skipped. */
+  /** The depth of the element whose content is skipped; infinite if none is. */
   private skipped = Number.POSITIVE_INFINITY;
 
   constructor(elements: XmlElements) {
@@ -136,7 +146,10 @@ class Walk {
     this.bound.push({ depth: this.names.length, prefixes: bound.map(({ prefix }) => prefix) });
   }
 
-  /** A prefix that is not declared, or stands for an unknown namespace, stands for itself. */
+  /**
+   * Replaces the prefix in a name by that of this file. A prefix that is not declared, or stands for an unknown
+   * namespace, stays.
+   */
   private known(name: string): string {
     const colon = name.indexOf(':');
     if (colon === -1) {

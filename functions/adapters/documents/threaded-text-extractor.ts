@@ -15,7 +15,7 @@ export interface ExtractionLimits {
   /** URL of the bundled extraction-thread.ts. */
   thread: URL;
   milliseconds: number;
-  /** Limit for the heap, and separately for external buffers. */
+  /** The limit of the thread's heap; its external buffers have the same limit. */
   megabytes: number;
 }
 
@@ -23,8 +23,8 @@ export interface ExtractionLimits {
 const memoryCheckMilliseconds = 10;
 
 /**
- * Reads each document in its own worker thread, and terminates a thread that exceeds its time or memory. The libraries
- * have no limits, and a crafted document could exhaust the function.
+ * Makes an extractor that reads each document in its own worker thread, and terminates a thread that exceeds its time
+ * or memory. The libraries have no limits, and a crafted document could exhaust the function.
  */
 export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
   async extract(document, signal) {
@@ -32,7 +32,7 @@ export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor =
     const thread = new Worker(limits.thread, {
       workerData: document satisfies SourceDocument,
       resourceLimits: { maxOldGenerationSizeMb: limits.megabytes },
-      // Keeps the libraries' console output out of the program's.
+      // Keeps the console output of the libraries out of that of the function.
       stdout: true,
       stderr: true,
     });

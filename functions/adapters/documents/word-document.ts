@@ -18,20 +18,20 @@ interface Field {
   closeLink?: () => void;
 }
 
-/** Longer than an address of a link may be. */
+/** After this many characters, no more of a field's instruction is read. The address of a link must be shorter. */
 const instructionCharacters = 3000;
 
-/** The parts of a Word document that have text. */
+/** Reads a Word document: the main part, and the parts with headers, footers, notes and comments. */
 export class WordDocument {
   private readonly reader: OfficeReader;
   private readonly numbering: WordNumbering;
   private readonly chunks: ReadonlyMap<string, string>;
   private readonly paragraphs: Paragraph[] = [];
   private readonly fields: Field[] = [];
-  /** Fields whose instruction is being read. */
+  /** The number of open fields whose instruction is being read. */
   private instructions = 0;
   private readonly links: (() => void)[] = [];
-  /** Numbers of the notes and comments that the body refers to. */
+  /** The numbers of notes and comments by kind and id, in the order of their references in the body. */
   private readonly numbers = new Map<string, number>();
   private readonly notes: Note[] = [];
   private readonly comments: Note[] = [];
@@ -99,8 +99,8 @@ export class WordDocument {
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
       'w:subDoc': () => reader.count('linked document'),
       'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
-      // Not read: what was deleted or moved away, the pronunciation of ruby text, earlier properties, and positions of
-      // tabs.
+      // Not read: text that was deleted or moved away, the pronunciation of ruby text, earlier properties, and
+      // positions of tabs.
       'w:del': () => {
         if (inLineProperties) text.deleteTableLine();
         return false;
@@ -136,7 +136,10 @@ export class WordDocument {
     };
   }
 
-  /** The results of fields are read, their instructions are not, except addresses of links. */
+  /**
+   * Makes the handlers for fields. They write the results of fields, the state of checkboxes and the selected entries
+   * of lists. They do not write instructions, but read addresses of links from them.
+   */
   private fieldElements({ text }: OfficeReader): XmlElements {
     let isChecked = false;
     let entries: string[] = [];
@@ -206,12 +209,18 @@ export class WordDocument {
     };
   }
 
-  /** Text of a field in the instruction of another, such as a condition, is part of that instruction. */
+  /**
+   * Returns whether the current text belongs to the instruction of an outer field: a field inside an instruction, such
+   * as a condition, is part of that instruction.
+   */
   private isInInstruction(): boolean {
     return this.instructions > (this.fields.at(-1)?.isResult === false ? 1 : 0);
   }
 
-  /** An instruction that does not end in its paragraph is damaged, and hides no text after it. */
+  /**
+   * Ends the instructions that are still open at the end of a paragraph: they are damaged, and must not hide the text
+   * after them.
+   */
   private endInstructions(): void {
     while (this.fields.at(-1)?.isResult === false) {
       this.fields.pop();
@@ -292,7 +301,10 @@ const isOn = (value: string): boolean => !['0', 'false', 'off'].includes(value);
 const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
-/** A character of a font of symbols, such as Wingdings. */
+/**
+ * Returns the Unicode character for a character of a symbol font, such as Wingdings; an empty text if the code is not
+ * valid.
+ */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));
   if (known !== undefined) return known.string;

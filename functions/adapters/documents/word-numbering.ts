@@ -4,10 +4,13 @@ import type { XmlElements } from './read-xml.ts';
 interface Level {
   start: number;
   format: string;
-  /** Such as `%1.%2)`. */
+  /** The pattern of a label, such as `%1.%2)`, where `%1` is the number of the first level. */
   text: string;
   isLegal: boolean;
-  /** The level, from 1 on, whose paragraphs restart this one; 0 for none. */
+  /**
+   * The highest number, counted from 1, of the levels whose paragraphs restart the numbers of this level; 0 if no level
+   * does; undefined if every level with a lower number does.
+   */
   restartedBy?: number;
 }
 
@@ -15,7 +18,7 @@ type Levels = Map<number, Level>;
 
 interface List {
   definition: string;
-  /** Levels that the list itself defines, and where it starts its levels. */
+  /** `levels` replace levels of the definition; `starts` has the first numbers of levels. */
   levels: Levels;
   starts: Map<number, number>;
 }
@@ -31,22 +34,22 @@ interface Style extends ParagraphNumbering {
   headingLevel?: number | undefined;
 }
 
-/** More levels than Word has are read as the last one. */
+/** The last level in Word, counted from 0. A higher number is read as this level. */
 const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
 
-/** How many styles a style may be based on. Word allows 10. */
+/** The maximum length of a chain of styles that are based on each other. Word allows 10. */
 const longestChain = 20;
 
-/** The headings and list labels of a Word document, from its styles and its numbering. */
+/** Determines the headings and list labels of a Word document from its styles and its numbering. */
 export class WordNumbering {
   private readonly styles = new Map<string, Style>();
   private readonly definitions = new Map<string, Levels>();
   private readonly styleOfDefinition = new Map<string, string>();
   private readonly levelOfStyle = new Map<string, number>();
   private readonly lists = new Map<string, List>();
-  /** Counters of each definition: lists of the same definition continue each other. */
+  /** The counters of each definition: lists of the same definition continue each other's numbers. */
   private readonly counters = new Map<string, number[]>();
   private readonly used = new Set<string>();
 
@@ -55,13 +58,18 @@ export class WordNumbering {
     for (const part of opened.related(opened.main, 'numbering')) opened.read(part, this.numberingElements());
   }
 
-  /** The level of a heading, 1 to 6; undefined if paragraphs of this style and outline level are not headings. */
+  /**
+   * Returns the level of a heading, 1 to 6; undefined if paragraphs of this style and outline level are not headings.
+   */
   heading(style: string | undefined, headingLevel: number | undefined): number | undefined {
     const level = headingLevel ?? this.headingLevelOf(style);
     return level === undefined || level > lastLevel ? undefined : Math.min(level + 1, 6);
   }
 
-  /** The label of the next paragraph, such as `1.2 `; undefined if it has none. */
+  /**
+   * Counts the next paragraph in its list.
+   * @returns its label, such as `1.2 `, indented by its level; undefined if it has none
+   */
   nextLabel(style: string | undefined, paragraph: ParagraphNumbering): string | undefined {
     const { list, level = 0 } = { ...this.numberingOf(style), ...paragraph };
     if (list === undefined || list === '0') return undefined;
@@ -106,7 +114,7 @@ export class WordNumbering {
     return undefined;
   }
 
-  /** A style and those that it is based on. A style that is not defined has its id as its name. */
+  /** Yields a style, the style that it is based on, and so on. A style that is not defined has its id as its name. */
   private *chain(id: string | undefined): Generator<Style> {
     let style = id === undefined ? undefined : (this.styles.get(id) ?? { name: id });
     for (let length = 0; style !== undefined && length < longestChain; length += 1) {
@@ -115,7 +123,10 @@ export class WordNumbering {
     }
   }
 
-  /** The definition that applies: a definition may refer to the one of a style. */
+  /**
+   * Returns the definition that applies, because a definition may refer to a style and so to the definition of that
+   * style's list.
+   */
   private resolve(definition: string): string {
     const style = this.styleOfDefinition.get(definition);
     const { list } = this.numberingOf(style);
@@ -179,16 +190,19 @@ export class WordNumbering {
   }
 }
 
-/** An element that changes something by its value. */
+/**
+ * Returns a function that makes handlers. A handler calls `apply` with the change that `changeOf` returns for the
+ * element's value.
+ */
 export const byValue =
   <Change>(apply: (change: Change) => unknown) =>
   (changeOf: (value: string | undefined) => Change) =>
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** The levels of a list that is not defined. */
+/** Each level of a list that is not defined. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
-/** Maximum of characters of a level's text, such as `Article %1.%2 –`. */
+/** The maximum of characters in a level's `text`, such as `Article %1.%2 –`. */
 const longestLabel = 100;
 
 const startOf = (levels: Levels, at: number): number => levels.get(at)?.start ?? 1;
@@ -206,7 +220,7 @@ function labelOf(level: number, counters: readonly number[], levels: Levels): st
   return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
 }
 
-/** Numbers in the formats that are not decimal. */
+/** The functions that write a number in a format other than `decimal`. */
 const numerals = new Map<string, (number: number) => string>([
   ['none', () => ''],
   ['bullet', () => ''],
@@ -217,7 +231,7 @@ const numerals = new Map<string, (number: number) => string>([
   ['decimalZero', (number) => String(number).padStart(2, '0')],
 ]);
 
-/** a to z, aa to zz, aaa …; longer labels are numbers. */
+/** Writes 1 to 26 as a to z, then aa to zz, up to zzzz; other numbers in digits. */
 function letters(number: number): string {
   if (number < 1 || number > 26 * 4) return String(number);
   return String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));

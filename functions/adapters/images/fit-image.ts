@@ -7,15 +7,21 @@ import type { ShrinkRequest } from './shrink-image.ts';
 /** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
 
-/** Target size of a shrunk image: providers scale images down to about 1,600 to 2,048 pixels a side anyway. */
+/**
+ * The target size of a shrunk image, in pixels a side. Providers scale images down to about 1,600 to 2,048 pixels a
+ * side anyway.
+ */
 const shrunkSide = 2048;
 /** JPEG qualities, tried in this order. The first is nearly always small enough; the others are for noisy images. */
 const qualities = [85, 70, 50];
 
-/** At 4 bytes a pixel this is 200 MB. Decoder and resizer need five times that, half of the function's memory. */
+/**
+ * The maximum number of pixels that are decoded. At 4 bytes a pixel, this is 200 MB. Decoder and resizer need five
+ * times that, 1 GB: half of the function's memory.
+ */
 const maxPixels = 50_000_000;
 
-/** All image types of uploads except GIF: there is no codec for GIF. */
+/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec. */
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {
@@ -36,7 +42,7 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
     throw new ExtractionFailure('unreadable', 'cannot be read as an image');
   const isSmall = image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side;
-  // Not all models turn an image as its Exif data says.
+  // An image that must be turned is not ready, because not all models turn an image as its Exif data says.
   const isReady = image.orientation === 1 || width * height > maxPixels;
   if (isSmall && isReady) return null;
   if (width * height > maxPixels)
@@ -63,7 +69,10 @@ async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: numbe
   return size;
 }
 
-/** Runs in a new worker thread, because only the thread's end releases the memory: WebAssembly memory never shrinks. */
+/**
+ * Shrinks an image in a new worker thread, because only the thread's end releases the memory: WebAssembly memory never
+ * shrinks. Undefined if the result is too large with every quality.
+ */
 async function shrink(work: ShrinkRequest): Promise<Uint8Array | undefined> {
   const thread = new Worker(new URL('shrinking-thread.mjs', import.meta.url), { workerData: work });
   try {

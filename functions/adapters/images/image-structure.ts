@@ -11,12 +11,15 @@ interface ImageChunk {
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/** Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800. Millions would take seconds. */
+/**
+ * The maximum number of chunks that are read. Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800.
+ * Millions would take seconds.
+ */
 const mostChunks = 50_000;
 
 /**
- * The chunks of a PNG or WebP image, or the segments of a JPEG before its pixels. Ends at the first broken one, and
- * after `mostChunks`.
+ * Yields the chunks of a PNG or WebP image, or the segments of a JPEG before its pixels; none for other types. Ends at
+ * the first broken one, and after `mostChunks`.
  */
 export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<ImageChunk> {
   if (mediaType === 'image/png') yield* pngChunks(bytes);
@@ -24,7 +27,7 @@ export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<Image
   if (mediaType === 'image/jpeg') yield* jpegSegments(bytes);
 }
 
-/** The first chunk of one of these types. */
+/** Returns the first chunk of one of these types; undefined if there is none. */
 export function findChunk(chunks: Iterable<ImageChunk>, ...types: string[]): ImageChunk | undefined {
   for (const chunk of chunks) if (types.includes(chunk.type)) return chunk;
   return undefined;
@@ -43,7 +46,7 @@ function* pngChunks(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/** The chunks of a WebP file after its header, or of one frame in it. */
+/** Yields the chunks of a WebP file after its header, or of one frame in it. */
 function* riffChunks(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
   for (let at = 0, left = mostChunks; left > 0 && at + 8 <= bytes.length; left -= 1) {
@@ -64,8 +67,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
-    // The start of a frame, which has the number of components, is one of 0xc0 to 0xcf, except the codes of three
-    // tables.
+    // The header of a frame, which has the number of components, has one of the codes 0xc0 to 0xcf, except three that
+    // other segments have.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;
@@ -75,8 +78,8 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
 }
 
 /**
- * The orientation of an image's Exif data: 1 to 8, as in that standard. 1 is upright. Images without Exif data have it
- * too.
+ * Returns the orientation of an image by its Exif data: 1 to 8, as in that standard. 1 means upright; images without
+ * Exif data have it too.
  */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
@@ -85,7 +88,10 @@ export function orientationOf(bytes: Uint8Array, mediaType: string): number {
 
 const exifHeader = 'Exif\0\0';
 
-/** The Exif data as a TIFF structure. In a JPEG, and in some WebP files, a header comes before it. */
+/**
+ * Returns the Exif data, which are a TIFF structure; undefined if there are none. In a JPEG, and in some WebP files, a
+ * header comes before them.
+ */
 function exifOf(bytes: Uint8Array, mediaType: string): Uint8Array | undefined {
   for (const { type, content } of chunksOf(bytes, mediaType)) {
     const hasHeader = Buffer.from(content.subarray(0, exifHeader.length)).toString('latin1') === exifHeader;
@@ -109,15 +115,16 @@ function orientationIn(tiff: DataView): number {
       return orientation >= 1 && orientation <= 8 ? orientation : 1;
     }
   } catch (error) {
-    // The offset of the directory is outside of the data.
+    // An offset in the data points outside of the data.
     if (!(error instanceof RangeError)) throw error;
   }
   return 1;
 }
 
 /**
- * The first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated images.
- * @returns undefined if the image is not animated
+ * Returns the first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated
+ * images.
+ * @returns undefined if the image is not animated, or if it is damaged
  */
 export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
   firstFrames[mediaType]?.(bytes);
@@ -129,8 +136,8 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
 };
 
 /**
- * Without its animation, a PNG is the image that programs without support for animations show: nearly always the first
- * frame.
+ * Removes the animation from a PNG. The rest is the image that programs without support for animations show: nearly
+ * always the first frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
@@ -146,7 +153,7 @@ function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   return still.subarray(0, length);
 }
 
-/** Bytes of a frame before its chunks: position, size and duration. */
+/** The number of bytes in a frame before its chunks: position, size and duration. */
 const webpFrameHeader = 16;
 
 function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {
@@ -172,7 +179,7 @@ const extension = 0x21;
 const imageDescriptor = 0x2c;
 const trailer = 0x3b;
 
-/** Ends the file after the first picture, if another one follows. */
+/** Cuts off the file after its first picture. Returns undefined if no other picture follows. */
 function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   let end: number | undefined;
   let at = 13 + colorTableBytes(bytes[10]);
@@ -189,11 +196,11 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
 
-/** A picture has a descriptor, its color table, the size of codes, and blocks. */
+/** Returns the offset after a picture, which has a descriptor, its color table, the size of codes, and blocks. */
 const afterPicture = (bytes: Uint8Array, at: number): number =>
   afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
 
-/** Each block starts with its length. An empty block is the last one. */
+/** Returns the offset after a sequence of blocks. Each block starts with its length. An empty block is the last one. */
 function afterBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== 0) at += 1 + (bytes[at] ?? 0);
@@ -224,8 +231,8 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
 };
 
 /**
- * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the pixels are as many as
- * the header says.
+ * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that there are at least as many
+ * pixels as the header says.
  */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
@@ -245,8 +252,8 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // Decoders ignore data after the pixels. With an additional byte for each row, interlaced pixels have at most
-      // twice as many bytes.
+      // The loop stops after the pixels, because decoders ignore data after them. With an additional byte for each row,
+      // interlaced pixels have at most twice as many bytes.
       if (inflated > 2 * pixelBytes + height) break;
     }
   } catch {
@@ -255,7 +262,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   return inflated >= pixelBytes;
 }
 
-/** Number of channels by the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
+/** The number of channels by the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
 /**
@@ -272,7 +279,7 @@ function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   return false;
 }
 
-/** The first picture must have its last block. */
+/** Checks that the first picture has its last block. */
 function isWholeGif(image: Buffer): boolean {
   let at = 13 + colorTableBytes(image[10]);
   while (image[at] === extension) at = afterBlocks(image, at + 2);
@@ -282,7 +289,7 @@ function isWholeGif(image: Buffer): boolean {
 const startOfScan = 0xda;
 const endOfImage = Buffer.from([0xff, 0xd9]);
 
-/** Imported once: a message may have thousands of images. */
+/** The library is imported only once, because a message may have thousands of images. */
 let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {

@@ -45,8 +45,8 @@ const decoders: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * Whether a JPEG has four color components. Of the decoders, only one in JavaScript converts them to RGB. That one
- * takes up to 1 s and 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
+ * Whether a JPEG has four color components (CMYK). Only a decoder written in JavaScript converts these to RGB. It takes
+ * up to 1 s and 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
  */
 const isCmyk = (bytes: Uint8Array): boolean =>
   findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;
@@ -55,7 +55,7 @@ const decodeCmyk = (bytes: ArrayBuffer): Pixels =>
   decodeAnyJpeg(bytes, { useTArray: true, maxResolutionInMP: 12, maxMemoryUsageInMB: 1024 }) as never;
 
 export interface ShrinkRequest {
-  /** `orientation`: how the pixels are to be turned, as in Exif data. */
+  /** `orientation`: how the pixels must be turned, as in Exif data. */
   image: { bytes: Uint8Array; mediaType: string; orientation: number };
   target: { side: number; bytes: number; qualities: readonly number[] };
 }
@@ -87,7 +87,8 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
   return resize(pixels as never, {
     width: Math.max(1, Math.round(pixels.width * scale)),
     height: Math.max(1, Math.round(pixels.height * scale)),
-    // Each of these options would need 16 bytes a pixel. The second is useless here: all pixels are opaque.
+    // Both options are off, because each would need 16 bytes a pixel. The second is useless here: all pixels are
+    // opaque.
     linearRGB: false,
     premultiply: false,
   });

@@ -13,24 +13,24 @@ import type {
   SearchedText,
 } from '#domain/knowledge/knowledge.ts';
 
-/** A sequence of letters, digits and combining marks, or a single emoji or pictographic symbol. */
+/** Matches a sequence of letters, digits and combining marks, or a single emoji or pictographic symbol. */
 const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
 
-/** Scripts written without spaces between words. */
+/** Matches a sequence of letters of scripts that have no spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30FC]+/gu;
 
-/** Accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
+/** Matches accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** Longer terms are encoded data, not words, and are left out. */
+/** The maximum length of a term. Longer ones are encoded data, not words, and are left out. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 
 /**
- * The search terms of a text: words in lower case, without accents. Scripts without spaces are split by a dictionary
- * (Intl.Segmenter). Other scripts do not use the dictionary, because it is ten times slower.
+ * Returns the search terms of a text: words in lower case, without accents. Words in scripts without spaces are found
+ * by a dictionary (Intl.Segmenter). For other scripts it is not used, because it is ten times slower.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
@@ -57,11 +57,11 @@ function push(terms: string[], term: string): void {
   if (term !== '' && term.length <= termCharacters) terms.push(term);
 }
 
-/** Stored indexes. Each is written once, under a unique name, and never changes. */
+/** The store of indexes. Each index object is written once, under a unique name, and never changes. */
 export interface IndexObjects {
   /** @returns the name of the stored object */
   put(workspaceId: string, object: Uint8Array): Promise<string>;
-  /** Undefined if the object was deleted. */
+  /** @returns undefined if the object was deleted */
   get(name: string): Promise<Uint8Array | undefined>;
   delete(name: string): Promise<void>;
 }
@@ -84,7 +84,7 @@ interface IndexedPassage {
   text: string;
 }
 
-/** BM25+ over the terms of the passages. A stored index must be read with the same options. */
+/** The index ranks passages by their terms with BM25+. A stored index must be read with the same options. */
 const indexOptions: Options<IndexedPassage> = {
   fields: ['text'],
   tokenize: termsOf,
@@ -92,14 +92,17 @@ const indexOptions: Options<IndexedPassage> = {
 };
 
 /**
- * The first different words of a query. For each, MiniSearch lists all passages that match: with 15,000 passages, the most
- * of a workspace, 32 words take 150 MB.
+ * The maximum number of different words that are searched: the first ones of a query. For each, MiniSearch lists all
+ * passages that match: with 15,000 passages, the maximum of a workspace, 32 words take 150 MB.
  */
 const mostQueryTerms = 32;
 
 const queryTerms = (query: string): string[] => [...new Set(termsOf(query))].slice(0, mostQueryTerms);
 
-/** Shorter terms would match too many others. */
+/**
+ * The minimum lengths of terms that are searched as a prefix and with differences. Shorter ones would match too many
+ * others.
+ */
 const minPrefixCharacters = 4;
 const minFuzzyCharacters = 6;
 
@@ -119,9 +122,9 @@ const hasPrefix = (term: string): boolean => term.length >= minPrefixCharacters 
 const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && !/\p{N}/u.test(term);
 
 /**
- * Returns a predicate: whether a search for the wanted terms could match a term. Other terms only count for a passage's
- * length, which MiniSearch determines before it calls the filter. Without the other terms, an index of 4 million
- * characters takes a few megabytes; with them, hundreds.
+ * Makes a function that returns whether a search for the wanted terms could match a term. Other terms only count for a
+ * passage's length, which MiniSearch determines before it calls the filter. Without the other terms, an index of 4
+ * million characters takes a few megabytes; with them, hundreds.
  */
 function termFilter(wanted: readonly string[]): (term: string) => boolean {
   const exact = new Set(wanted);
@@ -161,7 +164,7 @@ function bitsOf(set: number): number {
   return count;
 }
 
-/** The best passages of texts that have no stored index: it builds one for each call. */
+/** Finds the best passages in texts that have no stored index. It builds an index in memory for each call. */
 export function rankTexts(
   texts: readonly SearchedText[],
   query: string,
@@ -186,7 +189,7 @@ export function rankTexts(
 interface StoredIndex {
   version: typeof version;
   nextId: number;
-  /** Document ids to names. */
+  /** The names of the documents by their ids. */
   documents: Record<string, string>;
   passages: StoredPassage[];
   index: AsPlainObject;
@@ -196,7 +199,10 @@ type StoredPassage = [id: number, documentId: string, offset: number, page: numb
 
 const version = 1;
 
-/** 16 times the largest index. The objects are our own; the limit still protects the reader's memory. */
+/**
+ * The maximum uncompressed size of an index that is read: 16 times the largest one. The objects are our own; the limit
+ * still protects the reader's memory.
+ */
 const maxBytes = 512 * 1024 * 1024;
 
 /** The searchable documents of a workspace. */
@@ -288,18 +294,24 @@ const cachedBytes = 32 * 1024 * 1024;
 export interface IndexSearch {
   objectName: string;
   indexBytes: number;
-  /** The stored index, if the search is known to need it. */
+  /**
+   * The stored index; absent if it may be in memory. If a search without it returns `isMissing`, the caller repeats the
+   * search with it.
+   */
   object?: Uint8Array;
   query: string;
   limit: number;
 }
 
-/** `isMissing`: the index is not in memory, so the search needs the object. */
+/**
+ * `isMissing`: the index is not in memory, so the search needs the object. `passages` is undefined if the workspace has
+ * no documents.
+ */
 export type SearchedIndex =
   | { isMissing: true }
   | { isMissing: false; passages: Scored<PassageOfDocument>[] | undefined };
 
-/** Searches stored indexes, of which it caches those that were used last. */
+/** Makes a function that searches stored indexes. It caches those that were used last. */
 export function searchIndexes() {
   const cache = objectCache<KnowledgeIndex>(cachedBytes);
   return async (search: IndexSearch): Promise<SearchedIndex> => {

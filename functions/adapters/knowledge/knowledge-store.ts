@@ -21,7 +21,10 @@ export function knowledgeStore(
     return read;
   };
 
-  /** @param load returns undefined if the object was deleted: then the head has changed and is read again */
+  /**
+   * Loads the current index of a workspace; undefined if the workspace never had a document.
+   * @param load returns undefined if the object was deleted: then the head has changed and is read again
+   */
   const newest = async <Loaded>(
     workspaceId: string,
     load: (head: KnowledgeHead) => Promise<Loaded | undefined>,
@@ -37,7 +40,10 @@ export function knowledgeStore(
     }
   };
 
-  /** False if the change was not stored, because of another one or of throttling. */
+  /**
+   * Attempts a change once. Returns false if the change was not stored, because of a concurrent change or of
+   * throttling.
+   */
   const attemptChange = async (
     ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
   ): Promise<boolean> => {

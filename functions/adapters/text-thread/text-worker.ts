@@ -23,7 +23,7 @@ export type TextWorkResponse =
 
 export interface TextWorker {
   /**
-   * Lets the thread do a work. It does one at a time, and workspaces take turns.
+   * Lets the thread do a work. The thread does one at a time, and workspaces take turns.
    * @throws the signal's reason if it aborts before the work starts; OutboundFailure; Error if the work takes too long
    *   or too much memory
    */
@@ -35,18 +35,18 @@ export interface TextWorker {
 }
 
 /**
- * The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has 0.6 of one. If a work takes
- * longer, it ends with its thread, and the next work starts another thread.
+ * The time limit of a work. The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has 0.6
+ * of one. If a work takes longer, it ends with its thread, and the next work starts another thread.
  */
 const workMilliseconds = 30_000;
 
 /**
- * The heap of the thread, in MB. The largest index takes 400 while it is loaded and 260 afterwards, and the worst known
- * look-up 250. If a work needs more, it ends with its thread, and the next work starts another thread.
+ * The limit of the thread's heap, in MB. The largest index takes 400 while it is loaded and 260 afterwards, and the
+ * worst known look-up 250. If a work needs more, it ends with its thread, and the next work starts another thread.
  */
 const heapMegabytes = 640;
 
-/** Never rejects. */
+/** Does a waiting work. Never rejects. */
 type Waiting = () => Promise<void>;
 
 /** @param thread URL of text-thread.ts, or of its bundle */

@@ -8,14 +8,14 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 
-/** Each service is created at the first tool use, because most replies use no tool. */
+/** A function for each service, which creates the service at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
-/** All kinds of tools, one entry each. */
+/** Lists all kinds of tools. The adapters and libraries of some are imported at their first use. */
 export const agentTools = (
   services: Lazy<
     Pick<

@@ -54,7 +54,7 @@ export async function checkAgent(workspaceId: string, input: unknown): Promise<C
 const placeholder = { type: 'wrong' };
 
 /**
- * The definition without wrong fields, so that the other fields can be checked further.
+ * Returns the definition without wrong fields, so that the other fields can be checked further.
  * @returns also the indexes of the tools that placeholders have replaced
  */
 function soundPartOf(
@@ -81,7 +81,10 @@ function soundPartOf(
   return { definition, wrongTools };
 }
 
-/** Mistakes that can appear after an agent was saved: a stage loses an endpoint, or the service learns more about a model. */
+/**
+ * Returns the mistakes in the models of an agent. They can also appear after the agent was saved: a stage loses an
+ * endpoint, or the service learns more about a model.
+ */
 export function modelMistakes({
   llm_model,
   meta,
@@ -104,7 +107,7 @@ export function modelMistakes({
   for (const [index, model] of fallback_models.entries()) {
     const field = `meta.fallback_models[${index}]`;
     const fallback = found(model, field);
-    // The prompt is the same for all models of an agent.
+    // All models of an agent get the same prompt, with the same images.
     if (fallback?.seesImages === false && own?.seesImages === true)
       mistakes.push(
         `${field} accepts no images, and ${llm_model} does: set meta.vision, or name another model`,

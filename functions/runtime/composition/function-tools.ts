@@ -5,7 +5,10 @@ import { functionKind } from '#agents/tools/kinds/function.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
-/** Import this module only dynamically: few agents have tools of functions. */
+/**
+ * The kind of tools that call Lambda functions. Import this module only dynamically, because few agents have such
+ * tools.
+ */
 export const functionTools = functionKind({
   invoke: functionInvoker({
     credentials: defaultProvider(),

@@ -9,7 +9,7 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** The providers that an agent's models can name: one entry each, and one for each named endpoint. */
+/** Returns the providers that agents can name in their models: one entry each, and one for each named endpoint. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -22,7 +22,7 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** A provider at a server. No other provider sends the key of this one. */
+/** Makes a provider that calls one server. No other provider sends the key of this server. */
 const at = (
   name: string,
   provider: (server: ModelServer) => ModelProvider,
@@ -40,7 +40,7 @@ const at = (
     }),
   );
 
-/** A provider at each of the named endpoints of the stage, as `PROVIDER@NAME`. */
+/** Makes a provider for each named endpoint of the stage, with the name `PROVIDER@NAME`. */
 const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvider) =>
   Object.fromEntries(
     Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => [
@@ -50,8 +50,8 @@ const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvi
   );
 
 /**
- * Creates each model once: all replies of a process wait if the provider of a model asks to wait (`retrying-model.ts`).
- * The cache has one entry for each model name in agents.
+ * Makes a provider that creates each model once. So all replies of a process wait if the server of a model asks to wait
+ * (`retrying-model.ts`). The cache has one entry for each model name in agents.
  */
 function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();

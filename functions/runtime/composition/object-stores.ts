@@ -28,7 +28,10 @@ export const files = /* @__PURE__ */ lazily(() =>
   s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
 );
 
-/** The client signs addresses without having the bodies. Otherwise it would add the checksum of an empty body. */
+/**
+ * The client signs addresses for bodies that it does not have. Without this setting, it would sign the checksum of an
+ * empty body.
+ */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(
     clientWith(forMegabytes, { requestChecksumCalculation: 'WHEN_REQUIRED' }),
@@ -40,7 +43,7 @@ export const contents = /* @__PURE__ */ lazily(() =>
   s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
 );
 
-/** For agentctl. */
+/** Only agentctl uses this store. */
 export const workspaceObjects = /* @__PURE__ */ lazily(() =>
   s3WorkspaceObjects(clientWith(clientTimeouts), {
     files: environment('fileBucket'),
@@ -59,10 +62,10 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
 let reader: AttachmentReader | undefined;
 
 /**
- * Each call of the function that prepares files has two attempts, and each attempt has more time than the 60 s timeout
- * of that function.
+ * Returns the one reader of attachments of this process. Each call of the function that prepares files has two
+ * attempts, and each attempt has more time than the 60 s timeout of that function.
  * @param shares those of the process
- * @param leases those of the first call: a process reads files either for chats or for batches
+ * @param leases only those of the first call are used, because a process reads files either for chats or for batches
  */
 export const attachments = (shares: Shares, leases: PreparationLeases | undefined): AttachmentReader => {
   reader ??= attachmentReader(

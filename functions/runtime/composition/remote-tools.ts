@@ -25,14 +25,14 @@ import { countUse, requestDepth } from './remote-use.ts';
 export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
   dynamoToolSecretStore(table, audit);
 
-/** Loaded with the first secret. */
+/** The cipher's code is loaded at the first use of a secret. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
 let kinds: Record<'mcp' | 'httpApi', ToolKind> | undefined;
 
-/** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
+/** Returns the kinds of remote tools. The process has one of each, because they cache secrets and addresses. */
 export function remoteKinds(toolSecrets: () => ToolSecretStore): NonNullable<typeof kinds> {
   if (kinds !== undefined) return kinds;
   const services = remoteServices(toolSecrets());
@@ -43,7 +43,10 @@ export function remoteKinds(toolSecrets: () => ToolSecretStore): NonNullable<typ
   return kinds;
 }
 
-/** The client is loaded with the first call: an agent may have tools that its replies do not use. */
+/**
+ * Makes a function that opens a connection to an MCP server. The MCP client is loaded with the first call, because an
+ * agent may have tools that its replies do not use.
+ */
 export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
   (target) => {
@@ -65,14 +68,17 @@ export const openMcpWith =
     };
   };
 
-/** The client is a file of its own in the functions' bundles, which has copies of the classes of errors. */
+/**
+ * Throws an error of the MCP client as an error of this module's classes. In the functions' bundles, the client is a
+ * separate file with its own copies of the classes.
+ */
 function ownError(error: Error & { kind?: OutboundFailureKind }): never {
   if (error.name === 'OutboundFailure' && error.kind !== undefined)
     throw new OutboundFailure(error.kind, error.message, { cause: error });
   throw error.name === 'McpRejection' ? new McpRejection(error.message, { cause: error }) : error;
 }
 
-/** What the kinds of remote tools share. */
+/** Makes the services that the kinds of remote tools share. */
 export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
   const rules = outboundRules(allow);

@@ -5,11 +5,13 @@ import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 
-/** How many agents the current request has come through. */
+/** Returns how many agents the current request has come through. */
 export const requestDepth = (): number => invocationContext().getStore()?.agentDepth ?? 0;
 
 /**
- * Hosts and names of tools are in the log alone: as dimensions of metrics they would be very many.
+ * Makes a function that is called at the start of a tool's use. It returns a function for the end of the use, which
+ * records the time and a failure. Hosts and names of tools are only in the log: as dimensions of metrics they would be
+ * too many.
  * @param url undefined for a system that has no address
  */
 export const countUse =

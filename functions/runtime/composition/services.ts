@@ -77,16 +77,17 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
 /**
- * Six attempts where a client waits, because a reply that cannot be stored is lost, and another second is only a delay.
+ * Calls have six attempts where a client waits, because a reply that cannot be stored is lost, and another second is
+ * only a delay.
  */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /**
- * Only two attempts where a client waits, because requests must not wait long for the limiter. It fails open if its
- * bucket is unavailable.
+ * Calls have only two attempts where a client waits, because requests must not wait long for the limiter. It fails open
+ * if its bucket is unavailable.
  */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** One object for the process, because it contains the usage of the process's requests. */
+/** The process has one such object, because it contains what all requests of the process have used. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
@@ -100,7 +101,10 @@ export const shares = /* @__PURE__ */ lazily(
 );
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
-/** Imported at the first use: few messages have a text that is too large for the table, and most have no files. */
+/**
+ * The module is imported at the first use, because few messages have a text that is too large for the table, and most
+ * have no files.
+ */
 const objectStores = () => import('./object-stores.ts');
 const contents = () => deferred<ContentStore>(async () => (await objectStores()).contents());
 export const fileAddresses = () =>
@@ -146,8 +150,8 @@ export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), c
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
 /**
- * For functions that write no messages except to close turns of batches. Their replies are empty, so the store of large
- * texts is not loaded.
+ * For functions that write messages only to close abandoned turns of batches. The replies in such turns are empty, so
+ * these functions need no store of large texts.
  */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
@@ -209,7 +213,7 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** Imported for agents with remote tools, which few have. */
+/** The module is imported only for agents with remote tools, which few have. */
 const remoteTools = () => import('./remote-tools.ts');
 export const toolSecrets = () =>
   deferred<ToolSecretStore>(async () => (await remoteTools()).makeToolSecrets(table(), audit));
@@ -217,7 +221,7 @@ export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * For operators' commands, which call remote systems themselves.
+ * Makes the clients of remote systems for operators' commands, which call these systems themselves.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
 export const remoteSystems = async (allow: readonly HostAndPort[]) => {
@@ -238,7 +242,10 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
   purgeOutbox: purgeOutbox(),
   requestEraser: requestEraser(),
 }));
-/** Imported only where a stage shows errors. No stage in production does. */
+/**
+ * Shows an error of a model provider on the terminal of a local run. The module is imported only in a stage that shows
+ * such errors. No stage in production does.
+ */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
   void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>
@@ -270,7 +277,10 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
-/** With leases, because many workers often need the same new file at the same time. */
+/**
+ * The runtime of batches uses leases to prepare files, because many workers often need the same new file at the same
+ * time.
+ */
 export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
   agentRuntimeWith(() => attachments(fileIndex())),
 );
@@ -317,7 +327,7 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
 export const webhookSource: WebhookServices['webhookSource'] = {
   get: ({ workspaceId, batchId }) => batches().webhook({ workspaceId, id: batchId }),
 };
-/** Imported at the first webhook, because few batches have one. */
+/** The module is imported at the first webhook, because few batches have one. */
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher = /* @__PURE__ */ deferred<SecretCipher>(async () =>
   (await webhookClients()).secretCipher(),

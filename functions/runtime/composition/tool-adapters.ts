@@ -20,7 +20,7 @@ import { outboundRules } from './outbound-rules.ts';
  * the functions' bundles it is a separate chunk, which does not slow down their start.
  */
 
-/** The thread's code is a file next to the function's. */
+/** The code of the thread is a file next to the code of the function. */
 const worker = textWorker(new URL('text-thread.mjs', import.meta.url));
 
 export const ranking: PassageRanking = {

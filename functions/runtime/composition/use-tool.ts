@@ -5,10 +5,10 @@ import { toolSecrets } from './services.ts';
 
 /**
  * Uses a tool of an HTTP API as a reply does, for an operator's command.
- * @param index of the tool
- * @param user of a chat, for placeholders
+ * @param index the index of the tool in `config`
+ * @param user the external user of a chat, for placeholders
  * @returns the data of the step
- * @throws Error if the arguments do not fit, or the tool fails
+ * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
  */
 export async function useHttpTool(
   config: HttpApiConfig,

@@ -7,7 +7,7 @@ import { type HostAndPort, hostAndPort, parseHostAndPort } from '#contract/urls.
 import { invocationContext } from './invocation-context.ts';
 import { variables } from './variables.ts';
 
-/** Creates the value at the first call and returns the same value afterwards. */
+/** Makes a function that creates a value at its first call and returns the same value afterwards. */
 export function lazily<Value>(create: () => Value): () => Value {
   let created: { value: Value } | undefined;
   return () => {
@@ -17,7 +17,8 @@ export function lazily<Value>(create: () => Value): () => Value {
 }
 
 /**
- * An object whose methods first call `load`, for an import that most calls do not need. All methods return promises.
+ * Makes an object whose methods first call `load`, for an import that most calls do not need. All methods return
+ * promises.
  */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
@@ -32,12 +33,14 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
           },
   });
 
-/** Variables with addresses of Lambda itself, which provide the function's credentials and invocations. */
+/**
+ * The variables with the addresses of Lambda's own endpoints, which provide the function's credentials and invocations.
+ */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
 /**
- * The endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs from
- * users must never reach them. AWS's public endpoints are not included, because they accept only signed requests.
+ * Returns the endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs
+ * from users must never reach them. AWS's public endpoints are not included, because they accept only signed requests.
  */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
@@ -56,8 +59,8 @@ export const internalEndpoints = (): HostAndPort[] =>
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
 /**
- * Operators' commands call this before they create their first client. Pages of 1 MB of a scan can take long on a slow
- * network, or on a busy machine with a local run, and an operator can wait.
+ * Makes the timeouts longer. Operators' commands call this before they create their first client. Pages of 1 MB of a
+ * scan can take long on a slow network, or on a busy machine with a local run, and an operator can wait.
  */
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
@@ -77,7 +80,8 @@ const maxBackoff = 2000;
 let commandRemaining: () => number | undefined = () => undefined;
 
 /**
- * For operators' commands, which have no invocation. Calls are retried as in a function for which no client waits.
+ * Lets the calls of an operator's command, which has no invocation, be retried as in a function for which no client
+ * waits.
  * @param remaining returns the milliseconds left for retries, or undefined if calls have `maxAttempts` attempts
  */
 export const retryWhile = (remaining: () => number | undefined): void => {

@@ -18,7 +18,9 @@ export function actor(): string {
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Encodes the bytes as one base-62 number: 32 bytes need at most 43 characters. */
+/**
+ * Encodes the bytes as one base-62 number, with zeros before it up to `length` characters: 32 bytes need at most 43.
+ */
 function inBase62(bytes: Uint8Array, length: number): string {
   let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let text = '';
@@ -44,8 +46,8 @@ export interface InvocationContext {
   /** The invocation's fields of each log line, which metrics and trace contain as well. */
   readonly properties: Record<string, string | undefined>;
   /**
-   * Milliseconds until the function's timeout. While time is left, calls to AWS are retried. Undefined if a client
-   * waits for the function: then they have few attempts.
+   * Returns the milliseconds until the function's timeout. While time is left, calls to AWS are retried. Undefined if a
+   * client waits for the function: then calls have few attempts.
    */
   readonly remainingMilliseconds: (() => number) | undefined;
   /** How many agents the request has come through; undefined is none. */
@@ -55,7 +57,10 @@ export interface InvocationContext {
 const key = Symbol.for('agent-service.invocation-context');
 const shared = globalThis as { [key]?: AsyncLocalStorage<InvocationContext> };
 
-/** Global, because a lazily imported chunk of a function may contain its own copy of this module. */
+/**
+ * Returns the storage of the context. It is global, because a lazily imported chunk of a function may contain its own
+ * copy of this module.
+ */
 export function invocationContext(): AsyncLocalStorage<InvocationContext> {
   shared[key] ??= new AsyncLocalStorage();
   return shared[key];
@@ -73,7 +78,7 @@ export const clock: Clock = {
   },
 };
 
-/** For work of the process. Its delayed calls run outside of the request that made them. */
+/** The clock for work of the process. Its delayed calls run outside of the context of the request that made them. */
 export const processClock: Clock = {
   ...clock,
   after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),

@@ -4,10 +4,10 @@ import { fromHttp } from '@aws-sdk/credential-provider-http';
 import { doesIdentityRequireRefresh, isIdentityExpired, memoizeIdentityProvider } from '@smithy/core';
 
 /**
- * Reads the role's credentials from the place that Lambda provides: environment variables, or an endpoint that they
- * name. It replaces the SDK's default chain in all bundles. The chain's other providers (profiles, SSO, processes, web
- * identities, EC2) add 130 KB to a bundle, and no function can use them. As in the default chain, credentials are
- * cached until they expire.
+ * Makes a function that reads the role's credentials from the place that Lambda provides: environment variables, or an
+ * endpoint that they name. It replaces the SDK's default chain in all bundles. The chain's other providers (profiles,
+ * SSO, processes, web identities, EC2) add 130 KB to a bundle, and no function can use them. As in the default chain,
+ * credentials are cached until they expire.
  */
 export const defaultProvider: typeof fromHttp = (init = {}) =>
   memoizeIdentityProvider(
@@ -17,7 +17,7 @@ export const defaultProvider: typeof fromHttp = (init = {}) =>
   ) as ReturnType<typeof fromHttp>;
 
 /**
- * The Region of the function, which Lambda sets.
+ * Returns the Region of the function, which Lambda sets.
  * @throws Error if it is not set
  */
 export function lambdaRegion(): string {

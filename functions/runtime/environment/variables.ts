@@ -32,7 +32,7 @@ export const variables = {
   replyToolUses: 'REPLY_TOOL_USES',
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',
   outboundAllow: 'OUTBOUND_ALLOW',
-  /** Of agents' remote tools. */
+  /** Addresses that remote tools of agents may call although they are not public. */
   toolAllow: 'TOOL_ALLOW',
   toolSecretKey: 'TOOL_SECRET_KEY_ARN',
   webhookAllow: 'WEBHOOK_ALLOW',

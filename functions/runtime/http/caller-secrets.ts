@@ -9,23 +9,24 @@ import {
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 
 /**
- * After a rotation, the authorizer signs with the previous value for this time. Then every environment of the web
- * function has read the new value. The minute is for the clocks of two machines and for slow reads.
+ * After a rotation, the authorizer signs with the previous value for this time. At its end, every environment of the
+ * web function has read the new value. The minute is for the clocks of two machines and for slow reads.
  */
 const propagationMilliseconds = secretCacheMilliseconds + 60_000;
 
 /**
- * After a rotation, the web function accepts the previous value for this time. The gateway sends the last signature
- * made with it until its cache of the authorizer's response expires. The minute is for requests on their way.
+ * Returns the milliseconds for which the web function accepts the previous value after a rotation. The gateway sends
+ * the last signature made with that value until its cache of the authorizer's response expires. The minute is for
+ * requests on their way.
  */
 export const overlapMilliseconds = (authorizerCacheSeconds: number): number =>
   propagationMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
 
-/** The value with which the authorizer signs callers. */
+/** Returns the value with which the authorizer signs callers. */
 export const signingSecret = ({ current, since, previous }: SecretVersions, now: number): string =>
   previous !== undefined && now - since < propagationMilliseconds ? previous : current;
 
-/** The values whose signatures the web function accepts. */
+/** Returns the values whose signatures the web function accepts. */
 export const acceptedSecrets = (
   { current, since, previous }: SecretVersions,
   now: number,
@@ -46,7 +47,10 @@ function isEqualText(one: string, other: string): boolean {
   return first.length === second.length && timingSafeEqual(first, second);
 }
 
-/** Empty in a stage without a distribution. Such a stage does not trust the header. */
+/**
+ * Returns a reader of each secret that the distribution may send; none in a stage without a distribution, which does
+ * not trust the header.
+ */
 const originSecrets = /* @__PURE__ */ lazily(() =>
   (environment('originSecrets') ?? []).map((arn) => cachedSecret(secretsClient, () => arn)),
 );
@@ -77,7 +81,7 @@ export async function signCaller(caller: Readonly<Record<string, string>>): Prom
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/** Reads the caller that the authorizer has signed. Undefined without a valid signature. */
+/** Reads the caller that the authorizer has signed; undefined without a valid signature. */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

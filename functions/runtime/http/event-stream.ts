@@ -15,7 +15,8 @@ const pingAfter = 15_000;
 const ping = ': ping\n\n';
 
 /**
- * Milliseconds before the route's timeout. A stored stream then ends incomplete, and its client resumes it once more.
+ * A stored stream ends this many milliseconds before the route's timeout. It is then incomplete, and its client resumes
+ * it once more.
  */
 const timeToClose = 10_000;
 
@@ -31,15 +32,16 @@ export const eventStreamHeaders = {
 };
 
 /**
- * Deltas and steps: a reply may have many of them. The other events are few, and are sent even if the buffer is full.
+ * Whether an event is a delta or belongs to a step: a reply may have many of them. The other events are few, and are
+ * sent even if the buffer is full.
  */
 const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
 
 /**
- * Writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a slow or disconnected
- * reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with an error and the
- * reply continues. `done` writes `[DONE]`; later events are dropped.
+ * Makes a sink that writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a
+ * slow or disconnected reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with
+ * an error and the reply continues. `done` writes `[DONE]`; later events are dropped.
  * @param recorder the recorder of a resumable reply. It also gets the events after the stream has ended for a slow
  *   reader. The error for that reader has the number of the last event before it, so that the client can resume after
  *   it
@@ -113,7 +115,7 @@ export async function writeStoredStream(
   let isOpen = false;
   try {
     for (; text.done !== true && !isOver; text = await texts.next()) {
-      // The headers are sent with the first bytes. So a client that must wait for an event gets a ping at once.
+      // The headers are sent with the first bytes. So a client that must wait for the first event gets a ping at once.
       const bytes = text.value === '' && !isOpen ? ping : text.value;
       isOpen = true;
       if (bytes !== '' && !writer.write(bytes))
@@ -125,7 +127,7 @@ export async function writeStoredStream(
   }
 }
 
-/** Writes to a stream, and pings its reader after silence. */
+/** Makes a writer to a stream, which also pings the reader after silence. */
 function pingedStream(stream: Writable, clock: Clock): { write(text: string): boolean; stop: Cancel } {
   let cancel: Cancel = () => {};
   const pingAfterSilence = (): void => {

@@ -18,8 +18,8 @@ interface Listing<Item> {
 }
 
 /**
- * The Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start after
- * the check of the rate limit, because a page may cost a hundred times as much as the check.
+ * Makes the Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start
+ * after the check of the rate limit, because a page may cost a hundred times as much as the check.
  */
 export const listRoute = <R extends Route, Item>(
   route: R,
@@ -61,12 +61,15 @@ async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): 
 }
 
 /**
- * Milliseconds that a reader may keep an execution waiting in all. After them, the execution counts as one with a slow
- * reader.
+ * The milliseconds that a reader may keep an execution waiting, all waits together. After them, the reader counts as
+ * slow.
  */
 const patience = 1000;
 
-/** Writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots. */
+/**
+ * Makes a writer that writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots
+ * for slow readers.
+ */
 function readerOf(stream: Writable, workspaceId: string) {
   let waited = 0;
   let leave: (() => Promise<void>) | undefined;
@@ -82,7 +85,7 @@ function readerOf(stream: Writable, workspaceId: string) {
   }
 
   return {
-    /** @throws rateLimited if the workspace has its share of slow readers */
+    /** @throws rateLimited if the client reads slowly and its workspace has no further slot for slow readers */
     async write(text: string): Promise<void> {
       if (stream.write(text)) return;
       const drained = once(stream, 'drain');

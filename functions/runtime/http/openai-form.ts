@@ -11,8 +11,8 @@ import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
- * Only a 429 has the value 0. Other responses leave the header out instead: promptfoo treats every response with 0 as a
- * rejection, and would repeat a reply that is already paid.
+ * Only a 429 response has this header with the value 0. Other responses leave it out instead: promptfoo treats every
+ * response with 0 as a rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
@@ -49,7 +49,8 @@ export const openAiForm: ResponseForm = {
 };
 
 /**
- * The error object of OpenAI: what a client may know of an error. Of a 5xx, that is only its `reason`, not its text.
+ * Makes the error object of OpenAI: what a client may know of an error. Of a 5xx, that is only its `reason`, not its
+ * text.
  */
 export const errorObjectOf = (error: OpenAiError, requestId: string) =>
   error.status >= 500
@@ -59,7 +60,7 @@ export const errorObjectOf = (error: OpenAiError, requestId: string) =>
 const typeOf = (status: number): string =>
   status === 403 ? 'permission_error' : status === 429 ? 'requests' : 'invalid_request_error';
 
-/** The fields of errors that other parts of the service throw. */
+/** OpenAI's fields for kinds of errors that other parts of the service throw. */
 const fieldsOf: Partial<Record<ErrorKind, { code: string; param?: string }>> = {
   accessDenied: { code: 'access_denied' },
   clientNotAllowed: { code: '14103', param: 'user' },
@@ -88,24 +89,27 @@ function openAiErrorOf(error: unknown): OpenAiError {
 }
 
 /**
- * Milliseconds of silence before an empty chunk, and milliseconds that the status waits for the model's first part.
- * Proxies may close connections after 30 s of silence.
+ * Milliseconds of silence before an empty chunk is sent, and milliseconds that the status waits for the model's first
+ * part. Proxies may close connections after 30 s of silence.
  */
 const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** Whether the status is sent. */
+  /** Whether the status was sent. */
   isOpen(): boolean;
-  /** @throws `outcome` if it is an error and the status is not sent yet; Error if the reader was too slow */
+  /**
+   * Writes the end of the response, or the error.
+   * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
+   */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** The reader is gone: writes no further chunk that would keep the connection open. */
+  /** Called when the reader is gone. No further empty chunks are written, which would keep the connection open. */
   drop(): void;
 }
 
 /**
- * Writes the chunks of one response. The status is sent with the first part of the reply, or after 15 s of silence. So
- * an earlier failure has its own status.
+ * Makes a stream for the chunks of one response. The status is sent with the first part of the reply, or after 15 s of
+ * silence. So an earlier failure has its own status.
  * @param given.onSlowReader called if too much is buffered for the reader. The response must then end incomplete:
  *   clients treat a stream that ends normally as the whole text, with or without its last line
  */

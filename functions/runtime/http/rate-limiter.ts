@@ -3,19 +3,22 @@ import type { Caller } from '#domain/workspaces/api-keys.ts';
 import type { AwaitRateLimit, BucketOwner, RateLimitDecision } from '#domain/workspaces/rate-limits.ts';
 import { rateLimits } from '#runtime/composition/services.ts';
 
-/** The rate limit check of one request. Reads may run concurrently with it; writes and the response must await it. */
+/**
+ * The check of the rate limit for one request. Reads may run concurrently with it; writes and the response must wait
+ * for it.
+ */
 export interface RateLimiter {
-  /** Before it resolves, nothing may be written and no response may be sent. */
+  /** Waits for the check. Before it resolves, nothing may be written and no response may be sent. */
   readonly awaitRateLimit: AwaitRateLimit;
   /**
-   * The rate limit headers of the response.
+   * Returns the rate limit headers of the response.
    * @throws Error while the check is pending
    */
   headers(): Record<string, string>;
   /**
    * Runs the work of a request. The work itself awaits the rate limit before it writes.
-   * @throws rateLimited, which takes precedence over errors of the work. If the limit is known to be exceeded, the work
-   * does not start.
+   * @throws rateLimited, which takes precedence over errors of the work. If the limit is already known to be exceeded,
+   *   the work does not start
    */
   through<Result>(work: () => Promise<Result>): Promise<Result>;
   /**
@@ -23,11 +26,14 @@ export interface RateLimiter {
    * @throws badRequest if the limit never allows so many at once; rateLimited
    */
   takeMore(tokens: Tokens): Promise<void>;
-  /** Charges further usage of the request, however much it is. The next request of the same key pays for it. */
+  /**
+   * Charges further usage of the request, even if it is more than the limit allows at once. A later request of the same
+   * key is rejected until the bucket has refilled enough.
+   */
   charge(tokens: Tokens): void;
 }
 
-/** Takes tokens from the caller's buckets. */
+/** Starts to take the tokens of a request from the caller's buckets. */
 export const startRateLimit = (
   requestClass: RequestClass,
   { workspaceId, apiKeyId, limits }: Caller,

@@ -9,12 +9,12 @@ import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/stored-file.ts';
 import { readUtf8 } from './request.ts';
 
-/** RFC 2046 allows 70 characters. The parser throws an Error for more than 252. */
+/** The maximum length of a boundary. RFC 2046 allows 70 characters; the parser throws an Error for more than 252. */
 const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
 
-/** A parser that stops within a chunk when a listener throws. A chunk of 64 KB may have 13,000 parts. */
+/** A parser that stops within a chunk when a listener throws, because a chunk of 64 KB may have 13,000 parts. */
 class FormParser extends Dicer {
   override _write(...[bytes, encoding, done]: Parameters<Dicer['_write']>): void {
     try {
@@ -26,9 +26,10 @@ class FormParser extends Dicer {
 }
 
 /**
- * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, also after an error or an
- * early return, it reads the body to its end, up to the largest upload: a client may not read the response before that.
- * @throws also while a part is read: badRequest if the body is not such a form, is too long, or arrives too slowly;
+ * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, even after an error or an
+ * early return, it reads the body to its end, up to the largest upload, because some clients do not read the response
+ * before they have sent everything.
+ * @throws even while a part is read: badRequest if the body is not such a form, is too long, or arrives too slowly;
  *   Error if the client disconnects
  */
 export async function* readForm(
@@ -41,7 +42,8 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser drops what is beyond its limits. So its limits are above those of a form.
+      // The parser silently drops what is beyond its limits. So its limits are above those of a form, which cause an
+      // error.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
@@ -96,8 +98,8 @@ export async function* readForm(
 }
 
 /**
- * Counts the parts of a form and the bytes of their headers.
- * @throws badRequest that names the limit. The parser stops at once: the rest of the body is only received.
+ * Makes a counter of a form's parts and of the bytes of their headers. Its methods throw badRequest, which names the
+ * limit. Then the parser stops at once, and the rest of the body is only received.
  */
 function partCounter() {
   let parts = 0;
@@ -118,12 +120,12 @@ function partCounter() {
 
 /**
  * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a slot of the environment for
- * nothing. The slowest mobile networks send some KB a second. If the service stores and does not read at the end of the
- * minute, that minute does not count.
+ * nothing. The slowest mobile networks send some KB a second. If the service is storing data at the end of the minute,
+ * and so does not read, that minute does not count.
  */
 const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 
-/** Several callers may wait for the end of a body; its bytes are counted once. */
+/** The end of each body. Several callers may wait for it; the bytes of the body are counted once. */
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
@@ -194,7 +196,7 @@ function boundaryOf(contentType: string | undefined): string {
   return parameters.boundary;
 }
 
-/** The parser returns each byte as one character, but names are UTF-8. */
+/** Reads a header of a part. The parser returns each byte as one character, but headers are UTF-8. */
 const headerOf = (headers: PartHeaders, name: string): string | undefined => {
   const [value] = headers[name] ?? [];
   if (value === undefined) return undefined;
@@ -204,8 +206,9 @@ const headerOf = (headers: PartHeaders, name: string): string | undefined => {
 };
 
 /**
- * Browsers write a quote as `%22`, which the parser decodes, and do not escape a backslash. Go and Python escape a
- * quote and a backslash with a backslash. A backslash before any other character is part of the name.
+ * Replaces an escaped character in a header. Browsers write a quote as `%22`, which the parser decodes, and do not
+ * escape a backslash. Go and Python escape a quote and a backslash with a backslash. A backslash before any other
+ * character is part of the name.
  */
 const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
 

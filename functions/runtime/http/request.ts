@@ -18,8 +18,8 @@ import { originSecretHeader, viewerHostHeader } from '#runtime/environment/varia
 import { isFromDistribution } from './caller-secrets.ts';
 
 /**
- * Decodes UTF-8. Removes a leading byte order mark, unless `retainsMark` is set. Undefined if the bytes are not valid
- * UTF-8.
+ * Decodes UTF-8; undefined if the bytes are not valid UTF-8. Removes a leading byte order mark, unless `retainsMark` is
+ * set.
  */
 export function readUtf8(bytes: Uint8Array, { retainsMark = false } = {}): string | undefined {
   try {
@@ -38,10 +38,10 @@ interface RequestOfChat {
 }
 
 /**
- * The chat of a request, and its external user. The request may name the user in its body, in a query parameter or in a
- * header.
- * @throws if query and header name different users: accessDenied if the workspace does not exist; clientNotAllowed;
- *   badRequest
+ * Returns the chat of a request, and the external user. The request may name the user in its body, in a query parameter
+ * or in a header.
+ * @throws if the header names another user than the query or body: accessDenied if the workspace does not exist;
+ *   clientNotAllowed; badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -64,9 +64,10 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 
 /**
- * The idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route, the path
- * parameters and the parsed body: requests that differ in none of them are the same. The stored record does not reveal
- * the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the header.
+ * Returns the idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route,
+ * the path parameters and the parsed body: requests that differ in none of them are the same. The stored record does
+ * not reveal the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the
+ * header.
  */
 export function idempotencyKeyOf(
   route: Route,
@@ -85,7 +86,8 @@ export function idempotencyKeyOf(
 }
 
 /**
- * The key of a request without the header Idempotency-Key. If the gateway repeats the request, its work is done once.
+ * Returns the idempotency key for a request without the header Idempotency-Key. If the gateway repeats the request, the
+ * work is done only once.
  */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
@@ -94,7 +96,7 @@ export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }
   at: clock.now().getTime(),
 });
 
-/** Additional headers of a replayed response. */
+/** Returns the additional headers of a replayed response; none if the response is not replayed. */
 export const replayHeaders = (replayed: boolean): Record<string, string> =>
   replayed ? { [replayedHeader]: 'true' } : {};
 
@@ -106,14 +108,14 @@ export interface Request {
   readonly gatewayId: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values in the path. */
+  /** The values of the parameters in the path. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
   readonly path: string;
   /** The gateway's own name, for a request without the header Host. */
   readonly gatewayHost: string | undefined;
-  /** Undefined if the authorizer has accepted a request without a caller. */
+  /** Undefined if the authorizer has let a request without a valid key pass, so that the route itself rejects it. */
   readonly caller: Caller | undefined;
-  /** Why there is no caller. */
+  /** Why there is no caller: an `ErrorKind` of the authorizer. */
   readonly rejection?: string | undefined;
   /** The body: its bytes, or the text that was made of them. */
   body(): Promise<string | Buffer>;
@@ -121,13 +123,13 @@ export interface Request {
   readonly upload?: Readable;
 }
 
-/** The last value of a header, as in `headers` of API Gateway's event. */
+/** Returns the last value of a header, as in `headers` of API Gateway's event. */
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 
 /**
- * The caller in the authorizer's context. Undefined if there is none. `limits` is absent if the workspace has none, or
- * if the gateway cached the context before the deployment that added limits.
+ * Reads the caller in the authorizer's context; undefined if there is none. `limits` is absent if the workspace has
+ * none, or if the gateway cached the context before the deployment that added limits.
  */
 export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
@@ -224,7 +226,8 @@ function validRequest<R extends Route>(
 }
 
 /**
- * The replies of a batch come later, when nothing is known of the agents before it: so no tool may create one.
+ * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: its
+ * replies are made later, when this number is no longer known.
  * @throws badRequest if the request has come through too many agents
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
@@ -235,7 +238,10 @@ export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick
   Object.assign(invocationContext().getStore() ?? {}, { agentDepth });
 }
 
-/** @throws accessDenied without a caller; unauthenticated if the key has expired */
+/**
+ * Returns the caller of a request.
+ * @throws accessDenied without a caller; unauthenticated if the key has expired
+ */
 export function callerOf({ caller }: Pick<Request, 'caller'>): Caller {
   if (caller === undefined) throw new ServiceError('accessDenied', 'Access denied');
   // The gateway may cache the authorizer's result beyond the expiry of the key.
@@ -251,7 +257,10 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
 
 const queryOf = ({ query }: Request): Record<string, string> => singles(query, [...query.keys()]);
 
-/** @throws badRequest if one of the names is given more than once */
+/**
+ * Returns the value of each name that is given.
+ * @throws badRequest if a name is given more than once
+ */
 function singles(
   given: ReadonlyMap<string, readonly string[]>,
   names: readonly string[],
@@ -268,7 +277,7 @@ function singles(
 
 /**
  * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte
- * order mark is kept, because it makes the user another one.
+ * order mark is retained, because with it the value names another user.
  */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);
@@ -292,7 +301,7 @@ function parseBody(
   return parseJson('The body', text, largestBody.values);
 }
 
-/** A host name, an IPv4 or an IPv6 address, with or without a port. */
+/** Matches a host name, an IPv4 or an IPv6 address, with or without a port. */
 const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
 async function addressOf(request: Request): Promise<URL> {

@@ -13,7 +13,7 @@ export interface WholeResponse {
   body: string;
 }
 
-/** How the routes of one interface read the caller, and how they report success and failure. */
+/** Says how the routes of one interface read the caller, and how they report success and failure. */
 export interface ResponseForm {
   /** @throws ServiceError without a caller, or if the key has expired */
   callerOf(request: Request): Caller;
@@ -37,8 +37,8 @@ export function headersOf(requestId: string): Record<string, string> {
 }
 
 /**
- * The response to a failed request. The text of a 5xx is only logged. The client gets the request id, and the fixed
- * reason and the data if the error has them.
+ * Makes the response to a failed request. The text of a 5xx error is only logged: the client gets the request id, and
+ * the fixed reason and the data if the error has them.
  */
 export function failureResponse(
   error: unknown,

@@ -7,11 +7,13 @@ import { type RateLimiter, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, noteAgentDepth, type Request, readRequest, type ValidRequest } from './request.ts';
 import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from './response-form.ts';
 
-/** How the response of one request is sent: by a Lambda function or by a web function. */
+/** Sends the response of one request, from a Lambda function or from a web function. */
 export interface ResponseWriter {
   /** Sends status and headers. Returns the stream of the body. */
   open(statusCode: number, headers: Record<string, string>): Writable;
-  /** Milliseconds until the timeout of the route. For an upload to a web function, always the whole timeout. */
+  /**
+   * Returns the milliseconds until the timeout of the route. For an upload to a web function, always the whole timeout.
+   */
   remainingMilliseconds(): number;
   /**
    * Calls the listener if the client disconnects. It is missing for uploads, and in a Lambda function, which does not
@@ -20,7 +22,7 @@ export interface ResponseWriter {
   onGone?(listener: () => void): void;
 }
 
-/** Serves a request of one route. Rejects if the response stays incomplete. */
+/** Serves a request of one route. The promise rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
 /**
@@ -41,7 +43,7 @@ interface Success {
 interface Work extends Pick<RateLimiter, 'awaitRateLimit' | 'takeMore' | 'charge'> {
   request: Request;
   open: OpenResponse;
-  /** Milliseconds until the timeout of the route. */
+  /** Returns the milliseconds until the timeout of the route. */
   remainingMilliseconds: () => number;
   /** Registers work for which a streamed response does not wait. The request ends after this work. */
   finishAfterResponse: (work: Promise<unknown>) => void;
@@ -70,9 +72,9 @@ interface Exchange {
 }
 
 /**
- * Serves a route: checks the request, lets `work` respond, and ends the response. The work returns a JSON response, or
- * opens a response and writes it. An error before the status is sent becomes an error response. A later error ends the
- * response early: its JSON stays incomplete, so that clients notice the error.
+ * Makes a function that serves a route: it checks the request, lets `work` respond, and ends the response. The work
+ * returns a JSON response, or opens a response and writes it. An error before the status is sent becomes an error
+ * response. A later error ends the response early: its JSON stays incomplete, so that clients notice the error.
  */
 export function serveRoute<R extends Route>(
   route: R,
@@ -132,13 +134,16 @@ interface Step {
   response: unknown;
 }
 
-/** Publishes metrics and trace of a request. */
+/** Makes the step that publishes metrics and trace of a request. */
 const requestEnd = ({ name }: Pick<Route, 'name'>) => ({
   after: () => endRequest(name),
   onError: ({ error }: Pick<Step, 'error'>) => endRequest(name, error),
 });
 
-/** Ends the response, unless an error has cut it off. Then waits for the work after it. */
+/**
+ * The step that ends the response, unless an error has cut the response off. Then it waits for the work after the
+ * response.
+ */
 const responseEnd = {
   async after({ event }: Pick<Step, 'event'>): Promise<void> {
     if (event.body !== undefined) await endOf(event.body);
@@ -150,7 +155,7 @@ const responseEnd = {
   },
 };
 
-/** Makes an error response, unless a response has begun. */
+/** Makes the step that sends an error response, unless a response has started. */
 const errorResponse = (form: ResponseForm) => ({
   onError(step: Step): void {
     const { request, writer, limiter, body } = step.event;
@@ -182,7 +187,7 @@ export async function endOf(stream: Writable): Promise<void> {
   return promise;
 }
 
-/** Collects a response. */
+/** Serves a request and returns the whole response. */
 export async function wholeResponse(
   serve: (open: ResponseWriter['open']) => Promise<void>,
 ): Promise<WholeResponse> {
@@ -195,7 +200,7 @@ export async function wholeResponse(
   return response;
 }
 
-/** A stream that passes its whole text to `give` at its end. */
+/** Makes a stream that passes its whole text to `give` at its end. */
 export function collectText(give: (text: string) => void): Writable {
   let text = '';
   return new Writable({

@@ -13,7 +13,8 @@ import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
 /**
- * The gateway sends a request only after it has received all of it. 6 MB in this time are 1.6 Mbit/s within a Region.
+ * The maximum time in which a whole request must arrive. The gateway sends a request only after it has received all of
+ * it. 6 MB in this time are 1.6 Mbit/s within a Region.
  */
 const requestMilliseconds = 30_000;
 
@@ -21,7 +22,7 @@ const requestMilliseconds = 30_000;
 interface ServedRoute {
   route: Route;
   serve: Serve;
-  /** The form of a rejection while the process ends. The default is an envelope. */
+  /** Loads the form of a rejection while the process ends. The default is an envelope. */
   form?: () => Promise<ResponseForm>;
 }
 
@@ -32,7 +33,7 @@ interface ServedRoute {
 export function serveRoutes(served: readonly ServedRoute[]): void {
   const routes = served.map((one) => ({ ...one, path: pathPattern(one.route.path) }));
 
-  /** The served route of a request, with the values in its path. */
+  /** Finds the served route of a request, and the values in its path; undefined if there is none. */
   function match({ method }: IncomingMessage, { pathname }: URL) {
     for (const { path, ...one } of routes) {
       const found = path.exec(pathname);
@@ -120,6 +121,7 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
 }
 
 /**
+ * Reads the body of a request.
  * @throws badRequest for a body that is larger than the route allows, or that a Lambda function would not get; Error if
  *   the client disconnects
  */
@@ -127,7 +129,7 @@ async function readBody(request: IncomingMessage, route: Route): Promise<string>
   const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // The response to a body that is too long needs the connection.
+  // The iterator must not destroy the request, because the response to a body that is too long needs the connection.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > mostBytes) throw new BodyTooLarge(mostBytes);

@@ -24,8 +24,8 @@ import {
 } from './web-server.ts';
 
 /**
- * The maximum timeout of a web function. 50 MB in this time are 0.5 Mbit/s. `readToEnd` ends uploads of less than 1 KB
- * a second earlier.
+ * The maximum time in which a whole upload must arrive: the maximum timeout of a web function. 50 MB in this time are
+ * 0.5 Mbit/s. `readToEnd` ends uploads of less than 1 KB a second earlier.
  */
 const requestMilliseconds = 900_000;
 

@@ -8,10 +8,15 @@ import { Measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf, type WholeResponse } from './response-form.ts';
 
-/** Number of requests of this process that have not ended. A request ends after the work that follows its response. */
+/**
+ * The number of requests of this process that have not ended. A request ends after the work that follows its response.
+ */
 let active = 0;
 
-/** Whether no other request runs. A Lambda function serves one request at a time and does not count. */
+/**
+ * Whether no other request runs in this process. A Lambda function does not count requests, because it serves one at a
+ * time.
+ */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();
@@ -32,14 +37,14 @@ const headersMilliseconds = 60_000;
 const checkMilliseconds = 30_000;
 
 /**
- * An idle connection stays open longer than the proxy in front keeps it. So the proxy closes it, and not this server.
+ * An idle connection stays open for longer than the proxy in front of this server keeps it. So the proxy closes it
+ * first.
  */
 const keepAliveMilliseconds = 600_000;
 
 /**
- * How long a client may continue to send after the response. An honest client that sends its body
- * before it reads can send several megabytes in this time; a deliberately slow client occupies the connection no
- * longer.
+ * How long a client may continue to send after the response. An honest client that sends its body before it reads can
+ * send several megabytes in this time; a deliberately slow client occupies the connection no longer.
  */
 export const drainMilliseconds = 3000;
 
@@ -47,7 +52,8 @@ export const drainMilliseconds = 3000;
 const rejectedMilliseconds = 500;
 
 /**
- * Time for the requests in progress after an error outside of any request: replies are aborted, and stored in chats.
+ * How long the requests in progress may continue after an error outside of any request: replies are aborted, and stored
+ * in chats.
  */
 const endMilliseconds = 10_000;
 
@@ -60,13 +66,16 @@ type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<v
 export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   webServer(respond, requestMilliseconds).listen(Number(port), host);
-  // Lambda kills the process about a second later.
+  // Lambda kills the process about a second after SIGTERM.
   process.once('SIGTERM', end);
   process.on('uncaughtException', endAfter);
   process.on('unhandledRejection', endAfter);
 }
 
-/** @param requestMilliseconds maximum time in which the whole request must arrive */
+/**
+ * Makes a server.
+ * @param requestMilliseconds maximum time in which the whole request must arrive
+ */
 export const webServer = (respond: Respond, requestMilliseconds: number): Server =>
   createServer(
     {
@@ -82,7 +91,7 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
         log.error('A response was not completed', { error });
         response.destroy();
       });
-      // After its response, a reply may still store its title and write its metrics.
+      // A request ends after both: a reply may still store its title and write its metrics after its response.
       void Promise.all([closed, responded]).then(() => {
         active -= 1;
         exitIfIdle();
@@ -108,7 +117,7 @@ function exitIfIdle(): void {
   if (isEnding && active === 0) process.exit(1);
 }
 
-/** The response to a request of a process that ends; undefined for any other process. */
+/** Makes the response to a request of a process that must end; undefined for any other process. */
 export function rejectionWhileEnding(requestId: string): WholeResponse | undefined {
   if (!isEnding) return undefined;
   const { status: statusCode, errorCode } = errorTable.unavailable;
@@ -131,7 +140,7 @@ export function sendWhole(
   endResponse(request, response, body);
 }
 
-/** The headers of an HTTP request, in lower case. */
+/** Returns the headers of an HTTP request, with their names in lower case. */
 export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, string[]> =>
   new Map(Object.entries(headersDistinct) as [string, string[]][]);
 

@@ -13,7 +13,7 @@ import {
 } from './metric-names.ts';
 import { logTrace, sendTrace, type TracedPart } from './trace.ts';
 
-/** Values for the dimensions of the metric. */
+/** The values for all dimensions of a metric. */
 type Dimensions<Name extends MetricName> = Record<
   (typeof metrics)[Name]['dimensions'][number][number],
   string
@@ -88,10 +88,12 @@ interface Invocation extends InvocationContext {
   readonly isOfWebFunction: boolean;
 }
 
-/** Only `runInvocation` sets the context. */
+/** Returns the current invocation; undefined outside of one. Only `runInvocation` sets the context. */
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
-/** The measurements of the current invocation. Outside of one, as in an operator's command, nobody collects them. */
+/**
+ * Adds to the measurements of the current invocation. Outside of one, as in an operator's command, they are dropped.
+ */
 export const measurements = {
   add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
     currentInvocation()?.measurements.add(name, value, dimensions);
@@ -149,8 +151,8 @@ export function addTracedPart(part: TracedPart): void {
 }
 
 /**
- * Publishes the metrics and the trace. The function must await it before it returns: Lambda then freezes the
- * environment.
+ * Publishes the metrics and the trace of the current invocation. The function must await this before it returns,
+ * because Lambda then freezes the environment.
  */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
   const current = currentInvocation();
@@ -166,7 +168,7 @@ interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-/** Runs an invocation by API Gateway. */
+/** Runs an invocation by API Gateway. Its log lines and metrics contain the ids of the request and of the workspace. */
 export const runRequest = <Result>(
   { requestContext: { requestId, authorizer } }: GatewayEvent,
   lambda: Context,

@@ -6,7 +6,9 @@ import type { Log } from '#domain/platform/services.ts';
 import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { serviceDimension } from './metric-names.ts';
 
-/** `file:///var/task/index.mjs:12:3456`; a path contains no other colon than that of a drive. */
+/**
+ * Matches a position such as `file:///var/task/index.mjs:12:3456`. A path contains no other colon than that of a drive.
+ */
 const location = /(file:\/\/\/(?:[A-Za-z]:)?[^\s():]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();
@@ -29,7 +31,10 @@ function mapOf(module: string): SourceMap | undefined {
   return maps.get(module);
 }
 
-/** Undefined if the module has no source map, or if the map cannot be read. The stack is logged in any case. */
+/**
+ * Reads the source map of a module; undefined if the module has none, or if the map cannot be read. The stack is logged
+ * in any case.
+ */
 function readMap(module: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(module)}.map`, 'utf8')));
@@ -38,12 +43,12 @@ function readMap(module: string): SourceMap | undefined {
   }
 }
 
-/** JSON lines with the request id, at the stage's log level (`variables.logLevel`). */
+/** Writes JSON lines at the stage's log level (`variables.logLevel`). */
 const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.service });
 
 type Fields = Record<string, unknown>;
 
-/** The harmless properties of an error. The other properties may contain data of the request. */
+/** Returns the harmless properties of an error. The other properties may contain data of the request. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error;
   const { name, message, stack, cause } = error;
@@ -57,7 +62,7 @@ function describe(error: unknown): unknown {
   };
 }
 
-/** Adds the fields of the current invocation. */
+/** Adds the fields of the current invocation to those of a log line, and describes the error. */
 function inInvocation({ error, ...fields }: Fields): Fields {
   const current = invocationContext().getStore();
   const all = { ...current?.environmentFields, ...current?.properties, ...fields };

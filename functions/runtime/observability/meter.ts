@@ -34,7 +34,7 @@ export const meter: Meter = {
 type Emit = (event: StreamEventBody) => void;
 
 /**
- * Measures the times of a reply for metrics and trace, and counts failed replies.
+ * Makes functions that measure the times of a reply for metrics and trace, and count failed replies.
  * @param startedAt `performance.now()` at the start of the route's work
  */
 export function timeReply(

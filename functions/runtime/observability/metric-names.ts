@@ -75,13 +75,13 @@ export const metrics = {
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /**
-   * From the start of `send-message` or `complete-chat` to the first delta of the reply. The cold start and the
-   * authorizer are not included.
+   * The time from the start of `send-message` or `complete-chat` to the first delta of the reply. The cold start and
+   * the authorizer are not included.
    */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
   /**
-   * From the start of `send-message` or `complete-chat` until the reply has ended, and is stored if it belongs to a
-   * chat.
+   * The time from the start of `send-message` or `complete-chat` until the reply has ended, and is stored if it belongs
+   * to a chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns and completions whose reply failed: the client got an error event or an error status. */
@@ -106,7 +106,10 @@ export const metrics = {
    */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
-  /** Events in responses of models that the service did not understand. The reply does not fail because of them. */
+  /**
+   * Events in responses of models that the service did not understand and skipped. The reply does not fail because of
+   * them.
+   */
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
   /** Ended reasoning steps. */
@@ -114,9 +117,12 @@ export const metrics = {
   /** Ended reasoning steps with `success: false`. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
-  /** Of the uses of remote tools, those that failed included. */
+  /** The time of each use of a remote tool, even if it failed. */
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
-  /** Uses of remote tools that failed because of their system; not those that it has carried out without success. */
+  /**
+   * Uses of remote tools without a usable response of the tool's system, for the reasons of the dimension `failure`.
+   * Uses that the system has carried out and reported as unsuccessful do not count.
+   */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
   /**
@@ -134,7 +140,7 @@ export const metrics = {
     unit: 'Count',
     dimensions: [[]],
   },
-  /** From the creation of a batch to its end: one value for each ended batch. */
+  /** The time from the creation of a batch to its end: one value for each ended batch. */
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**

@@ -6,9 +6,9 @@ import { endInvocation, runInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
 /**
- * The Lambda handler of a function that the gateway does not invoke: that of a queue, of a schedule, of the workflow,
- * or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Calls to AWS are
- * retried until the function's timeout is near.
+ * Makes the Lambda handler of a function that the gateway does not invoke: that of a queue, of a schedule, of the
+ * workflow, or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Calls to
+ * AWS are retried until the function's timeout is near.
  */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
@@ -35,8 +35,8 @@ export const observed =
     );
 
 /**
- * Lambda logs a thrown error with all its properties, and errors of AWS may contain items of the table. So this
- * function keeps only name, message and stack. The workflow decides by the name whether to retry.
+ * Returns a copy of an error with only name, message and stack. Lambda logs a thrown error with all its properties, and
+ * errors of AWS may contain items of the table. The workflow decides by the name whether to retry.
  */
 function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -44,13 +44,16 @@ function withoutProperties(error: unknown): unknown {
   return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
 }
 
-/** Whether AWS throttled or failed, or concurrent writes of the same items conflicted in all attempts. */
+/**
+ * Whether an error is temporary: AWS throttled or failed, or concurrent writes of the same items conflicted in all
+ * attempts.
+ */
 function isTransient(error: Error): boolean {
   const ofSdk = error as Parameters<typeof isTransientError>[0];
   return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);
 }
 
-/** The log fields of an event that names a workspace, or a workspace and a batch. */
+/** Returns the log fields of an event that names a workspace, or a workspace and a batch. */
 function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {
   const { workspaceId, batchId } = (event ?? {}) as { workspaceId?: unknown; batchId?: unknown };
   return {

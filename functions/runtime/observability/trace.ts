@@ -15,7 +15,7 @@ export interface TracedPart {
 /** Searchable properties of a trace. X-Ray indexes at most 50. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
-/** 100 parts are about 10 KB. A datagram to the daemon may have 64 KB. */
+/** The maximum number of parts in a trace. 100 parts are about 10 KB. A datagram to the daemon may have 64 KB. */
 const maxParts = 100;
 
 let socket: Socket | undefined;

@@ -51,7 +51,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The route complete-chat, for the Lambda function and for the web function. */
+/** Serves the route complete-chat, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   completeChatRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
@@ -100,14 +100,18 @@ export const serve = serveRoute(
   { form: openAiForm },
 );
 
-/** A failure in an open stream has the status 200. The gateway counts any other one by its status. */
+/**
+ * Counts failures of the service in an open stream, whose status is 200, and 5xx responses that a model has caused. The
+ * gateway counts all responses by their status.
+ */
 function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boolean): void {
   if (isInStream && !byModel) measurements.add('streamedFaults', 1, {});
   if (!isInStream && byModel && status >= 500) measurements.add('modelErrorResponses', 1, {});
 }
 
 /**
- * @throws openAiDisabled and clientNotAllowed, which come before errors of parameters; OpenAiError that names the first
+ * Validates the body.
+ * @throws openAiDisabled and clientNotAllowed, which precede errors of parameters; OpenAiError that names the first
  *   wrong parameter
  */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
@@ -128,7 +132,7 @@ async function checkCaller(workspaceId: string, body: Record<string, unknown>): 
   await checkUsers(workspaceId, [body.user]);
 }
 
-/** The number of messages and of their parts in a body that is not validated yet. */
+/** Counts the messages and their parts in a body that is not validated yet. */
 function partsOf(messages: unknown): number {
   if (!Array.isArray(messages)) return 0;
   let count = messages.length;
@@ -136,7 +140,10 @@ function partsOf(messages: unknown): number {
   return count;
 }
 
-/** The issues of the parts in a list of parts. They are more exact than one issue of the whole list. */
+/**
+ * Returns the issues of the parts if the issue is about a list of parts, because they are more exact than one issue of
+ * the whole list. Returns any other issue itself.
+ */
 function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(issue.input)) return [issue];
   const inner = issue.errors.flat().filter(({ path }) => path.length > 0);

@@ -14,7 +14,7 @@ const services = {
 };
 
 /**
- * The route create-chat, for the Lambda function and for the web function.
+ * Makes the function that serves the route create-chat, in the Lambda function and in the web function.
  * @param onCreated called for each new chat, and once more if the gateway repeats its request
  */
 export const serveWith = (onCreated: (chat: Chat) => void) =>

@@ -7,7 +7,7 @@ import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
 const services = { chats: chats(), clock, replyEvents: replyEvents(), workspaces: workspaces() };
-/** The route resume-stream, for the Lambda function and for the web function. */
+/** Serves the route resume-stream, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   resumeStreamRoute,
   async (request, { open, awaitRateLimit, remainingMilliseconds }) => {

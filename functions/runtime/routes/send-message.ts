@@ -54,7 +54,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** The route send-message, for the Lambda function and for the web function. */
+/** Serves the route send-message, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   sendMessageRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
@@ -103,7 +103,8 @@ export const serve = serveRoute(
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
-    // The text of a reply with a form is sent at once at its end, so its first delta says nothing of the model.
+    // The text of a reply with a form or a schema is sent as a whole at its end. So the time of its first delta says
+    // nothing about the model.
     const isBuffered =
       started.turn.form !== undefined || started.turn.agent.definition.output_schema !== undefined;
     const sink = isBuffered ? events : { ...events, emit: replyTimer.listening(events.emit) };
@@ -111,7 +112,8 @@ export const serve = serveRoute(
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
     finishAfterResponse(finished);
-    // The model has ended the reply, but the service may fail to store it.
+    // Even if the model has completed the reply, the service may have failed to store it. That is no failure of the
+    // model.
     const byModel = isFailedByModel(await started.running.completed);
     if (!body.stream) {
       const position = started.turn.position + 1;
@@ -134,7 +136,10 @@ const noEvents: ReplySink = {
   done: () => undefined,
 };
 
-/** @throws serverError with the reply's own error */
+/**
+ * Sends a reply as a whole.
+ * @throws serverError with the reply's own error, if the reply has failed
+ */
 function sendWhole(
   open: OpenResponse,
   chatId: number,

@@ -3,7 +3,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { environment } from '#runtime/environment/environment.ts';
 
 /**
- * Milliseconds that the model may take. The time of a reply starts when its request arrives.
+ * Returns the milliseconds that the model may still take. The time of a reply starts when its request arrives.
  * @param remainingMilliseconds until the timeout of the route
  */
 export function timeForModel(

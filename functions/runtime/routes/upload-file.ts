@@ -23,8 +23,8 @@ const services = {
 };
 
 /**
- * Chunks as large as those of a connection. The parser ignores what follows the end of a form, except in the chunk that
- * contains the end.
+ * The size of the chunks in which a buffered body is parsed: as large as those of a connection, so that both give the
+ * same result. The parser ignores what follows the end of a form, except in the chunk that contains the end.
  */
 const chunkBytes = 64 * 1024;
 
@@ -33,7 +33,7 @@ function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
     yield body.subarray(start, start + chunkBytes);
 }
 
-/** The route upload-file, for the Lambda function and for the web function. */
+/** Serves the route upload-file, in the Lambda function and in the web function. */
 export const serve = serveRoute(uploadFileRoute, async ({ workspaceId, apiKeyId }, { request, charge }) => {
   const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
   const form = readForm(headerIn(request, 'content-type'), body);

@@ -22,10 +22,16 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/** About 45 of the largest versions. As objects they take about twice the memory. */
+/**
+ * The maximum size of the cached versions, measured as JSON: about 45 of the largest. As objects they take about twice
+ * the memory.
+ */
 const cachedBytes = 16 * 1024 * 1024;
 
-/** A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for one batch read. */
+/**
+ * The number of versions that are read at once. A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for
+ * one batch read.
+ */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {
@@ -116,7 +122,8 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
         throw changedMeanwhile('deleted');
       for await (const page of versionPages(table, workspaceId, agentId))
         await table.deleteAll(page.map(keyOf));
-      // This key goes last, because a repeated call finds the versions by it.
+      // This key is deleted last, because a repeated call finds the workspace of the agent, and so its versions, by
+      // this key.
       await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
   };
@@ -125,11 +132,11 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
 const changedMeanwhile = (done: string) =>
   new ServiceError('badRequest', `The agent was changed by someone else meanwhile; nothing was ${done}`);
 
-/** Nothing else of the partition sorts after a version. */
+/** Reads all versions of an agent. Nothing else in their partition sorts after them. */
 const versionPages = (table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> =>
   table.queryPages(where('sk > :sk', keys.agentVersion(workspaceId, agentId, 0)));
 
-/** The deletion does not contain the versions: there may be more than a transaction can have. */
+/** The writes that delete an agent, but not its versions: these may be more than a transaction can have. */
 const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent): Write[] => [
   {
     Delete: {
@@ -147,8 +154,8 @@ const publishedKeys = (workspaceId: string, agentId: string): [published: Key, e
 ];
 
 /**
- * The audit entry of a save. For a changed draft, it names the changed fields; only for name and model does it contain
- * the values.
+ * Makes the audit entry of a save. For a changed draft, it names the changed fields; only for name and model does it
+ * contain the values.
  */
 function describe(
   { definition }: Agent,
@@ -175,7 +182,7 @@ function describe(
   };
 }
 
-/** The index entry of a published agent. Those that older code has written have the agent's id alone. */
+/** Makes the index entry of a published agent. Entries that older code has written contain only the agent's id. */
 const entryOf = (version: AgentVersion): Item => ({
   agent_id: version.agentId,
   version_id: version.id,

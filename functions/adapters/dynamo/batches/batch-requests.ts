@@ -16,18 +16,18 @@ import { groupsOf } from '#domain/platform/services.ts';
  */
 const groupTextBytes = 300_000;
 
-/** Bytes of one part of the manifest, which is one item. Custom ids have up to 1 KB each. */
+/** The maximum size in bytes of one part of the manifest. Each part is one item. Custom ids have up to 1 KB each. */
 const manifestBytes = 300_000;
 
 /**
- * How long stored requests remain after the batch expires. They are not needed then: the texts of started requests are
- * in their chats, and the other requests have failed.
+ * How long requests stay stored after their batch has expired. They are not needed then: the texts of started requests
+ * are in their chats, and the other requests have failed.
  */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 
-/** All items of the requests of a new batch. */
+/** Makes all items that store the requests of a new batch. */
 export function requestItems(
   batch: Owner,
   requests: readonly BatchRequest[],
@@ -133,8 +133,8 @@ export const dynamoRequestEraser = (table: Table): RequestEraser => ({
 });
 
 /**
- * Erases the texts and the user of a stored request. Its message becomes empty, because a request without a message counts
- * as not stored, and a worker must still end it.
+ * Makes a function that erases the texts and the user of a stored request. The message becomes empty instead of
+ * missing, because a request without a message counts as not stored, and a worker must still end it.
  */
 export const eraseRequest =
   (table: Table) =>

@@ -14,7 +14,11 @@ import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
-/** @param most the maximum of open batches: with as many, the condition fails */
+/**
+ * The write that changes the number of a workspace's open batches.
+ * @param most the maximum of open batches: if the workspace already has as many, the condition fails; null if there is
+ *   no maximum
+ */
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
     Key: keys.openBatches(workspaceId),
@@ -49,8 +53,8 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      // A cancel may have changed the final status, or another completion may have been first. A stop after the last
-      // result changes nothing.
+      // The condition fails if a cancel has changed the status, and so the final status, or if another completion was
+      // first. A stop for another reason does not change the status, and after the last result it has no effect.
       ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };
@@ -62,8 +66,8 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
 /**
- * With the delays, all attempts take about 2.5 s. All creations and ends of batches of a workspace change the number of
- * the open ones.
+ * With the delays after conflicts, all attempts take about 2.5 s. Each creation and end of a batch changes the count of
+ * the workspace's open batches, so concurrent ones conflict.
  */
 const maxAttempts = 20;
 
@@ -162,8 +166,9 @@ const changes = (table: Table, clock: Clock) =>
   }) satisfies Partial<BatchStore>;
 
 /**
- * Puts a new batch, its webhook, and the index entries by which it is found, and counts it. The first two writes have
- * conditions: that there is no such batch, and that the workspace may have one more, if it has a limit.
+ * The writes that put a new batch, its webhook, and the index entries by which it is found, and that count it. The
+ * first two have conditions: the first, that there is no such batch; the second, that the workspace may have one more
+ * open batch, if it has a limit.
  */
 function batchWrites(
   { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
@@ -189,10 +194,10 @@ function batchWrites(
   ];
 }
 
-/** Seconds that a token is stored: longer than the longest batch. */
+/** How long a task token is stored, in seconds: longer than the longest batch. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 
-/** Ids of the workspace's open batches, newest first. */
+/** Returns the ids of the workspace's open batches, newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const open = allOf(keys.batchList(workspaceId, 'open').entry(0));
   return (await table.queryAll({ ...open, ScanIndexForward: false })).map(({ id }) => id as string);

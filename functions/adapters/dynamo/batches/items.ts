@@ -17,7 +17,7 @@ import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.t
 import type { BatchTransitions, Claim } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/services.ts';
 
-/** A new batch: without slots and counts. */
+/** Makes the item of a new batch, which has no slots and no counts of results. */
 export function storedBatch(batch: Batch): Item {
   const { completed, failed, completedAt, cancelledAt, stop, ...stored } = batch;
   const { webhookEvents, executionNumber, slotsMade, metadata, ...same } = stored;
@@ -45,7 +45,10 @@ export function batchOf(item: Item): Batch {
   };
 }
 
-/** Short names, because a batch has up to as many slots as its workspace, and each change writes all of them. */
+/**
+ * The attributes of a slot. Their names are short, because a batch may have all slots of its workspace, and each change
+ * of a slot writes the batch's whole item.
+ */
 const slotItems = attributesNamed<Slot>({
   ...{ epoch: ['e'], owner: ['w', null], takes: ['n'], until: ['t'] },
   ...{ isClean: ['x'], first: ['b'], size: ['s'], named: ['r'] },
@@ -55,8 +58,8 @@ export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
 /**
- * Written at every attempt and end. Short names, and no texts but an error's message, keep it at one write unit, unless
- * the request has many model calls.
+ * The attributes of a batch item, which is written at the start and the end of each attempt. Short names, and no texts
+ * but the message of an error, keep the item at one write unit, unless the request has many model calls.
  */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
@@ -91,14 +94,17 @@ export const itemOf = (item: Item): BatchItem => ({
  */
 const attemptsToClaim = 20;
 
-/** DynamoDB's limit of one transaction. Twenty requests of one agent and twenty users need 84 writes. */
+/** DynamoDB's maximum of writes in one transaction. Twenty requests of one agent and twenty users need 84 writes. */
 const maxWrites = 100;
 
 const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }) => newChat !== null).length;
 
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
-/** Stores items with the chats that they need, in one transaction if it can have all writes, or else in several. */
+/**
+ * Makes the function that stores batch items with the chats that they need. It uses one transaction if that can have
+ * all writes, or else several.
+ */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {
     if (claims.length === 0) return [];
@@ -160,10 +166,10 @@ export const replaceItem =
   async (batch, before, item) => {
     const { isDone, item: stored } = await table.putIf({
       Item: storedBatchItem(batch, item),
-      // A new owner of a request raises the number of the attempt, so this fails after a change of the owner.
+      // A new owner of a request raises the number of the attempt, so this condition fails after a change of the owner.
       ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // An item of the same owner with the same status is this write, whose response was lost.
+    // If the stored item has the same owner and status, this write has stored it, but its response was lost.
     return isDone || (stored?.e === item.epoch && stored.status === item.status);
   };

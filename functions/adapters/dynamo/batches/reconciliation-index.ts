@@ -4,7 +4,8 @@ import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
 /**
- * Two rounds of sixteen concurrent checks. At the reconciler's deadline, most entries of a longer page would be unused.
+ * The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. At the reconciler's
+ * deadline, most entries of a longer page would be unused.
  */
 const webhooksPerPage = 32;
 
@@ -19,7 +20,7 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
     removeOpenBatch: ({ batchId }) => table.transact([{ Delete: { Key: keys.operatorsOpenBatch(batchId) } }]),
 
     async *workspacesWithWebhooks() {
-      // Sorts before every id. DynamoDB accepts no empty value of a key.
+      // A space sorts before every id. DynamoDB accepts no empty value of a key.
       let after = ' ';
       for (;;) {
         const pages = table.queryPages({ ...where('sk > :sk', { pk: webhooks, sk: after }), Limit: 1 });
@@ -46,7 +47,10 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
   };
 }
 
-/** The character after `#`, which separates the parts of a key: it sorts after all keys of a workspace. */
+/**
+ * The character that sorts after `#`, the separator of the parts of a key. So a workspace's id with this character
+ * sorts after all keys of the workspace.
+ */
 const afterSeparator = '$';
 
 const keyOfEntry = ({ workspaceId, due, batchId }: WebhookEntry): Key =>

@@ -19,13 +19,16 @@ interface BatchUpdate {
   values: Item;
   returns?: 'ALL_OLD' | 'ALL_NEW';
   /**
-   * Whether the item, as it is after the condition has failed, shows that this write was made before: the SDK repeats a
-   * write whose response was lost.
+   * Called with the stored item after the condition has failed. It returns whether the item shows that this write was
+   * made before: the SDK repeats a write whose response was lost.
    */
   isDone?: (item: Item) => boolean;
 }
 
-/** Changes the item of a batch. @returns the item; undefined if the condition failed */
+/**
+ * Changes the item of a batch.
+ * @returns the item; undefined if the condition failed, unless `isDone` returns true
+ */
 export async function updateBatch(
   table: Table,
   { workspaceId, id }: BatchKey,
@@ -57,7 +60,10 @@ const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Ba
 
 const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
-/** All state that workers share is in one item, so transactions do not conflict in the hot path. */
+/**
+ * Makes the changes of slots. All state that the workers of a batch share is in the batch's item, so each change is one
+ * conditional update, and needs no transaction that may conflict.
+ */
 export const slotTransitions = (table: Table): SlotTransitions => ({
   topUp(batch, slots, until) {
     const change = topUp(batch, slots, until);
@@ -100,11 +106,12 @@ const changes = (table: Table) =>
           ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
           'slots.#k.t = :t',
         ],
-        // This fails for a final batch too, because it has no slots.
+        // This condition fails for a final batch too, because it has no slots.
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
-        // If this write was made before, the slot is read as the write has left it: not clean.
+        // If this write was made before, the old slot is no longer known. Then the slot counts as not clean, as the
+        // write has left it.
         isDone: (stored) => slotIn(stored, number)?.w === name,
       });
       if (item === undefined) return undefined;
@@ -122,7 +129,7 @@ const changes = (table: Table) =>
     take(batch, { number, epoch, takes }, { size, named }) {
       const { condition, names } = ofOwner(number);
       return batchAfter(table, batch, {
-        // Every right side reads the value from before the update.
+        // In an update, every right side reads the value from before the update.
         set: [
           ...['slots.#k.b = #next', 'slots.#k.s = :size', 'slots.#k.r = :named', 'slots.#k.n = :taken'],
           '#next = #next + :size',
@@ -154,8 +161,8 @@ const changes = (table: Table) =>
   }) satisfies Partial<SlotTransitions>;
 
 /**
- * Silent slots get a new time, and missing ones are made. A slot is taken from its owner: the owner may only have been
- * frozen, and must not renew it while a message offers it to another worker.
+ * The update that gives silent slots a new time and makes missing slots. It also takes silent slots from their owners.
+ * An owner may only have been frozen, and must not renew its slot while a message offers the slot to another worker.
  */
 function topUp(batch: Batch, slots: readonly number[], until: number) {
   const missing = slots.filter((number) => batch.slots[number] === undefined);

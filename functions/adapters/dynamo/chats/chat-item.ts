@@ -5,7 +5,9 @@ import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
 export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
 
-/** The pairs are one JSON text, because marshalling fails for an object that has a key such as `constructor`. */
+/**
+ * The pairs are stored as one JSON text, because marshalling fails for an object that has a key such as `constructor`.
+ */
 export const metadataItem = (metadata: Metadata | undefined): Item => ({
   metadata: metadata && JSON.stringify(metadata),
 });
@@ -24,7 +26,11 @@ const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId' | 'metadata'>>({
   messageCount: ['message_count'],
 });
 
-/** @param entry the first id of the chats that were created with this one. It is in the keys of their entries in lists */
+/**
+ * Makes the item of a chat.
+ * @param entry the first id of the chats that were created together with this one. It is in the keys of their list
+ *   entries
+ */
 export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
   ...chats.itemOf(chat),
@@ -35,7 +41,10 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
   ...(chat.lease !== null && { created_for: chat.lease.id }),
 });
 
-/** `stop_lease` stays when the lease ends: it has no meaning for another lease. */
+/**
+ * Reads the lease of a chat; null without one. `stop_lease` stays in the item after its lease has ended, and has no
+ * meaning for another lease.
+ */
 const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
   id === undefined
     ? null

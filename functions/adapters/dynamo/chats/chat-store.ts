@@ -9,13 +9,13 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/** How often a page is read again if a chat on it is deleted meanwhile. */
+/** How often a page is read again if a chat on it was deleted while the page was read. */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({
   async page({ workspaceId, agentId, externalUserId }, page) {
     const list = keys.chatList(workspaceId, { agentId, externalUserId });
-    // The list of an agent and a user is that of the user, filtered. Its counts count each agent.
+    // The chats of an agent with a user are the user's list, filtered. That list also has a count for each agent.
     const ofAgent = externalUserId === undefined ? undefined : agentId;
     const reading = {
       count: ofAgent ?? 'n',
@@ -31,14 +31,14 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
 });
 
 /**
- * With the delays, all attempts take about 16 s. A creation conflicts with another one only if both change the same one
- * of 64 counts, so a second attempt is rare.
+ * With the delays after conflicts, all attempts take about 15 s. A creation conflicts with another one only if both
+ * change the same one of 64 counts, so a second attempt is rare.
  */
 const maxAttempts = 100;
 
 /**
- * Milliseconds after which an attempt of a creation takes another id. So a chat appears in its lists at most this long,
- * and the time of one attempt, after a chat with a higher id.
+ * Milliseconds after which the next attempt of a creation takes another id. So a chat may appear in its lists after a
+ * chat with a higher id, but later by at most this time and the time of one attempt.
  */
 const idLifetime = 2000;
 
@@ -130,7 +130,7 @@ const leases = (table: Table) =>
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       const chat = item && chatOf(item);
-      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
       if (chat !== undefined && (isDone || chat.lease?.id === lease.id)) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;
       return { taken: false, chat, startedAt: hasStarted ? (item.request_count as number) + 1 : undefined };
@@ -142,7 +142,7 @@ const leases = (table: Table) =>
         ...changingIf(leaseItem(lease), { message_count: chat.messageCount, ...leaseItem(chat.lease) }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // If this request has written the lease, the response was lost, and the SDK retried the write.
+      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
       return isDone || item?.lease_id === lease.id;
     },
 
@@ -186,7 +186,10 @@ function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now,
   };
 }
 
-/** @returns whether the chat has the lease; if its reply is stopped, nothing changes */
+/**
+ * Changes a chat that has the lease, unless its reply is stopped.
+ * @returns whether the chat has the lease, even if its reply is stopped
+ */
 async function updateUnlessStopped(
   table: Table,
   chat: Chat,
@@ -202,7 +205,10 @@ async function updateUnlessStopped(
   return isDone || item?.lease_id === leaseId;
 }
 
-/** @returns false if the condition of the update fails */
+/**
+ * Executes an update.
+ * @returns false if its condition fails
+ */
 const isUpdated = async (table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> =>
   (await table.updateIf(update)).isDone;
 

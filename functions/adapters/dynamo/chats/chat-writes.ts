@@ -12,7 +12,10 @@ import { purgeItem } from './purge-outbox.ts';
 
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
 
-/** A list, and those chats of one creation that it has. A user's list names the chats by their agents. */
+/**
+ * A list of chats, and the chats of one creation that are in it. `isByAgent`: this is a user's list, whose entries
+ * group the ids of chats by agent.
+ */
 interface ListedChats {
   list: ListKeys;
   isByAgent: boolean;
@@ -35,7 +38,10 @@ function listsOf(chats: readonly Listed[]): ListedChats[] {
   return [...lists.values()];
 }
 
-/** The entry of a creation. Except in a user's list, its key alone names its only chat, if that has the first id. */
+/**
+ * Makes the entry of a creation in a list. If the creation has one chat in the list, with the first id, the key alone
+ * names this chat, except in a user's list.
+ */
 function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   const ids = chats.map(({ id }) => id);
   if (!isByAgent) return { ...list.entry(first), ...(!(ids.length === 1 && ids[0] === first) && { ids }) };
@@ -46,7 +52,10 @@ function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   };
 }
 
-/** @param agentId those of one agent alone */
+/**
+ * Returns the ids of the chats that an entry of a list names.
+ * @param agentId in a user's list, only the chats of this agent
+ */
 export function idsIn({ sk, ids, by_agent: byAgent }: Item, agentId?: string): number[] {
   if (byAgent === undefined) return (ids as number[] | undefined) ?? [Number(sk)];
   return Object.entries(byAgent as Record<string, number[]>)
@@ -63,8 +72,7 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 export interface PlannedChats {
   chats: Chat[];
   /**
-   * Writes without a condition that can fail. For each chat, they write the chat, and an entry and a count in each of
-   * its lists.
+   * The writes that store each chat, and an entry and a count in each of its lists. None has a condition that can fail.
    */
   writes: Write[];
 }
@@ -72,7 +80,7 @@ export interface PlannedChats {
 /**
  * Gives new chats of one workspace the next ids, and plans the writes that create them. An id whose writes fail is not
  * used again.
- * @param newChats at most 30: they share the entries of their lists
+ * @param newChats at most 30 (`numbersOfCreation`), because they share the entries of their lists
  * @throws NotStorable if the workspace has no further id
  */
 export async function planChats(
@@ -107,8 +115,8 @@ export async function planChats(
 }
 
 /**
- * The writes that take chats out of their lists. Their conditions fail if another chat was taken out of one of the entries
- * meanwhile. The caller deletes the chats themselves, in the same transaction.
+ * The writes that remove chats from their lists. Their conditions fail if an entry has changed since it was read,
+ * because another chat was removed from it. The caller deletes the chats themselves, in the same transaction.
  */
 async function planRemoval(table: Table, deleted: readonly Found[]): Promise<Write[]> {
   const creations = Map.groupBy(deleted, ({ item }) => item.entry as number);
@@ -136,18 +144,21 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
           .filter(([, ids]) => ids.length > 0),
       );
   const isEmpty = Object.keys(after).length === 0;
-  // A deletion has this condition too: reads are not isolated from a running transaction, so the read may have missed
-  // the entry.
+  // The deletion of an entry has this condition too. A read during another transaction may see only some of its writes,
+  // so this read may have missed the entry.
   const asRead = { [attribute]: before };
   return isEmpty
     ? { Delete: { Key, ...ifStill(asRead) } }
     : { Update: { Key, ...changingIf({ [attribute]: after }, asRead) } };
 }
 
-/** With the delays, all attempts take about 16 s. */
+/** With the delays after conflicts, all attempts take about 15 s. */
 const attempts = 100;
 
-/** Chats of one transaction, which may have 100 writes: each has eight, with an entry and a count in three lists. */
+/**
+ * The maximum number of chats that one transaction deletes. It may have 100 writes, and each chat needs up to eight:
+ * its deletion, its purge, and an entry and a count in each of three lists.
+ */
 const chatsAtOnce = 12;
 
 export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
@@ -157,7 +168,11 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
     removeEmptyCounts(table, keys.chatList(workspaceId, { externalUserId })),
 });
 
-/** @param only.unchanged chats that have changed since they were read stay */
+/**
+ * Deletes chats with their list entries, and puts their purges.
+ * @param only.unchanged whether chats that have changed since they were read are left out
+ * @returns the deleted chats
+ */
 async function deleteChats(
   table: Table,
   chats: readonly Chat[],
@@ -170,7 +185,7 @@ async function deleteChats(
     const { taken, found } = await transactWithRetry(table, {
       attempts,
       plan: async () => {
-        // Fewer after a conflict: each chat shares its counts with other writers.
+        // Each further attempt deletes fewer chats, because the counts of each chat may conflict with other writers.
         const chosen = chats.slice(done, done + Math.ceil(chatsAtOnce / (1 + conflicts)));
         conflicts += 1;
         const result = { taken: chosen.length, found: await readChats(table, chosen, only) };
@@ -221,6 +236,6 @@ async function deleting(
   ];
 }
 
-/** Each use of a chat changes one of these attributes. */
+/** The condition that the chat is as it was read: each use of it changes one of these attributes. */
 const isAsRead = ({ updatedAt, messageCount, lease }: Chat) =>
   ifStill({ updated_at: updatedAt, message_count: messageCount, ...leaseItem(lease) });

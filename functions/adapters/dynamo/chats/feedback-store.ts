@@ -6,7 +6,7 @@ import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/services.ts';
 
-/** Enough for a hundred users who rate one message at the same time. */
+/** The attempts after conflicts: enough for a hundred users who rate one message at the same time. */
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
@@ -65,7 +65,10 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
     }),
 });
 
-/** Names feedback in a chat without an external user, so that an erasure of the user who gave it finds it. */
+/**
+ * Makes the index entry for feedback in a chat without an external user. By this entry, an erasure of the user who gave
+ * the feedback finds it.
+ */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
   ...keys.userRating(workspaceId, feedback.externalUserId, id, position),
   chat_id: id,
@@ -73,7 +76,7 @@ const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedba
   created_at: feedback.createdAt,
 });
 
-/** Replaces the feedback that was read; the condition fails if it has changed since. */
+/** Replaces the feedback that was read before; the condition fails if the feedback has changed since. */
 const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined) => ({
   Item: {
     ...key,
@@ -84,7 +87,11 @@ const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined)
   ...ifStill({ type: previous }),
 });
 
-/** @param type undefined if the feedback is removed; `previous` is undefined if it is new */
+/**
+ * The update of a message's feedback counts.
+ * @param type undefined if the feedback is removed
+ * @param previous undefined if the feedback is new
+ */
 function countOf(
   { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
   position: number,

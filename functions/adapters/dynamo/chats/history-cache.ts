@@ -5,12 +5,15 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { wholeTurns } from './message-store.ts';
 
-/** Characters of all cached messages: at most 16 MB, because a character of a string takes one or two bytes. */
+/**
+ * The maximum number of characters of all cached messages: at most 16 MB, because a character of a string takes one or
+ * two bytes.
+ */
 const mostCharacters = 8_000_000;
 
 /**
- * Characters of one chat. A longer history is read for each turn. So a cached one never reaches the limits of
- * `MessageStore.recent` for steps and for the number of messages.
+ * The maximum number of characters of one cached chat. A longer history is read for each turn. So a cached history
+ * never reaches the limits of `MessageStore.recent` for steps and for the number of messages.
  */
 const mostCharactersOfChat = 250_000;
 
@@ -22,15 +25,15 @@ const pause = 60_000;
 
 export interface HistoryCache {
   messages: MessageStore;
-  /** The history of a chat that this environment has just created is empty. */
+  /** Caches the history of a chat that this environment has just created, which is empty. */
   addNewChat(chat: Chat): void;
 }
 
 /**
- * The messages of `store`, with a cache of the histories of chats that this environment has created or served. Such a
- * history needs no read: positions have no gaps, and messages never change, so it is complete if it has the last
- * position. A history that is not complete is read only when the last position is known, which takes longer than
- * without a cache. If it lacks the last messages, several environments serve the same chats, so the cache pauses.
+ * Adds a cache to `store`, with the histories of chats that this environment has created or served. A cached history
+ * that contains the last position needs no read: positions have no gaps, and messages never change. A cached history
+ * that lacks messages is read only after the last position is known, so this turn takes longer than without a cache. If
+ * the last messages are missing in the cache, several environments serve the same chats, so the cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);
@@ -51,7 +54,10 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
     else cached.remove(name);
   };
-  /** If a message was not stored, or it is unknown whether it was, the table may have more than the cache. */
+  /**
+   * Adds a message to the cache after it was stored. If it was not stored, or it is unknown whether it was, the table
+   * may have messages that the cache lacks. Then the chat is removed from the cache.
+   */
   const storeThrough = async <Outcome>(
     chat: Chat,
     message: Message,
@@ -71,7 +77,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const read: MessageStore['recent'] = async (chat, ...window) => {
     const messages = await store.recent(chat, ...window);
     const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
-    // Prompts may leave out the last turns. Then `messages` does not end at the last position.
+    // Prompts may leave out the last turns. Then `messages` does not end at the last position, and is not cached.
     if (messages.length > 0 && messages.at(-1)?.position === (await window[0]))
       cache(nameOf(chat), messages, characters);
     return messages;
@@ -87,7 +93,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
       const name = nameOf(chat);
       if (!cached.has(name)) return read(chat, upTo, characters);
       const last = await upTo;
-      // The reply of the previous turn may have come during this wait.
+      // The reply of the previous turn may have been cached during this wait.
       const messages = cached.get(name)?.messages;
       if (messages === undefined) return read(chat, last, characters);
       const history = newestOf(messages, last, characters);
@@ -109,7 +115,11 @@ const charactersOf = (message: Message): number =>
     ? JSON.stringify(message.reasoningSteps).length
     : message.attachments.length * charactersOfAttributes);
 
-/** @returns undefined if more messages are needed */
+/**
+ * Returns the messages for a prompt from a cached history: whole turns up to the position `last`, with at most
+ * `characters`.
+ * @returns undefined if messages that the prompt needs are not cached
+ */
 function newestOf(messages: readonly Message[], last: number, characters: number): Message[] | undefined {
   const end = messages.findIndex(({ position }) => position === last) + 1;
   let left = characters;

@@ -20,8 +20,8 @@ const usageFields = [
 ] as const;
 
 /**
- * All attributes but the texts. Times are milliseconds and the usage is four or five numbers, so a short message is one write
- * unit (1 KB).
+ * The attributes of a message without its texts. Times are milliseconds and the usage is four or five numbers, so a
+ * short message is one write unit (1 KB).
  */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
@@ -46,20 +46,20 @@ const replies = attributesNamed<
   rejectedTurns: ['rejected_turns'],
 });
 
-/** The attributes that say whether prompts contain a message, without its texts. */
+/** Reads the attributes that determine whether prompts contain a message. This needs none of its texts. */
 export const positionsOf = (item: Item): Pick<AssistantMessage, 'position' | 'rejectedTurns'> => ({
   position: item.position as number,
   ...(item.rejected_turns !== undefined && { rejectedTurns: item.rejected_turns as number }),
 });
 
-/** Texts of a message that may be too large for its item. */
+/** The texts of a message, which may be too large for its item. */
 const textsOf = (message: Message): { content: string; steps?: string } => ({
   content: message.content,
   ...(message.role === 'assistant' &&
     message.reasoningSteps.length > 0 && { steps: JSON.stringify(message.reasoningSteps) }),
 });
 
-/** A stored message, from its item and its texts. */
+/** Makes a message from its stored item and its texts. */
 function messageOf(
   item: Item,
   workspaceId: string,
@@ -104,12 +104,18 @@ const stepsOf = (steps: string): ReasoningStep[] =>
     token_usage: { ...noUsage, ...step.token_usage },
   }));
 
-/** Reads and writes of messages call it only for texts that are too large for their items. */
+/**
+ * Returns the content store. It is called only for texts that are too large for their items, so other functions need no
+ * such store.
+ */
 export type Contents = () => ContentStore;
 
 type TextAttribute = 'content' | 'steps';
 
-/** Bytes of content and steps in one item. With the other attributes of the message, an item has at most 400 KB. */
+/**
+ * The maximum size of content and steps in one item, in bytes. With the other attributes of the message, an item has at
+ * most 400 KB.
+ */
 const inlineBytes = 300_000;
 
 const nameOf = (item: Item, attribute: TextAttribute): string | undefined =>
@@ -137,8 +143,8 @@ export async function readMessage(contents: Contents, workspaceId: string, item:
 }
 
 /**
- * Returns undefined if the message's content is longer than `most.characters`. Steps longer than `most.steps` are left
- * out.
+ * Reads a message; undefined if its content is longer than `most.characters`. Steps longer than `most.steps` are left
+ * out, and `stepCharacters` is then `most.steps`.
  */
 export async function readMessageUpTo(
   contents: Contents,
@@ -165,7 +171,7 @@ async function textUpTo(
   return text.length <= characters ? text : undefined;
 }
 
-/** The item of a message with all its texts. */
+/** Makes the item of a message with all its texts. */
 export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)): Item => ({
   ...keys.message(chat.workspaceId, chat.id, message.position),
   ...attributesOf(message),
@@ -173,8 +179,8 @@ export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)
 });
 
 /**
- * The item of a message. If its texts are too large for one item, they go to the content store: the longer of content
- * and steps first.
+ * Makes the item of a message. If content and steps are too large for one item, the longer of them is put into the
+ * content store; if the rest is still too large, the other too.
  * @returns also the names of the texts in the content store
  */
 export async function storeLargeTexts(

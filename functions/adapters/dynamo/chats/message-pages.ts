@@ -7,8 +7,8 @@ import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
 /**
- * Messages and feedback counts of one query when a chat is read backwards. They are one page, and usually enough for a
- * prompt.
+ * The number of items (messages and feedback counts) on a page when a chat is read backwards. One page is usually
+ * enough for a prompt.
  */
 const messagesPerRead = 50;
 
@@ -22,7 +22,7 @@ export interface RatedItem {
   counts: Record<string, number>;
 }
 
-/** The messages between two positions with their feedback counts, in parts with few large texts. */
+/** Reads the messages between two positions with their feedback counts, in parts with few large texts. */
 export async function* ratedMessages(
   table: Table,
   chat: ChatKey,
@@ -33,21 +33,21 @@ export async function* ratedMessages(
     yield* withFewLargeTexts(page);
 }
 
-/** The messages up to a position, newest first. */
+/** Reads the items of the messages up to a position, newest first. */
 export async function* pagesBack(
   table: Table,
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // A promise waits for the request that acquires the chat lease, which is on the critical path. One turn of the event
-  // loop lets that request be built and signed, which takes processor time, before this query. The race also handles a
-  // rejection in the meantime.
+  // If `upTo` is a promise, it waits for the request that acquires the chat lease, which the whole reply waits for.
+  // Building and signing that request takes processor time. One turn of the event loop lets this happen before this
+  // query. The race also handles a rejection of the promise in the meantime.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
-  // Positions have no gaps and messages do not change. So a page with the message at `last` misses no message before
-  // it. Any other page was read too early and is read again.
+  // Positions have no gaps and messages do not change. So a page with a message at `last` or later misses no message
+  // before it. Any other page was read too early and is read again.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);
     page = await pages.next();
@@ -104,7 +104,9 @@ async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<Ra
 
 const isMessage = (item: Item): boolean => item.position !== undefined;
 
-/** The feedback counts without types whose count is 0. Users gave such feedback, but have changed it since. */
+/**
+ * The feedback counts, without types whose count is 0. Users had given such feedback, but have changed or removed it.
+ */
 const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
   Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
 

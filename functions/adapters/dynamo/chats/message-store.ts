@@ -21,18 +21,21 @@ import {
 } from './message-item.ts';
 import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 
-/** Few functions write the same items at the same time: those that close one turn, or repeat one request. */
+/**
+ * The attempts after conflicts. They are enough, because few functions write the same items at the same time: those
+ * that close one turn, or repeat one request.
+ */
 const attemptsToWrite = 20;
 
 /**
- * The most messages that are read for a prompt: 60,000 characters, the default history, are 1,000 messages of 60 characters.
- * Each message may have files and steps.
+ * The maximum number of messages that are read for a prompt: 60,000 characters, the default history, are 1,000 messages
+ * of 60 characters. Each message may have files and steps.
  */
 const messagesOfWindow = 1000;
 
 /**
- * Characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of the steps. Messages
- * older than this limit are returned without steps.
+ * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of
+ * the steps. From the first message on whose steps exceed the rest of this number, messages are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 
@@ -82,7 +85,10 @@ const isRejected = (error: unknown): boolean =>
 const isSame = (stored: Item | undefined, item: Item): boolean =>
   isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 
-/** @returns index of the write whose condition failed; undefined if the transaction is done */
+/**
+ * Executes a transaction.
+ * @returns the index of the first write whose condition failed; undefined if the transaction is done
+ */
 const failedConditionOf = (table: Table, writes: readonly Write[]): Promise<number | undefined> =>
   transactWithRetry<number | undefined>(table, {
     attempts: attemptsToWrite,
@@ -136,7 +142,10 @@ const reads = (table: Table, contents: Contents) =>
     },
   }) satisfies Partial<MessageStore>;
 
-/** @returns undefined if the read failed because a purge of the chat had deleted a large text */
+/**
+ * Reads from a chat.
+ * @returns undefined if the read failed and the chat is deleted: its purge may have deleted a large text
+ */
 async function unlessDeleted<Read>(
   table: Table,
   { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
@@ -150,7 +159,10 @@ async function unlessDeleted<Read>(
   }
 }
 
-/** The items of messages that prompts may contain, newest first. Undefined is in the place of the older ones. */
+/**
+ * Yields the items of messages that prompts may contain, newest first. After `messagesOfWindow` messages, it yields
+ * undefined for all older ones.
+ */
 async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
   const isInPrompt = promptFilter();
   let read = 0;
@@ -162,6 +174,6 @@ async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): Async
     }
 }
 
-/** The messages without an assistant message at the start, whose user message is missing. */
+/** Leaves out an assistant message at the start, because its user message is missing. */
 export const wholeTurns = (messages: Message[]): Message[] =>
   messages[0]?.role === 'assistant' ? messages.slice(1) : messages;

@@ -40,7 +40,8 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // The items go last: they name what else there is to delete, even after a crash.
+      // The items are deleted last, because they name what else must be deleted: a repeated call after a crash needs
+      // them.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));
@@ -62,11 +63,14 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** The only item that a deletion leaves of the chat itself: its purge. */
+/**
+ * Reads the item of a purge; empty if it is gone. After the deletion of a chat, only this item still has attributes of
+ * the chat's own item.
+ */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
-/** The items of the chat's partition that start with the prefix, without texts. */
+/** Reads the items of the chat's partition whose sort key starts with the prefix, without their texts. */
 const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): AsyncGenerator<Item[]> =>
   table.queryPages({
     ...startingWith({ ...keys.chat(workspaceId, chatId), sk: prefix }),
@@ -74,13 +78,16 @@ const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): 
     ExpressionAttributeNames: { '#scope': 'scope' },
   });
 
-/** @param name `BATCH#<batch>#<index>`, or the lease of a request, `batch:<batch>:<index>` */
+/**
+ * Parses the name of a batch request.
+ * @param name `BATCH#<batch>#<index>`, or the lease of a request, `batch:<batch>:<index>`
+ */
 function requestIn(name: string): { batchId: string; requestIndex: number } {
   const [, batchId = '', requestIndex] = /^(?:BATCH#|batch:)(.+)[#:](\d+)$/.exec(name) ?? [];
   return { batchId, requestIndex: Number(requestIndex) };
 }
 
-/** Deletes what users have recorded, if the item has the feedback counts of a message. */
+/** If the item has the feedback counts of a message, deletes all feedback on this message. */
 async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk }: Item): Promise<void> {
   const [, number] = /^M#(\d+)#FEEDBACK$/.exec(sk as string) ?? [];
   if (number === undefined) return;
@@ -101,7 +108,10 @@ async function deleteEvents(
     await deletePartition(table, keys.replyEvents(workspaceId, chatId, responseId, 0, 0));
 }
 
-/** @param others the further items that are deleted before an item */
+/**
+ * Deletes all items of a partition.
+ * @param others returns the keys of further items, which are deleted before an item
+ */
 async function deletePartition(
   table: Table,
   key: Key,
@@ -122,13 +132,14 @@ export const outboxKey = (purge: Purge | Erasure) =>
       );
 
 /**
- * The item of a new purge, for the transaction of the deletion.
- * @param chat the item of the deleted chat. The purge keeps the names that no other item contains
+ * Makes the item of a new purge or erasure, for the transaction that starts it.
+ * @param chat the item of the deleted chat. The item of the purge keeps the names that no other item contains
  */
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...outboxKey(purge),
   ...(chat.created_for !== undefined && { created_for: chat.created_for }),
-  // The id of the reply in progress, for its events: perhaps no message will ever name them.
+  // The id of the reply in progress, by which its stored events are found: perhaps no message will ever contain this
+  // id.
   ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
   workspace_id: purge.workspaceId,
   ...('chatId' in purge ? { chat_id: purge.chatId } : { external_user_id: purge.externalUserId }),
@@ -136,14 +147,17 @@ export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   due_at: Date.parse(purge.deletedAt) + requeueAfter,
 });
 
-/** The condition that the item still belongs to this purge: a newer erasure of the same person may have replaced it. */
+/**
+ * The condition that the item still belongs to this purge or erasure: a newer erasure of the same person may have
+ * replaced it.
+ */
 const isSame = ({ deletedAt }: Purge | Erasure) => ifStill({ deleted_at: deletedAt });
 
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
 
   async *pages(deletedUpTo) {
-    // This key sorts after the purges of every workspace.
+    // This key sorts after the purges of every workspace that were requested up to `deletedUpTo`.
     const end = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
     for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },
@@ -156,7 +170,10 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   },
 });
 
-/** Changes the item of a purge that has not ended, and adds to the counts of an erasure. */
+/**
+ * Changes the item of a purge or erasure, and adds to the counts of an erasure. It does nothing if the purge or erasure
+ * has ended, or if a newer erasure has replaced it.
+ */
 export async function updateSame(
   table: Table,
   purge: Purge | Erasure,
@@ -178,7 +195,7 @@ export async function updateSame(
   });
 }
 
-/** The counts as attributes of an erasure's item. An item of an earlier release has none. */
+/** Maps the counts of an erasure to attributes of its item, and back. An item of an earlier release has none. */
 export const erasedCounts = attributesNamed<ErasedPart>({
   chats: ['erased_chats'],
   ratings: ['erased_ratings'],

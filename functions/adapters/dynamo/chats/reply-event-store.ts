@@ -8,16 +8,19 @@ import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/ser
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/** Compressed bytes of one item, at most 400 KB with its key. Only a large step result needs a second item. */
+/**
+ * The maximum of compressed bytes in one item, which has at most 400 KB with its key. Only a large step result needs a
+ * second item.
+ */
 const bytesPerItem = 350_000;
 
-/** Times in items are whole seconds, as DynamoDB's TTL needs them. */
+/** Returns when an item expires, in whole seconds since 1970, as DynamoDB's TTL needs it. */
 const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits.resumableMinutes * 60;
 
 export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
   async append(reply, { first, texts, isLast }, now) {
     const bytes = await deflate(texts.join(''));
-    // Without events, the end of a reply has the next number.
+    // The end of a reply may be appended without events. It then has the next number.
     const last = first + Math.max(texts.length, 1) - 1;
     const count = Math.max(1, Math.ceil(bytes.length / bytesPerItem));
     for (let part = 0; part < count; part += 1)
@@ -44,7 +47,7 @@ export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
     for await (const page of pagesFrom(table, reply, sequenceNumber))
       for (const item of page) {
         parts.push(item);
-        // The other parts may not be stored yet. Then a later call reads them all.
+        // If the other parts are not stored yet, a later call reads all parts.
         if (item.more === true) continue;
         yield await eventsOf(parts);
         parts = [];
@@ -67,10 +70,12 @@ async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
   };
 }
 
-/** A binary attribute for `ItemProtocol`, which writes values as they are: on the wire, bytes are base64. */
+/**
+ * Makes a binary attribute. `ItemProtocol` writes values with `JSON.stringify`, and bytes must be base64 on the wire.
+ */
 const binary = (bytes: Buffer): Buffer =>
   Object.defineProperty(Buffer.from(bytes), 'toJSON', { value: () => bytes.toString('base64') });
 
-/** A binary attribute as `ItemProtocol` reads it, or as the SDK's protocol does. */
+/** Reads a binary attribute: base64 from `ItemProtocol`, bytes from the SDK's own protocol. */
 const bytesOf = (value: unknown): Buffer =>
   typeof value === 'string' ? Buffer.from(value, 'base64') : Buffer.from(value as Uint8Array);

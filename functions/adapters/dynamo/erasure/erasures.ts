@@ -19,7 +19,8 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...erasedCounts.itemOf(erased) } } },
-      // Anybody with a key may name users that never existed. Their erasures leave nothing that stays.
+      // Any client with an API key may name users that never existed. The erasure of such a user leaves no audit entry,
+      // because audit entries stay as long as their workspace.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
@@ -63,17 +64,17 @@ export const dynamoPersonTraces = (table: Table, scan: ScanKeys): PersonTraces =
 
 type Trace =
   | { kind: 'item' }
-  /** The names in an audit entry of an earlier version. */
+  /** Users' ids that an earlier version wrote into an audit entry. */
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
   /**
-   * The trace is not erased here: the next run of the erasure finds the chat with its entry and counts, and the purge
-   * of the chat finds what belongs to it.
+   * The trace is not erased here. The next run of the erasure finds the chat with its entry and counts, and the purge
+   * of the chat finds all that belongs to the chat.
    */
   | { kind: 'chat' };
 
-/** The trace of the person in an item; undefined if there is none. */
+/** Finds the trace of the person in an item; undefined if there is none. */
 function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trace | undefined {
   const { pk, sk } = item as unknown as Key;
   const { users = [] } = (item.changes ?? {}) as { users?: string[] };
@@ -81,7 +82,7 @@ function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trac
     return { kind: 'names', users };
   const prefix = `${keys.workspace(person.workspaceId).pk}#`;
   if (!pk.startsWith(prefix)) return undefined;
-  // A user's id may have any character.
+  // A user's id may have any character, even a line break.
   const [, kind = '', rest = ''] = /^([A-Z]+(?:-N)?)#?(.*)$/s.exec(pk.slice(prefix.length)) ?? [];
   return finders[kind]?.({ item, sk, rest, user: person.externalUserId, chatIds });
 }
@@ -95,7 +96,7 @@ interface Found {
   chatIds: ReadonlySet<number>;
 }
 
-/** The finders of the kinds of partitions that may have traces. */
+/** The functions that find traces, by the kind of the partition. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),

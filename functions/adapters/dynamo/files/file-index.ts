@@ -12,7 +12,10 @@ import {
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
-/** The item outlives an ephemeral file by this time, so that an error says "has expired" instead of "is not a file". */
+/**
+ * How long the item of an ephemeral file is stored after the file has expired, so that an error says "has expired"
+ * instead of "is not a file".
+ */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
 export const dynamoFileIndex = (table: Table): FileIndex => ({
@@ -29,7 +32,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // This item goes first, so that a purge of the chat finds the other item, even after a crash.
+    // This item is written first, so that a purge of the chat finds the other item, even after a crash between the two
+    // writes.
     const before = await table.update({
       Key: fileOfChat,
       ...changing({ scope, ...ttlOf(file) }),
@@ -43,15 +47,16 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // The SDK may have repeated the update. If the chat attached the file before the file was closed, the file stays
-    // attached.
+    // If the SDK has repeated the update, `attached` is this attempt. If the chat had attached the file earlier, the
+    // file stays attached.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [
-        // Another attempt of the same chat may attach the file concurrently, and may have read the file before it was
-        // closed.
+        // The condition fails if another attempt of the same chat has attached the file concurrently: that attempt may
+        // have read the file before it was closed.
         { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
-        // A purge of the chat that has closed the file, and was interrupted, finds the file by this item.
+        // If this item existed before, it stays: an interrupted purge of the chat that has closed the file finds the
+        // file by it.
         ...(before.scope === undefined ? [{ Delete: { Key: fileOfChat } }] : []),
       ]);
     return false;
@@ -85,7 +90,7 @@ const preparationLeases = (table: Table): PreparationLeases => ({
         'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // If the lease is this one, the response was lost, and the SDK has retried the write.
+    // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
     return isDone || item === undefined || item.preparing_until === until;
   },
   async releaseLease({ workspaceId, uuid }, until) {
@@ -99,7 +104,10 @@ const preparationLeases = (table: Table): PreparationLeases => ({
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
-/** The file's attributes, stored in its own item and in the messages that attach it. */
+/**
+ * Map a file to its attributes, and back. They are stored in the file's own item and in the messages that attach the
+ * file.
+ */
 export const { itemOf: fileItem, fieldsOf } = attributesNamed<Omit<StoredFile, 'workspaceId'>>({
   uuid: ['uuid'],
   name: ['name'],

@@ -61,9 +61,9 @@ function textOf(body: Readable): Promise<string> {
 
 type Data = string | ArrayBuffer | ArrayBufferView;
 
-/** Key objects of secrets given as text: these are the credentials themselves, few in one environment. */
+/** Key objects of secrets that are texts. These are the credentials themselves; an environment has few. */
 const secretKeys = new Map<string, KeyObject>();
-/** Key objects of derived keys. The SDK derives them from the credentials for a day and caches them. */
+/** Key objects of derived keys. The SDK derives a key for each day from the credentials, and caches it. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
 const maxCachedSecrets = 50;

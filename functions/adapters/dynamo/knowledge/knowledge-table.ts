@@ -5,9 +5,9 @@ import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 
-/** Names the current index object of a workspace. */
+/** The state of a workspace's knowledge. It names the current index object. */
 export interface KnowledgeHead {
-  /** Rises with every change. Of two concurrent changes, one fails. */
+  /** Rises by one with every change. Of two concurrent changes, only one succeeds. */
   revision: number;
   objectName: string;
   /** Uncompressed size of the index. */
@@ -15,12 +15,12 @@ export interface KnowledgeHead {
 }
 
 export interface KnowledgeTable extends Pause {
-  /** Undefined if the workspace never had a document. */
+  /** Returns undefined if the workspace never had a document. */
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
-   * Replaces the head and changes the documents' items, in one transaction. False if the revision is no longer `from`,
-   * or if the transaction was cancelled because of a conflict or throttling.
+   * Replaces the head and changes the documents' items, in one transaction. Returns false if the revision is no longer
+   * `from`, or if the transaction was cancelled because of a conflict or throttling.
    */
   move(
     workspaceId: string,

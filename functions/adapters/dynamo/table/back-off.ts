@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 
-/** A table, by whose clock the caller waits. */
+/** The part of a table that lets callers wait by the table's clock, for a random time of at most `milliseconds`. */
 export interface Pause {
   pauseUpTo(milliseconds: number): Promise<void>;
 }
@@ -15,14 +15,17 @@ export const backOff = (table: Pause, attempt: number): Promise<void> =>
 
 type SdkError = Parameters<typeof isTransientError>[0];
 
-/** Successful attempts, counted from the last halving, after which one more may run at the same time. */
+/**
+ * After this many successful attempts since the last halving, and after each further such number, one more attempt may
+ * run at the same time.
+ */
 const successesForMore = 20;
 
 /**
  * Bounds how many attempts of the client's calls run at once. An attempt that is throttled, times out or breaks off
- * halves the bound, and it rises slowly. So a scan uses only the spare capacity of the table, the network and the
+ * halves the bound; successes raise it slowly. So a scan uses only the spare capacity of the table, the network and the
  * machine.
- * @param most the bound at the start, which it never exceeds
+ * @param most the bound at the start, which is never exceeded
  */
 export function adaptWidth(client: DynamoDBClient, most: number): void {
   let width = most;

@@ -2,8 +2,8 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
- * the reports of slots, and the operators' indexes. Functions read only the indexes of agents, open batches, webhooks,
- * purges and retention; commands read all.
+ * the reports of slots, and the operators' indexes (`OPERATOR#…`). Of these indexes, functions read only those of
+ * agents, open batches, webhooks, purges and retention; commands read all.
  */
 export interface Key {
   pk: string;
@@ -12,9 +12,12 @@ export interface Key {
 
 /** The keys of a list (adapters/dynamo/table/lists.ts). */
 export interface ListKeys {
-  /** An entry, by the lowest number of its creation. */
+  /** The key of an entry, by the lowest number of its creation. */
   entry(first: number): Key;
-  /** One of the counts. They have a partition of their own, so that they do not take the write units of the entries. */
+  /**
+   * The key of one of the counts. They have a partition of their own, so that they do not take the write units of the
+   * entries.
+   */
   count(name: string): Key;
 }
 
@@ -27,7 +30,7 @@ const tenDigits = (number: number): string => String(number).padStart(10, '0');
 const workspace = (workspaceId: string): string => `W#${workspaceId}`;
 const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#C#${chatId}`;
 
-/** Which list of chats: all of the workspace, those of an agent, or those of a user. */
+/** Names a list of chats: all of the workspace, those of an agent, or those of a user. */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
 
 function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
@@ -35,7 +38,8 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
   if (externalUserId !== undefined)
     return {
       entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
-      // In the key, the mark of a count is before the user, whose id may have any character.
+      // The mark of a count is before the user, because a user's id may have any character and so may end with any
+      // mark.
       count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
     };
   const of = agentId === undefined ? '' : `#${agentId}`;
@@ -72,7 +76,6 @@ export const keys = {
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
     sk: limits,
   }),
-  /** A secret for tools. */
   toolSecret: (workspaceId: string, name: string): Key => ({
     pk: `${workspace(workspaceId)}#SECRETS`,
     sk: name,
@@ -81,12 +84,15 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** The published version again, for lists and for code that reads no `publishedEntry`. */
+  /** A copy of the published version, for lists and for code of earlier releases that does not read versions. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
   }),
-  /** Index entry of a published agent. It names the version, so that a send reads it instead of the version. */
+  /**
+   * Index entry of a published agent. It names the version, so that a process that has cached the version reads only
+   * this entry.
+   */
   publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
@@ -95,7 +101,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: `VERSION#${padded(version)}`,
   }),
-  /** The last number that was given. */
+  /** The last number that a chat or a batch of the workspace got. */
   lastNumber: (workspaceId: string, of: 'CHATS' | 'BATCHES'): Key => ({
     pk: `${workspace(workspaceId)}#IDS`,
     sk: of,
@@ -125,7 +131,7 @@ export const keys = {
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
-  /** Names a batch request on an existing chat, so that a purge of the chat finds the request's text. */
+  /** Names a batch request in an existing chat, so that a purge of the chat finds the request's text. */
   chatBatchRequest: (workspaceId: string, chatId: number, batchId: string, requestIndex: number): Key => ({
     pk: chat(workspaceId, chatId),
     sk: `BATCH#${batchId}#${requestIndex}`,
@@ -175,7 +181,7 @@ export const keys = {
     sk: `${day}#${apiKeyId}#${agentId ?? ''}#${processId}`,
   }),
   batch: (workspaceId: string, batchId: string): Key => ({ pk: batch(workspaceId, batchId), sk: 'BATCH' }),
-  /** The newest token of the workflow's task, and when the workflow has entered its state. */
+  /** The newest task token of the workflow, and when the workflow entered the state that waits with it. */
   batchToken: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'TOKEN',
@@ -220,7 +226,7 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `WEBHOOK-ATTEMPT#${padded(number)}`,
   }),
-  /** All batches, the open ones, or those of one final status, in order of creation. */
+  /** The list of all batches, of the open ones, or of those with one final status, in order of creation. */
   batchList: (workspaceId: string, of: 'all' | 'open' | BatchStatus): ListKeys => ({
     entry: (number) => ({ pk: `${workspace(workspaceId)}#BATCHES#${of}`, sk: tenDigits(number) }),
     count: (sk) => ({ pk: `${workspace(workspaceId)}#BATCHES-N#${of}`, sk }),
@@ -244,14 +250,14 @@ export const keys = {
     pk: `${workspace(workspaceId)}#USER#${externalUserId}`,
     sk: `BATCH#${createdAt}#${batchId}`,
   }),
-  /** The key of the hashes by which the audit log names external users. */
+  /** The secret key of the hashes that replace the ids of external users in the audit log. */
   auditKey: (workspaceId: string): Key => ({ pk: workspace(workspaceId), sk: 'AUDIT-KEY' }),
-  /** In the outbox of purges, before the purges of chats: `#` sorts before every time. */
+  /** An erasure of a user. It is in the outbox of purges, before the purges of chats: `#` sorts before every time. */
   operatorsErasure: (workspaceId: string, hash: string): Key => ({
     pk: 'OPERATOR#PURGES',
     sk: `#${workspaceId}#${hash}`,
   }),
-  /** Outbox of the purges of all workspaces, by the time of the deletion. */
+  /** The outbox of the purges of all workspaces, by the time of the deletion. */
   operatorsPurge: (deletedAt: string, workspaceId: string, chatId: number): Key => ({
     pk: 'OPERATOR#PURGES',
     sk: `${deletedAt}#${workspaceId}#${chatId}`,
@@ -260,7 +266,7 @@ export const keys = {
    * Index of the workspaces that delete unused chats, with the days of their retention and the progress of their walks.
    */
   operatorsRetention: (workspaceId: string): Key => ({ pk: 'OPERATOR#RETENTION', sk: workspaceId }),
-  /** The slots that a process of any function has given. Functions read and write them. */
+  /** The report of the slots that workspaces have in one process of a function. Functions read and write it. */
   slotReport: (process: string): Key => ({ pk: 'SLOTS', sk: process }),
   operatorsBatch: (batchId: string): Key => ({ pk: `OPERATOR#BATCH#${batchId}`, sk: 'BATCH' }),
   /** The audit entries of one workspace, by time. `operatorsAudit` has those of all workspaces. */

@@ -21,11 +21,13 @@ export type ScanKeys = (
 ) => Promise<void>;
 
 /**
- * Parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a second at most.
+ * The number of parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a
+ * second at most.
  */
 const segments = 8;
 
 /**
+ * Makes a function that scans the table.
  * @param client a client for scans alone. It makes fewer concurrent reads if the table, the network or the machine is
  *   busy
  */
@@ -58,33 +60,34 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 }
 
 /**
- * Maximum of numbers that one creation takes. A list has one entry for each creation. The entry's key is the creation's
- * lowest number, and the entry names those of its numbers that are in the list. A creation gets its numbers in one
- * step, so entries never interleave, and sorted by their keys they sort the numbers.
+ * The maximum of numbers that one creation takes. A list has one entry for each creation. The entry's key is the
+ * creation's lowest number, and the entry names those of its numbers that are in the list. A creation gets its numbers
+ * in one step, so no other creation has a number between them, and the order of the keys is that of the numbers.
  */
 export const numbersOfCreation = 30;
 
 /**
- * Numbers of one group, as a power of two. An offset reads the entries of its group alone: at most 131,072 of 84 bytes,
- * 2,700 read units.
+ * The size of a group of numbers, as a power of two. A page at an offset reads the entries of one group alone: at most
+ * 131,072 of 84 bytes, 2,700 read units.
  */
 const groupBits = 17;
 
 /**
- * Counts of one group, as a power of two. Of the pairs of 64 concurrent creators, one in a hundred changes the same
- * count. All 64 counts are 4.5 KB, two read units.
+ * The number of counts of a group, as a power of two. Of the pairs of 64 concurrent creators, one in a hundred changes
+ * the same count. All 64 counts are 4.5 KB, two read units.
  */
 const shardBits = 6;
 
-/** A factor by which the top bits of consecutive numbers differ: 2^32 over the golden ratio. */
+/** Multiplied by this factor, consecutive numbers differ in their top bits. It is 2^32 over the golden ratio. */
 const spreading = 2_654_435_769;
 
 const nameOfCount = (first: number): string =>
   `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
 
 /**
- * Returns the next numbers. Numbers and times both rise in the order of the updates, even if clocks differ. Each number
- * is returned once. The numbers of a failed creation are never used.
+ * Takes the next `count` numbers. Numbers and times both rise in the order of the updates, even if clocks differ. Each
+ * number is taken once. The numbers of a failed creation are never used.
+ * @returns the first of the numbers, and their time
  */
 export async function nextNumbers(
   table: Table,
@@ -107,17 +110,17 @@ export async function nextNumbers(
   return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
 }
 
-/** A change of the counts of a creation in a list. */
+/** A change of the counts of a list by one creation. */
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** What is added, by the name of the attribute. `n` counts all. */
+  /** What is added, by the name of the attribute. The attribute `n` counts all. */
   added: ReadonlyMap<string, number>;
 }
 
 /**
- * Adds to counts. A creation has one count in each of its lists, spread so that few writers conflict, and exact by
- * itself.
+ * The writes that add to counts. In each of its lists, a creation changes one of the 64 counts of its group, so that
+ * few concurrent writers conflict. The sum of the counts is exact.
  */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
@@ -139,7 +142,7 @@ export const adding = (added: readonly (readonly [attribute: string, number: num
   ExpressionAttributeValues: Object.fromEntries(added.map(([, number], index) => [`:p${index}`, number])),
 });
 
-/** Deletes the counts that are 0. The count of a concurrent creation stays. */
+/** Deletes the counts that are 0, but not one that a concurrent creation changes. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
   for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
@@ -153,15 +156,15 @@ interface Listed {
   entry: Item;
 }
 
-/** How a list is read. */
+/** Says how a list is read. */
 interface Reading {
-  /** The attribute of the counts. */
+  /** The attribute that the counts are read from. */
   count: string;
   /** The numbers that the entry names, ascending. */
   numbersIn(entry: Item): number[];
 }
 
-/** One page of a list, and the number of all its rows. */
+/** Reads one page of a list, and the total of what it lists. */
 export async function readPage(
   table: Table,
   list: ListKeys,
@@ -206,13 +209,19 @@ async function listedOn(
 }
 
 interface Bounds {
-  /** The lowest and the highest key of an entry. */
+  /**
+   * The lowest and the highest key of the entries. `isIn` says whether a number that such an entry names is within the
+   * bounds.
+   */
   from?: number;
   to?: number;
   isIn?: (number: number) => boolean;
 }
 
-/** The bounds of the numbers after a number. The entry of that number may name some of them. */
+/**
+ * Returns the bounds of the numbers that follow a number in this order. The entry that names this number may name some
+ * of them too.
+ */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }
@@ -228,8 +237,8 @@ async function readListed(
   const pages = table.queryPages({
     ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
-    // An entry names at least one number, but maybe none of the agent: then further pages are read. The numbers that
-    // are not in the bounds may have 30 entries.
+    // The numbers outside of the bounds may have up to 30 entries on the page. Usually one page is enough: an entry
+    // names at least one number. If it names none of the wanted agent, further pages are read.
     Limit: skip + most + numbersOfCreation,
   });
   const found: Listed[] = [];
@@ -243,7 +252,7 @@ async function readListed(
   return found.slice(skip, skip + most);
 }
 
-/** The groups that have numbers, ascending, with how many. */
+/** Returns the groups of numbers that have counts, ascending, each with the sum of its counts. */
 async function readGroups(table: Table, list: ListKeys, attribute: string): Promise<[number, number][]> {
   const counts = new Map<number, number>();
   for (const { sk, [attribute]: count } of await table.queryAll(allOf(list.count('')))) {

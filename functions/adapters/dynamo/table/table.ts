@@ -33,7 +33,7 @@ import type { Key } from './keys.ts';
 export type Item = Record<string, unknown>;
 type WithoutTable<Input> = Omit<
   Input,
-  // Legacy parameters: expressions have replaced them.
+  // All but the table's name are legacy parameters, which expressions have replaced.
   'TableName' | 'AttributeUpdates' | 'Expected' | 'KeyConditions' | 'QueryFilter'
 >;
 
@@ -58,7 +58,7 @@ export interface Table {
   get(key: Key): Promise<Item | undefined>;
   /**
    * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
-   * transaction, so the item may become visible slightly later than its name: this retries for about 0.6 s.
+   * transaction, so the item may become visible slightly later: `getNamed` retries for about 0.6 s.
    * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
@@ -74,9 +74,9 @@ export interface Table {
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
-  /** Waits for a random part of the time. */
+  /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
-  /** Makes no call without writes. */
+  /** Executes a transaction. Does nothing without writes. */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
   ExpressionAttributeValues: { ':pk': pk },
 });
 
-/** @param condition on `sk`, such as `sk > :sk`; `:sk` is the sort key that is given */
+/** The query for a partition's items that meet a condition on `sk`, such as `sk > :sk`; `:sk` is the key's `sk`. */
 export const where = (condition: string, { pk, sk }: Key) => ({
   KeyConditionExpression: `pk = :pk AND ${condition}`,
   ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
@@ -107,7 +107,7 @@ export const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as s
 
 /**
  * The expressions of an update that sets attributes: null removes an attribute, undefined leaves it.
- * @param values further ones, for a condition
+ * @param values further attribute values, for a condition that the caller adds
  */
 export function changing(attributes: Item, values: Item = {}) {
   const changed = Object.entries(attributes).filter(([, value]) => value !== undefined);
@@ -128,7 +128,10 @@ export function changing(attributes: Item, values: Item = {}) {
   };
 }
 
-/** The condition that an item has these attributes, as they were read; undefined for one that it does not have. */
+/**
+ * The condition that an item still has these attributes with the values that were read. An undefined value means that
+ * the item had no such attribute.
+ */
 export function ifStill(attributes: Item) {
   const all = Object.entries(attributes);
   const present = all.filter(([, value]) => value !== undefined);
@@ -158,7 +161,7 @@ export function changingIf(attributes: Item, before: Item) {
 }
 
 /**
- * Converts objects of a kind to attributes, and back.
+ * Makes functions that convert objects of a kind to attributes, and back.
  * @param names the attribute of each field, and the field's usual value. A field that has this value gets no attribute
  */
 export function attributesNamed<Fields extends object>(
@@ -203,21 +206,18 @@ const writesPerRequest = 25;
 /** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
 const keysPerRequest = 100;
 
-/** With the delays, all attempts take about 2.5 s: many transactions on one item may follow each other closely. */
+/** All attempts take about 2.5 s. They are necessary if many transactions on one item follow each other closely. */
 const maxConflictAttempts = 20;
 
-/**
- * With the delays, all attempts take about 5.5 s: a throttled partition is split after minutes, so a longer wait seldom
- * helps.
- */
+/** All attempts take about 6 s. A throttled partition is split only after minutes, so a longer wait seldom helps. */
 const maxUnprocessedAttempts = 40;
 
-/** With the delays, all attempts take about 0.6 s: a transaction completes within milliseconds. */
+/** All attempts take about 0.6 s. That is enough, because a transaction completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /**
- * @param client may use `ItemProtocol`, which makes each call cheaper
- * @param pauseUpTo by default in real time
+ * @param client it may use `ItemProtocol`, which makes each call cheaper
+ * @param pauseUpTo waits in real time by default
  */
 export function dynamoTable(
   client: DynamoDBClient,
@@ -302,9 +302,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/**
- * DynamoDB rejects a write of an item that a running transaction contains. The SDK does not retry that, so this does.
- */
+/** Repeats a write while a running transaction contains the item. The SDK does not retry DynamoDB's rejection of it. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -2,7 +2,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { backOff } from './back-off.ts';
 import type { Table, Write } from './table.ts';
 
-/** For each write of a cancelled transaction, why it was cancelled. Empty for any other error. */
+/** Returns a code for each write of a cancelled transaction: why it failed, or `None`. Empty for any other error. */
 const cancellationsIn = (error: unknown): string[] =>
   error instanceof TransactionCanceledException
     ? (error.CancellationReasons ?? []).map(({ Code = '' }) => Code)
@@ -19,9 +19,12 @@ const isThrottled = (error: unknown): boolean =>
   cancellationsIn(error).some((code) => throttles.includes(code));
 
 interface Attempts<Result> {
-  /** The number of attempts after which a conflict is thrown. Throttling has a bound of its own. */
+  /** After this many conflicts, the last one is thrown. Throttling has a bound of its own. */
   attempts: number;
-  /** @returns the writes, and the result once they are done */
+  /**
+   * Plans an attempt.
+   * @returns the writes, and the result of the call if they succeed
+   */
   plan: () => Promise<{ writes: readonly Write[]; result: Result }>;
   /**
    * Gets, for each write, whether its condition failed. If it returns a result, the attempts end with this result. If it
@@ -31,16 +34,19 @@ interface Attempts<Result> {
 }
 
 /**
- * A partition's capacity is that of a second, and a throttled transaction takes capacity of its other partitions. So an
- * attempt that is throttled waits up to this many milliseconds. `npm run bench:chats`: 64 creators at a partition's limit
- * consume 19 instead of 34 write units a chat.
+ * After a throttled attempt, the next one waits for up to this many milliseconds. A partition gets new capacity each
+ * second, and a throttled transaction also consumes capacity of its other partitions. `npm run bench:chats`: 64
+ * creators at a partition's limit consume 19 instead of 34 write units a chat.
  */
 const throttledPause = 1500;
 
-/** Throttled attempts after which a transaction fails. Their pauses take about 15 s. */
+/** After this many throttled attempts, a transaction fails. The pauses between them take about 15 s. */
 const throttledAttempts = 20;
 
-/** @returns a pause after each failed attempt, which throws the failure if no further attempt may succeed */
+/**
+ * Makes a function that pauses after a failed attempt. It throws the failure instead if a retry cannot help, or after
+ * too many attempts.
+ */
 function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise<void> {
   let conflicted = 0;
   let throttled = 0;
@@ -53,7 +59,10 @@ function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise
   };
 }
 
-/** Executes a transaction. After a conflict (`isConflict`), it backs off and plans the transaction anew. */
+/**
+ * Executes a transaction. After a conflict or throttling (`isConflict`), it waits and plans the transaction anew.
+ * @throws the last failure if the attempts are exhausted, and any other error at once
+ */
 export async function transactWithRetry<Result>(
   table: Table,
   { attempts, plan, onConditionFailed }: Attempts<Result>,
@@ -73,10 +82,13 @@ export async function transactWithRetry<Result>(
   }
 }
 
-/** Enough because few callers write the same items at the same time: batches of one workspace that start or end. */
+/** Enough, because few callers write the same items at the same time: batches of one workspace that start or end. */
 const maxAttempts = 20;
 
-/** @returns false if the condition of the first write fails */
+/**
+ * Executes a transaction, with retries.
+ * @returns false if the condition of the first write fails
+ */
 export const transactIfFirst = (
   table: Table,
   plan: () => Promise<readonly Write[]> | readonly Write[],

@@ -19,7 +19,7 @@ import type {
   WebhookDelivery,
 } from '#domain/webhooks/services.ts';
 
-/** The index entry of an undelivered webhook. The reconciler finds overdue deliveries by it. */
+/** Makes the index entry of an undelivered webhook. The reconciler finds overdue deliveries by it. */
 export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
   ...keys.operatorsWebhook(workspaceId, due, batchId),
   workspace_id: workspaceId,

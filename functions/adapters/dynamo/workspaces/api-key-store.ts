@@ -20,7 +20,7 @@ const apiKeyOf = (item: Item): ApiKey => ({
   ...fieldsOf<Omit<ApiKey, 'lastUsedOn'>>(item),
 });
 
-/** Puts a new key, and two index entries by which operators find it: by workspace, and by id. */
+/** The writes that put a new key, and two index entries by which operators find it: by workspace, and by id. */
 function keyPuts({ lastUsedOn, ...key }: ApiKey): Write[] {
   const pointer = { hash: key.hash };
   return [
@@ -49,7 +49,7 @@ export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
   },
 
   async markUsed({ hash }, day, signal) {
-    // A concurrent request with this key may have stored its last day of use before.
+    // The condition fails if a concurrent request with this key has already stored this day of use, or a later one.
     await table.updateIf(
       {
         Key: keys.apiKey(hash),
@@ -84,7 +84,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
       ]);
-      // Otherwise another caller has revoked it in the meantime.
+      // If the condition has failed, another caller has revoked the key in the meantime.
       return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
     },
 
@@ -115,7 +115,9 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
   return pointer && byHash(table, pointer.hash as string);
 }
 
-/** Returns the audit items for a change's transaction: one for its workspace, one for all workspaces. */
+/**
+ * Returns the writes of audit entries for the transaction of a change: one for its workspace, one for all workspaces.
+ */
 export type Audit = (
   action: AuditAction,
   workspaceId: string | null,
@@ -123,10 +125,13 @@ export type Audit = (
   changes: AuditEntry['changes'],
 ) => Write[];
 
-/** Maximum of audit writes in the transaction of a change. A transaction has at most 100 writes. */
+/** The maximum of audit writes in the transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
-/** @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces */
+/**
+ * Makes a function that returns the audit writes of changes.
+ * @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces
+ */
 export const auditBy =
   (clock: Clock, actor: () => string, { inWorkspace = true } = {}): Audit =>
   (action, workspaceId, target, changes) => {

@@ -23,13 +23,16 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ReturnValues: 'UPDATED_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // Buckets without an item are full.
+      // A bucket without an attribute is full, so it gets no time.
       return { taken: isDone, fullTimes: fullTimesOf(item) };
     },
   };
 }
 
-/** DynamoDB has no maximum of two values, so there are two forms: for a full bucket, and for any other. */
+/**
+ * The expressions that take from a bucket. DynamoDB has no maximum of two values, so there are two forms: for a full
+ * bucket, and for any other.
+ */
 function expressionsOf({ rateClass, amount, isFull, latest }: BucketChange, index: number, now: number) {
   const [name, value, last] = [`#b${index}`, `:v${index}`, `:l${index}`];
   const names = { [name]: attributeOf(rateClass) };
@@ -57,7 +60,7 @@ const fullTimesOf = (item: Item): FullTimes =>
       .filter(([, fullAt]) => fullAt !== undefined),
   );
 
-/** Seconds after which TTL deletes a report. It counts for a shorter time. */
+/** Seconds after which TTL deletes a report. Functions use a report for a shorter time. */
 const retention = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({

@@ -13,7 +13,9 @@ import {
   usageByModel,
 } from '#domain/workspaces/usage.ts';
 
-/** Prefixes of the attributes of a model. Short, because an item above 1 KB costs two write units a turn. */
+/**
+ * The prefixes of the attributes of a model. They are short, because an item above 1 KB costs two write units a turn.
+ */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
   calls: 'c#',
   promptTokens: 'p#',
@@ -31,13 +33,16 @@ interface Total {
   amounts: Map<string, number>;
 }
 
-/** A process with this number of totals starts new items, and forgets the old ones. A total takes less than 1 KB. */
+/**
+ * A process with this number of totals starts new items, and removes the old totals from its memory. A total takes less
+ * than 1 KB.
+ */
 const mostTotals = 1000;
 
 /**
- * Each process writes its own items, and each write has its whole total. So a repeated or late write adds nothing, and
- * the next write contains what a failed write would have added.
- * @param retentionDays days until an item expires, from the end of its day
+ * Makes a store of usage. Each process writes its own items, and each write contains the process's whole total. So a
+ * repeated or late write adds nothing, and the next write contains what a failed write would have added.
+ * @param retentionDays returns the days until an item expires, from the end of its day
  */
 export function dynamoUsageStore(
   table: Table,
@@ -65,7 +70,7 @@ export function dynamoUsageStore(
       for (const [name, amount] of added) total.amounts.set(name, (total.amounts.get(name) ?? 0) + amount);
       const amounts = [...total.amounts];
       const expires = Date.parse(day) / 1000 + (retentionDays() + 1) * secondsPerDay;
-      // If the condition fails, this write, or a later one with its amounts, was made.
+      // If the condition fails, this write was already made, or a later one that contains its amounts.
       await table.updateIf({
         Key: total.Key,
         UpdateExpression: `SET #writes = :writes, #ttl = :ttl, ${amounts.map((_, index) => `#n${index} = :v${index}`).join(', ')}`,
@@ -113,8 +118,8 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
 }
 
 /**
- * The names of external users in the audit log, which outlives them: hashes with a random key of the workspace. Without
- * the key, which is an item of the table, nobody can try out users.
+ * Returns names for external users in the audit log, which outlives the data of these users: hashes with a random key
+ * of the workspace. The key is an item of the table. Without it, nobody can guess users and compare their hashes.
  */
 export async function hashUsers(
   table: Table,

@@ -47,7 +47,9 @@ const workspaceOf = (item: Item): Workspace => ({
   createdAt: item.created_at as string,
 });
 
-/** Attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it. */
+/**
+ * Makes the attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it.
+ */
 const itemOf = ({
   ownLimits = {},
   openAiEnabled,
@@ -79,7 +81,7 @@ function ownLimitsOf(item: Item): Partial<Limits> {
   return own;
 }
 
-/** Whitelist entries per transaction: it has at most 100 writes, some of them for the audit. */
+/** The maximum of whitelist entries in one transaction, which has at most 100 writes, some of them for the audit. */
 const usersPerTransaction = 100 - auditWrites;
 
 export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
@@ -98,7 +100,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
     const change = changing(itemOf(changes));
     const before = await get(table, workspaceId);
     if (before === undefined || change.UpdateExpression === '') return before;
-    // The workspace may have been deleted since: an update would create its item.
+    // The workspace may have been deleted since it was read. Without this condition, the update would create its item.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, () => [
@@ -132,8 +134,8 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
 }
 
 /**
- * The write of the index entry by which the scheduled function finds the workspace.
- * @param days undefined for no change
+ * The write of the index entry by which the scheduled function finds workspaces that delete unused chats.
+ * @param days null if the workspace keeps unused chats; undefined for no change
  */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
   const Key = keys.operatorsRetention(workspaceId);
@@ -161,17 +163,22 @@ const changeWhitelist =
       ]);
   };
 
-/** Number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently. */
+/**
+ * The number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently.
+ */
 const deletesAtOnce = 250;
 
-/** The action of the audit entry that remains. */
+/** The action of the audit entry that remains after a workspace is deleted. */
 const deletedAction: AuditAction = 'workspace deleted';
 
-/** @param audit writes entries only in the list of all workspaces, because no item of the workspace may remain */
+/**
+ * @param audit it must write entries only in the list of all workspaces, because no item of the workspace may remain
+ */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
     const update = { Key: keys.workspace(workspaceId), ReturnValues: 'ALL_NEW' } as const;
-    // An operator may have enabled the workspace after an earlier start. Then functions may have written since.
+    // An operator may have enabled the workspace after an earlier start of the deletion. Then functions may have
+    // written since, so the deletion gets a new start time.
     const disabled = await table.updateIf({
       ...update,
       ...changingIf({ enabled: false, deletion_started_at: at }, { enabled: true }),
@@ -184,8 +191,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
           ConditionExpression: 'attribute_exists(pk)',
           ExpressionAttributeValues: { ':at': at },
         });
-    // Without this entry, the deletion of unused chats does not find the workspace. A run that has read the entry
-    // before ends long before the last pass of the scan.
+    // This removes the workspace from the hourly deletion of unused chats. A run of it that has read the entry before
+    // ends long before the last pass of the scan.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {
@@ -201,7 +208,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // These entries go first, because only the items of the keys name them.
+      // The index entries of API keys are deleted first, because only the items of these keys name them.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
@@ -228,8 +235,8 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
 });
 
 /**
- * Whether an item belongs to the workspace. Its own item, its list entry and the audit entry of its deletion do not
- * count.
+ * Whether an item belongs to the workspace and must be deleted. The workspace's own item, its list entry and the audit
+ * entry of its deletion do not count.
  */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
