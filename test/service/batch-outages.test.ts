@@ -66,10 +66,13 @@ const outages = isSoak
 
 /**
  * The number of calls at which the outage starts. A batch calls its workflow only at its end, so an outage of Step
- * Functions starts with the last replies.
+ * Functions starts with the last replies. It calls its queue only at its start, so an outage of SQS starts before it.
  */
-const startOf = (names: readonly string[]): number =>
-  names.length === 1 && names[0] === 'sfn' ? requestCount - 30 : requestCount / 8;
+const startOf = (names: readonly string[]): number => {
+  const [name] = names;
+  if (names.length > 1 || name === 's3') return requestCount / 8;
+  return name === 'sqs' ? 0 : requestCount - 30;
+};
 
 it.each(outages.map((names) => [names.join(', '), names] as const))(
   'a batch is whole and exact soon after %s were down',
@@ -77,10 +80,14 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
     const tenant = await openTenant(service, { model: 'openai:test', titles: false });
     const requests = requestsOf(requestCount);
     [first, received, outage] = [startOf(names), 0, Promise.withResolvers()];
+    const begin = (): void => {
+      for (const name of names) Object.assign(down[name], { isDown: true, rejected: 0 });
+      outage.resolve();
+    };
+    if (first === 0) begin();
     const { id } = await submit(tenant.client, tenant, requests);
     await waitForBatch(tenant.client, id, ({ completed_requests }) => completed_requests >= first);
-    for (const name of names) Object.assign(down[name], { isDown: true, rejected: 0 });
-    outage.resolve();
+    if (first > 0) begin();
     await pass(outageSeconds * 1000);
     for (const name of names) down[name].isDown = false;
     const end = performance.now();
