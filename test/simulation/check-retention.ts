@@ -30,15 +30,14 @@ export async function retainChats(world: World): Promise<void> {
   }
 }
 
-/** Checks each chat that a process deletes as unused, when it does so. Notes when each chat is written. */
+/** Checks each chat that a process deletes as unused, when it does so. Notes when each chat was last written. */
 export function watchRetention(world: World): void {
   const { ledger, table, timeline, checks } = world;
   const { onWrite } = table;
   table.onWrite = (before, after) => {
     onWrite(before, after);
     const pk = after?.pk?.S;
-    if (before === undefined && after?.sk?.S === 'CHAT' && pk !== undefined)
-      ledger.chatsWrittenAt.set(pk, timeline.now);
+    if (after?.sk?.S === 'CHAT' && pk !== undefined) ledger.chatsWrittenAt.set(pk, timeline.now);
     const isDeleted = before?.sk?.S === 'CHAT' && after === undefined;
     if (!isDeleted || world.caller?.name.startsWith(retentionName) !== true) return;
     const { updated_at: usedAt, lease_id: lease, lease_until: until } = before;
@@ -71,7 +70,8 @@ export async function checkRetention(world: World): Promise<void> {
   // The pass that began with the last change may have been interrupted.
   await run();
   const items = readItems(world.table);
-  // Chats without messages had no lease, unless a request of a batch has created them.
+  // Chats without messages had no lease, unless a request of a batch has created them. A pass leaves a chat that is
+  // written while it runs, such as by a send that takes a lease and is too late for its message.
   const unused = left().filter(
     ({ item }) =>
       item.created_for === undefined &&
