@@ -11,9 +11,7 @@ export async function readJson(file: string): Promise<unknown> {
     return JSON.parse(text);
   } catch (error) {
     const { message } = error as Error;
-    throw new Error(
-      `${file} is not valid JSON: line ${await lineOf(text, message)}: ${firstLineOf(message)}`,
-    );
+    throw new Error(`${file} is not valid JSON: line ${await lineOf(text, message)}: ${inOneLine(message)}`);
   }
 }
 
@@ -30,7 +28,7 @@ export async function readInput(file: string): Promise<Buffer> {
 }
 
 /** Makes one line of a message, which may quote several lines of the text. */
-const firstLineOf = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
+const inOneLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
 /** The number of the wrong line. V8's messages name it, except for an unexpected token and an unexpected end. */
 async function lineOf(text: string, message: string): Promise<number> {

@@ -114,7 +114,10 @@ export async function readDistribution(
       origin:
         origins.get(properties.TargetOriginId) ??
         reject(resource, `the origin ${properties.TargetOriginId} is missing`),
-      viewerRequest: association && functions.get(association.FunctionARN),
+      viewerRequest:
+        association &&
+        (functions.get(association.FunctionARN) ??
+          reject(resource, `the function ${association.FunctionARN} is missing`)),
       responseHeaders: policies.get(policyId),
     };
   };

@@ -14,9 +14,9 @@ export interface DistributionServer {
   close(): Promise<void>;
 }
 
-// CloudFront's limit for the request line and headers. The server here does not enforce it: it accepts four times as
-// much.
-const MAX_HEADER_BYTES = 32 * 1024;
+// CloudFront's limits of a URL, and of a request line with its headers. It rejects more with 413.
+const MAX_URL_BYTES = 8192;
+const MAX_HEAD_BYTES = 32_768;
 
 // The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).
 const KEEP_ALIVE_MILLISECONDS = 350_000;
@@ -50,13 +50,18 @@ export async function serveDistribution(
     toOriginRequest(request, path, behavior);
     void respond(request, response);
   };
+  const receive: typeof serve = (request, response) => {
+    if (isTooLarge(request)) reject(response.setHeader('Connection', 'close'), 413);
+    else serve(request, response);
+  };
   const server = createServer(
-    // Without a request timeout: only the origin limits the time of an upload.
-    { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEADER_BYTES, requestTimeout: 0 },
-    serve,
+    // Without a request timeout: only the origin limits the time of an upload. Node.js itself rejects larger headers than
+    // `maxHeaderSize`, with 431.
+    { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEAD_BYTES, requestTimeout: 0 },
+    receive,
   );
   // Without this listener, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
-  server.on('checkExpectation', serve);
+  server.on('checkExpectation', receive);
   const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
   return { host: new URL(endpoint).host, close };
 }
@@ -66,12 +71,20 @@ function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 
+function isTooLarge({ method = '', url = '', rawHeaders }: IncomingMessage): boolean {
+  // A name is followed by a colon and a space, a value by a line end. Node.js reads each byte as one character.
+  const headerBytes = rawHeaders.reduce((sum, text) => sum + text.length + 2, 0);
+  const headBytes = `${method} ${url} HTTP/1.1\r\n\r\n`.length + headerBytes;
+  return url.length > MAX_URL_BYTES || headBytes > MAX_HEAD_BYTES;
+}
+
 /**
- * Changes the client's request for the origin: sets the origin's host and headers, and the headers that the
- * viewer-request function has changed or added.
+ * Changes the client's request for the origin: sets the origin's host and headers, and changes the headers as the
+ * viewer-request function does.
  */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();
+  const removed = new Set<string>();
   if (viewerRequest) {
     const after = viewerRequest({
       method: request.method ?? '',
@@ -82,12 +95,16 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
     });
     for (const [name, { value }] of Object.entries(after))
       if (String(request.headers[name]) !== value) set.set(name, value);
+    for (const name of Object.keys(request.headers)) if (after[name] === undefined) removed.add(name);
   }
   // Set last, so that a client cannot override these headers.
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 
-  const others = headerPairs(request.rawHeaders).filter(([name]) => !set.has(name.toLowerCase()));
+  const others = headerPairs(request.rawHeaders).filter(
+    ([name]) => !set.has(name.toLowerCase()) && !removed.has(name.toLowerCase()),
+  );
   request.rawHeaders = [...others, ...set].flat();
+  for (const name of removed) delete request.headers[name];
   for (const [name, value] of set) request.headers[name] = value;
 }

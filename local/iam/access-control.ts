@@ -90,8 +90,11 @@ export function createAccessControl(
  * accounts and resources the service may do so, and a run has only one account and its own resources.
  */
 function trusts({ trust }: Role, service: string): boolean {
-  return trust.some(
-    ({ effect, actions, principals }) =>
-      effect === 'Allow' && actions?.includes('sts:AssumeRole') && principals?.includes(`Service:${service}`),
-  );
+  const effects = trust
+    .filter(
+      ({ actions, principals }) =>
+        actions?.includes('sts:AssumeRole') && principals?.includes(`Service:${service}`),
+    )
+    .map(({ effect }) => effect);
+  return effects.includes('Allow') && !effects.includes('Deny');
 }

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request } from 'node:http';
-import { json } from 'node:stream/consumers';
+import { connect } from 'node:net';
+import { json, text } from 'node:stream/consumers';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, vi } from 'vitest';
 import { readResponseHeadersPolicy } from '#local/cloudfront/response-headers-policy.ts';
@@ -74,6 +75,22 @@ describe('a distribution', () => {
     expect((await requestServer('/read/a.txt')).url).toBe('/read/a.txt');
     const { status, headers } = await fetch(`${front}/live/web/x`);
     expect({ status, by: headers.get('x-answered-by') }).toEqual({ status: 201, by: 'the server' });
+  });
+
+  it('rejects a URL of more than 8,192 bytes, and a head of more than 32,768, with 413', async () => {
+    /** The response to a head of so many bytes, with a URL of so many. */
+    const statusOf = async (urlBytes: number, headBytes: number): Promise<unknown> => {
+      const socket = connect(Number(new URL(front).port), '127.0.0.1');
+      const start = `GET ${'/live/web/'.padEnd(urlBytes, 'x')} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`;
+      const filler = headBytes - start.length - 'X-Filler: \r\n\r\n'.length;
+      socket.write(`${start}X-Filler: ${'x'.repeat(filler)}\r\n\r\n`);
+      return Number((await text(socket)).split(' ', 2)[1]);
+    };
+    expect(await statusOf(8193, 10_000)).toBe(413);
+    expect(await statusOf(8192, 10_000)).toBe(200);
+    expect(await statusOf(100, 32_769)).toBe(413);
+    // The web function's own server rejects what CloudFront forwards.
+    expect(await statusOf(100, 32_768)).not.toBe(413);
   });
 
   it('refuses by itself a method that a behaviour does not allow', async () => {

@@ -15,11 +15,11 @@ const messagesPerPage = 20;
 /** The maximum length of a new chat's name, until the model gives the chat another one. */
 const nameCharacters = 60;
 /**
- * The time between two polls for a reply without a stream, and the number of polls. Together they take longer than any
- * such reply.
+ * The time between two polls for a reply that another client may receive, and the number of polls. Together they take
+ * longer than any reply, which may take 300 s.
  */
 const pollMilliseconds = 1000;
-const polls = 140;
+const polls = 310;
 
 /** @typedef {ReturnType<typeof createReply>} Reply */
 
