@@ -39,6 +39,8 @@ export function spend(check: Check, steps: number): void {
 
 const spendOn = (check: Check, text: string): void => spend(check, text.length / charactersPerStep);
 
+type Test = (value: unknown) => boolean;
+
 export const isObject = (value: unknown): value is SchemaObject =>
   typeof value === 'object' && value !== null && !isList(value);
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
@@ -125,18 +127,17 @@ function textOf(check: Check, value: unknown): string {
 /** @param value of the keyword, in its form */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
-const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
+const rule = (isWellFormed: Test, check?: CheckKeyword) => ({ isWellFormed, check });
 
 /** False for data of another type, which no limit excludes. */
 type SizeOf = (data: unknown, check: Check) => number | false;
 type IsWrong = (size: number, limit: number) => boolean;
 
-const limit = (sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = ''): CheckKeyword => {
-  return (value: number, data, check) => {
+const limit = (isWellFormed: Test, sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = '') =>
+  rule(isWellFormed, (value: number, data, check) => {
     const size = sizeOf(data, check);
     return size !== false && isWrong(size, value) && `must ${start} ${value}${unit}`;
-  };
-};
+  });
 
 const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
@@ -195,23 +196,17 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
       return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
     }),
-    minimum: rule(isFiniteNumber, limit(numberOf, isLess, 'be at least')),
-    maximum: rule(isFiniteNumber, limit(numberOf, isMore, 'be at most')),
-    exclusiveMinimum: rule(
-      isFiniteNumber,
-      limit(numberOf, (size, least) => size <= least, 'be more than'),
-    ),
-    exclusiveMaximum: rule(
-      isFiniteNumber,
-      limit(numberOf, (size, most) => size >= most, 'be less than'),
-    ),
-    multipleOf: rule(isPositive, limit(numberOf, isNoMultiple, 'be a multiple of')),
-    minLength: rule(isCount, limit(countCodePoints, isLess, 'have at least', ' characters')),
-    maxLength: rule(isCount, limit(countCodePoints, isMore, 'have at most', ' characters')),
-    minItems: rule(isCount, limit(countItems, isLess, 'have at least', ' items')),
-    maxItems: rule(isCount, limit(countItems, isMore, 'have at most', ' items')),
-    minProperties: rule(isCount, limit(countProperties, isLess, 'have at least', ' properties')),
-    maxProperties: rule(isCount, limit(countProperties, isMore, 'have at most', ' properties')),
+    minimum: limit(isFiniteNumber, numberOf, isLess, 'be at least'),
+    maximum: limit(isFiniteNumber, numberOf, isMore, 'be at most'),
+    exclusiveMinimum: limit(isFiniteNumber, numberOf, (size, least) => size <= least, 'be more than'),
+    exclusiveMaximum: limit(isFiniteNumber, numberOf, (size, most) => size >= most, 'be less than'),
+    multipleOf: limit(isPositive, numberOf, isNoMultiple, 'be a multiple of'),
+    minLength: limit(isCount, countCodePoints, isLess, 'have at least', ' characters'),
+    maxLength: limit(isCount, countCodePoints, isMore, 'have at most', ' characters'),
+    minItems: limit(isCount, countItems, isLess, 'have at least', ' items'),
+    maxItems: limit(isCount, countItems, isMore, 'have at most', ' items'),
+    minProperties: limit(isCount, countProperties, isLess, 'have at least', ' properties'),
+    maxProperties: limit(isCount, countProperties, isMore, 'have at most', ' properties'),
     required: rule(isTextList, checkRequired),
     properties: rule(isObject, (properties: SchemaObject, data, check) =>
       eachProperty(data, check, (name, value) =>
