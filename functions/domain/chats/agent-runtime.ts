@@ -77,9 +77,6 @@ export type ReplyPart =
    */
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
 
-/** The start or the end of a model call. */
-export type CallPart = Extract<ReplyPart, { call: ModelCall }>;
-
 export interface ModelCall {
   /** The agent's `llm_model`, or one of its fallback models. */
   model: string;
@@ -138,7 +135,8 @@ export interface AgentRuntime {
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
-   * @param request.onCall called at the start and at the end of each model call
+   * @param request.onCall called with the only call that is paid: when it starts, still without its tokens, and when it
+   *   has ended. With undefined if it has failed and is free
    * @returns undefined if the model makes none, or if the reply's budget has no call left
    * @throws ModelFailure if the model fails
    */
@@ -147,7 +145,7 @@ export interface AgentRuntime {
     message: string;
     budget: ReplyBudget;
     signal: AbortSignal;
-    onCall: (part: CallPart) => void;
+    onCall: (call: CountedCall | undefined) => void;
   }): Promise<string | undefined>;
 }
 
