@@ -1,5 +1,4 @@
 import type {
-  JSONSchema7,
   LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
@@ -148,13 +147,9 @@ async function modelsOf(
   return { current: namedModel(settings, definition.llm_model, budget), call: (_, open) => open() };
 }
 
-const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
-  type: 'json' as const,
-  name,
-  ...(description !== undefined && { description }),
-  // The type of the interface has no `unknown`, but any JSON Schema is passed on.
-  ...(schema !== undefined && { schema: schema as JSONSchema7 }),
-});
+// The type of the interface has no `unknown`, but any JSON Schema is passed on.
+const responseFormatOf = ({ isStrict, ...form }: ReplyForm) =>
+  ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
 /** A called agent has no chat of its own. Without a chat, nothing can be searched and no next message fills in a form. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>

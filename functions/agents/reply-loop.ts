@@ -153,12 +153,7 @@ export class ReplyLoop {
       { role: 'user', content: [{ type: 'text', text: repairRequest(problem) }] },
     );
     const repaired = await this.callModel(agent, exchange, undefined);
-    const { finishReason } = repaired;
-    const next =
-      finishReason === 'bytes'
-        ? incompleteBy('max-reply-bytes')
-        : this.endOfText(finishReason, agent.maxOutputTokens);
-    return this.inForm(agent, exchange, { response: repaired, end: next });
+    return this.inForm(agent, exchange, { response: repaired, end: this.endOfText(repaired, agent) });
   }
 
   private readResponse(
@@ -206,29 +201,29 @@ export class ReplyLoop {
 
   /** Undefined if the model has called tools and may continue. */
   private endAfter(
-    { content, finishReason }: ModelResponse,
-    { maxOutputTokens, maxSteps }: PreparedAgent,
+    response: ModelResponse,
+    agent: PreparedAgent,
     { step, mustRespond }: { step: number; mustRespond: boolean },
   ): ReplyEnd | undefined {
-    if (finishReason === 'bytes') return incompleteBy('max-reply-bytes');
-    if (!content.some(({ type }) => type === 'tool-call'))
-      return this.endOfText(finishReason, maxOutputTokens);
+    const { content, finishReason } = response;
+    if (!content.some(({ type }) => type === 'tool-call')) return this.endOfText(response, agent);
     // A caller without a chat has set the limit of this call itself, so there is no further attempt.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.
     if (this.handedOver) return completeReply;
-    if (step === maxSteps) return cutShortBy('max-steps', `The agent reached its limit of ${maxSteps} steps`);
+    if (step === agent.maxSteps)
+      return cutShortBy('max-steps', `The agent reached its limit of ${step} steps`);
     return this.isForcedToRespond
       ? cutShortBy('max-tool-uses', limitTexts.toolUses(this.task.budget))
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
-  private endOfText(
-    finishReason: Exclude<ModelResponse['finishReason'], 'bytes'>,
-    maxOutputTokens: number,
-  ): ReplyEnd {
+  /** The end after a response without tool calls. A response that was cut at its bytes has none. */
+  private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
     switch (finishReason) {
+      case 'bytes':
+        return incompleteBy('max-reply-bytes');
       case 'length':
         return this.isReply
           ? incompleteBy('max-output-tokens')

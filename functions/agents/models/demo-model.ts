@@ -2,7 +2,6 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
   LanguageModelV4FunctionTool,
-  LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
@@ -13,31 +12,21 @@ const quotedCharacters = 200;
 /** Characters of a tool's result in the reply: enough to see what it found. */
 const shownCharacters = 1000;
 
-/** A whole response of the demo model. */
-export async function generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult> {
-  const { text, calls, usage } = await respond(options);
-  return { content: text === '' ? calls : [{ type: 'text', text }], ...endOf(calls), usage, warnings: [] };
-}
-
 /** The parts of a response of the demo model. */
 export async function partsOf(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
   const { text, calls, usage } = await respond(options);
+  const reason = calls.length > 0 ? 'tool-calls' : 'stop';
   return [
     { type: 'stream-start', warnings: [] },
     { type: 'text-start', id: '0' },
     ...wordsOf(text).map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '0', delta })),
     { type: 'text-end', id: '0' },
     ...calls,
-    { type: 'finish', ...endOf(calls), usage },
+    { type: 'finish', finishReason: { unified: reason, raw: reason }, usage },
   ];
 }
 
 type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
-
-const endOf = (calls: ToolCall[]) => {
-  const reason = calls.length > 0 ? ('tool-calls' as const) : ('stop' as const);
-  return { finishReason: { unified: reason, raw: reason } };
-};
 
 async function respond({ prompt, tools = [], toolChoice, responseFormat }: LanguageModelV4CallOptions) {
   const userMessage = prompt.findLast(({ role }) => role === 'user');
