@@ -136,14 +136,13 @@ export class ReplyLoop {
     if (agent.form === undefined) return end;
     if (end.incomplete !== null) return { ...end, ...cutForm(response, agent) };
     if (end.reason !== 'stop' && end.reason !== 'empty') return end;
-    const { checkReply, repairRequest } = await import('#domain/chats/reply-form.ts');
+    const { deltasOf, problemOfReply, repairRequest } = await import('#domain/chats/reply-form.ts');
     const text = textOf(response).trim();
-    const checked = checkReply(agent.form, text);
-    if ('deltas' in checked) {
-      for (const delta of checked.deltas) this.emit({ type: 'text', text: delta });
+    const problem = problemOfReply(agent.form, text);
+    if (problem === undefined) {
+      for (const delta of deltasOf(text)) this.emit({ type: 'text', text: delta });
       return completeReply;
     }
-    const { problem } = checked;
     const mayRepair = lastCall !== undefined && Buffer.byteLength(text) <= repairedBytes;
     if (!mayRepair || !(this.task.budget.takeModelCall() || lastCall.take()))
       return cutShortBy('invalid-reply', `The reply does not match the schema: ${problem}`);

@@ -41,7 +41,7 @@ export function converseModel(
   const prepared = (call: LanguageModelV4CallOptions) => {
     const prompt = conversePrompt(call);
     const marked = { ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt };
-    return withImageTokens(mustRespondInForm(call) ? withoutTools(marked) : marked);
+    return withImageTokens(call.toolChoice?.type === 'none' ? withoutTools(marked) : marked);
   };
   return {
     doGenerate(call) {
@@ -115,10 +115,7 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** The package sends the tools with a form also if the choice is `none`. The results are text already. */
-const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
-  responseFormat?.type === 'json' && toolChoice?.type === 'none';
-
+/** With a form, the package sends the tools also if the choice is `none`. The results are text already. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /**
