@@ -47,10 +47,8 @@ export const isBoolean = (value: unknown): boolean => typeof value === 'boolean'
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 export const isText = (value: unknown): value is string => typeof value === 'string';
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
-const isInteger = (value: unknown): value is number => Number.isInteger(value);
-const isCount = (value: unknown): boolean => isInteger(value) && value >= 0;
-const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value > 0;
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0;
+const isPositive = (value: unknown): boolean => Number.isFinite(value) && Number(value) > 0;
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
@@ -63,7 +61,7 @@ export const schemaForms: readonly unknown[] = [isObject, isSchema, isSchemaList
 const types = new Map<unknown, (value: unknown) => boolean>([
   ['null', (value) => value === null],
   ['boolean', isBoolean],
-  ['integer', isInteger],
+  ['integer', Number.isInteger],
   ['number', isNumber],
   ['string', isText],
   ['array', isList],
@@ -147,7 +145,7 @@ const numberOf: SizeOf = (data) => isNumber(data) && data;
  * Decides as Python's jsonschema. If the unit is no integer, the quotient as a float decides, unless it is infinite.
  */
 const isNoMultiple: IsWrong = (size, unit) =>
-  (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
+  (Number.isInteger(unit) || !Number.isFinite(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 
 const countCodePoints: SizeOf = (data, check) => {
   if (!isText(data)) return false;
@@ -196,10 +194,10 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
       return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
     }),
-    minimum: limit(isFiniteNumber, numberOf, isLess, 'be at least'),
-    maximum: limit(isFiniteNumber, numberOf, isMore, 'be at most'),
-    exclusiveMinimum: limit(isFiniteNumber, numberOf, (size, least) => size <= least, 'be more than'),
-    exclusiveMaximum: limit(isFiniteNumber, numberOf, (size, most) => size >= most, 'be less than'),
+    minimum: limit(Number.isFinite, numberOf, isLess, 'be at least'),
+    maximum: limit(Number.isFinite, numberOf, isMore, 'be at most'),
+    exclusiveMinimum: limit(Number.isFinite, numberOf, (size, least) => size <= least, 'be more than'),
+    exclusiveMaximum: limit(Number.isFinite, numberOf, (size, most) => size >= most, 'be less than'),
     multipleOf: limit(isPositive, numberOf, isNoMultiple, 'be a multiple of'),
     minLength: limit(isCount, countCodePoints, isLess, 'have at least', ' characters'),
     maxLength: limit(isCount, countCodePoints, isMore, 'have at most', ' characters'),

@@ -72,9 +72,10 @@ export async function createBatch(
     const meanwhile = await awaitBatch(services, workspaceId, id);
     if (meanwhile !== undefined) return replayOf(meanwhile);
   }
-  const batch = newBatch(services, { ...newCounts, id, workspaceId, apiKeyId }, body);
+  const format = body.response_format?.type === 'text' ? undefined : body.response_format;
+  const named = { ...newCounts, id, workspaceId, apiKeyId, ...(format && { hasFormat: true as const }) };
+  const batch = newBatch(services, named, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
-  const format = hasFormat(body) ? body.response_format : undefined;
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
   // Several concurrent requests may have passed the first check.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
@@ -97,7 +98,7 @@ const newCounts = {
 
 function newBatch(
   services: CreateServices,
-  named: Pick<Batch, 'id' | 'workspaceId' | 'apiKeyId' | keyof typeof newCounts>,
+  named: Pick<Batch, 'id' | 'workspaceId' | 'apiKeyId' | 'hasFormat' | keyof typeof newCounts>,
   body: CreateBatchBody,
 ): Batch {
   const now = services.clock.now();
@@ -110,7 +111,6 @@ function newBatch(
     stop: null,
     webhookEvents: body.webhook?.events ?? [],
     metadata: body.metadata,
-    ...(hasFormat(body) && { hasFormat: true as const }),
     executionNumber: 1,
     next: 0,
     slotsMade: 0,
@@ -226,9 +226,6 @@ async function checkUsers(
       throw new ServiceError('clientNotAllowed', `requests[${requestIndex}].${problem}`);
   return checks;
 }
-
-const hasFormat = ({ response_format: format }: CreateBatchBody): boolean =>
-  format !== undefined && format.type !== 'text';
 
 /** Rejects agents that are not published, and a form that they cannot have. */
 async function rejectAgents(
