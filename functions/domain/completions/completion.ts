@@ -133,16 +133,15 @@ type Delta = ChatCompletionChunk['choices'][number]['delta'];
 /** The chunks of one streamed response. */
 export function completionChunks(
   head: CompletionHead,
-  { includesUsage, tool }: { includesUsage: boolean; tool?: ForcedTool | undefined },
+  { includesUsage, tool }: { includesUsage?: boolean | undefined; tool?: ForcedTool | undefined },
 ) {
   const steps = new Map<string, ReasoningStep>();
   let isCalled = false;
   /** The text of a reply whose form is a tool: the name and the id come with the first arguments. */
   const callDelta = (text: string, called: ForcedTool): Delta => {
-    const { id, type, function: call } = callOf(head, called, text);
-    const first = isCalled ? { function: { arguments: text } } : { id, type, function: call };
+    const call = isCalled ? { function: { arguments: text } } : callOf(head, called, text);
     isCalled = true;
-    return { tool_calls: [{ index: 0, ...first }] };
+    return { tool_calls: [{ index: 0, ...call }] };
   };
   const chunk = (
     delta: Delta,
