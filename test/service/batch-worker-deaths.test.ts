@@ -204,13 +204,13 @@ it.each(['first call', 'repair'] as const)(
       await vi.waitUntil(() => openCalls.length > 0, { timeout: 60_000 });
       return openCalls.shift() as ModelCall;
     };
-    let held = await nextCall();
+    let current = await nextCall();
     if (name === 'repair') {
-      replyWith(held, wrong);
-      held = await nextCall();
-      expect(isRepair(held)).toBe(true);
+      replyWith(current, wrong);
+      current = await nextCall();
+      expect(isRepair(current)).toBe(true);
     }
-    held.chunk('{"age": "half-te');
+    current.chunk('{"age": "half-te');
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(service.run.killWorkers(worker)).toBeGreaterThan(0);
     const noText = async () =>
