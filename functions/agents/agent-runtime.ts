@@ -69,7 +69,7 @@ async function callAgent(
   let text = '';
   let usage = noUsage;
   const listen: Emit = (part) => {
-    if (part.type === 'text') text += part.text;
+    if (part.type === 'response.output_text.delta') text += part.delta;
     else emit(part);
     if (part.type === 'call end') usage = sumOf(usage, part.usage);
   };

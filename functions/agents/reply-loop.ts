@@ -140,7 +140,7 @@ export class ReplyLoop {
     const text = textOf(response).trim();
     const problem = problemOfReply(agent.form, text);
     if (problem === undefined) {
-      for (const delta of deltasOf(text)) this.emit({ type: 'text', text: delta });
+      for (const delta of deltasOf(text)) this.emit(textDelta(delta));
       return completeReply;
     }
     const mayRepair = lastCall !== undefined && Buffer.byteLength(text) <= repairedBytes;
@@ -167,8 +167,7 @@ export class ReplyLoop {
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
         // The text of a reply with a form is emitted when it was checked.
-        text: (delta) =>
-          this.emit(isBuffered ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
+        text: (delta) => this.emit(isBuffered ? { type: 'progress' } : textDelta(this.text.append(delta))),
         progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },
@@ -245,6 +244,8 @@ const formBytes = 256 * 1024;
 
 /** A longer text is not sent to the model again: its prompt would cost more than the reply. */
 const repairedBytes = 32 * 1024;
+
+const textDelta = (delta: string) => ({ type: 'response.output_text.delta' as const, delta });
 
 const textOf = ({ content }: ModelResponse): string =>
   content.map((part) => (part.type === 'text' ? part.text : '')).join('');

@@ -1,4 +1,5 @@
 import { invalidField } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
@@ -58,17 +59,17 @@ export const requestedForm = async (
   format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /**
- * An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted or cut
+ * An event of a running reply, by the name that clients know if they see it; the time is added. For each start of a reasoning step there is an end, unless the reply is aborted or cut
  * short.
  */
 export type ReplyPart =
-  | { type: 'text'; text: string }
+  | Extract<StreamEventBody, { type: 'response.output_text.delta' }>
   /**
    * The model has sent something else: reasoning, a piece of a tool call, or text that is checked before it is sent.
    */
   | { type: 'progress' }
-  | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
-  | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
+  | { type: 'response.reasoning_step.start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
+  | { type: 'response.reasoning_step.end'; step: StepEnd }
   /** A model call starts. Calls of called agents are included. */
   | { type: 'call start'; call: ModelCall }
   /**
@@ -126,6 +127,7 @@ export interface ReplyEnd {
 }
 
 export type StepResult = NonNullable<ReasoningStep['result']>;
+export type StepEnd = Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult };
 
 export interface AgentRuntime {
   /**
