@@ -47,16 +47,14 @@ type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
   const message = reply.error?.message ?? 'The reply was interrupted';
+  const headers = { [shouldRetryHeader]: 'false' };
   // Clients repeat a request after 408, 409, 422, 429 and 5xx, and a 400 never.
   if (reason === 'invalid-reply')
-    return new OpenAiError('badRequest', message, {
-      ...{ headers: { [shouldRetryHeader]: 'false' }, code: 'invalid_reply' },
-    });
+    return new OpenAiError('badRequest', message, { headers, code: 'invalid_reply' });
   if (reason !== undefined) return finishReasons[reason];
   const kind = error instanceof ModelFailure ? error.kind : 'failed';
   return new OpenAiError(kinds[kind], message, {
-    headers: { [shouldRetryHeader]: 'false' },
-    reason: message,
+    ...{ headers, reason: message },
     ...(kind === 'tooLong' && { param: 'messages', code: 'context_length_exceeded' }),
   });
 }
