@@ -15,12 +15,8 @@ const shownCharacters = 1000;
 type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
 
 /** The parts of a response of the demo model. */
-export async function partsOf({
-  prompt,
-  tools = [],
-  toolChoice,
-  responseFormat,
-}: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
+export async function partsOf(call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
+  const { prompt, tools = [], toolChoice, responseFormat } = call;
   const userMessage = prompt.findLast(({ role }) => role === 'user');
   const message = userMessage === undefined ? '' : textOf(userMessage);
   const results = toolResults(prompt);

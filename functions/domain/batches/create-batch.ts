@@ -240,10 +240,9 @@ async function rejectAgents(
   if (ofBatch === undefined) throw new ServiceError('badRequest', text);
   const first = ofRequests.indexOf(undefined);
   if (first >= 0) throw rejection(first, text);
-  if (response_format === undefined) return;
   await requestedForm(response_format, ofBatch);
   const formed = ofRequests.findIndex((agent) => agent?.definition.output_schema !== undefined);
-  if (response_format.type === 'json_schema' && formed >= 0)
+  if (response_format?.type === 'json_schema' && formed >= 0)
     throw rejection(
       formed,
       'agent_id names an agent with a schema of its own: response_format must not be a json_schema',

@@ -94,10 +94,9 @@ export interface CallUsage extends TokenUsage {
 export const countedCall = ({ model: name, tier, callType }: ModelCall, usage: CallUsage): CountedCall => {
   const model = tier === undefined ? name : `${name}#${tier}`;
   const { cached_prompt_tokens: cached, written_prompt_tokens: written = 0 } = usage;
-  return [
-    ...([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const),
-    ...(written > 0 ? ([cached, written] as const) : cached > 0 ? ([cached] as const) : ([] as const)),
-  ];
+  const counted = [model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const;
+  if (written > 0) return [...counted, cached, written];
+  return cached > 0 ? [...counted, cached] : [...counted];
 };
 
 /** Why a reply has ended without an abort. */

@@ -25,13 +25,8 @@ export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
           const changed = { ...models, [model]: { ...others, [from]: price } };
           const Item = { ...keys.operatorsPrices(), revision: (revision ?? 0) + 1, models: changed };
           const changes = changesOf({ [from]: before && inDollars(before) }, { [from]: inDollars(price) });
-          return {
-            writes: [
-              { Put: { Item, ...ifStill({ revision }) } },
-              ...audit('prices changed', null, model, changes),
-            ],
-            result: undefined,
-          };
+          const put = { Put: { Item, ...ifStill({ revision }) } };
+          return { writes: [put, ...audit('prices changed', null, model, changes)], result: undefined };
         },
       }),
   };
