@@ -5,7 +5,7 @@ import { accessSettings } from './settings/access.ts';
 import { batchSettings } from './settings/batches.ts';
 import { concurrencySettings } from './settings/concurrency.ts';
 import { describeIssues, describeUnknown, WrongSettings } from './settings/describe-issues.ts';
-import { type EndpointSettings, endpointsProblem, modelSettings } from './settings/models.ts';
+import { endpointsProblem, type ModelSettings, modelSettings } from './settings/models.ts';
 import { observabilitySettings } from './settings/observability.ts';
 import { requestLimitSettings } from './settings/request-limits.ts';
 import { stageSettings } from './settings/stage.ts';
@@ -61,7 +61,7 @@ const schema = z
   })
   .refine((settings) => endpointsProblem(settings) === undefined, {
     path: ['openAiEndpoints'],
-    error: ({ input }) => endpointsProblem(input as EndpointSettings),
+    error: ({ input }) => endpointsProblem(input as ModelSettings),
   })
   .refine((settings) => concurrencyProblem(settings) === undefined, {
     path: ['accountConcurrency'],

@@ -25,8 +25,9 @@ export function priceCommands(): Command {
 
 const modelHelp = 'as agentctl usage --by model prints it, such as openai:gpt-5-mini#flex';
 
-async function set(model: string, { from, input, output, ...options }: PriceOptions): Promise<Result> {
-  const price = { input, cached: options.cached ?? input, written: options.written ?? input, output };
+async function set(model: string, options: PriceOptions): Promise<Result> {
+  const { from, input, cached = input, written = input, output } = options;
+  const price = { input, cached, written, output };
   await prices().set(model, from, price);
   const stored = { model, from, ...inDollars(price) };
   return { json: stored, lines: tableOf([stored]) };
@@ -42,8 +43,7 @@ async function list(): Promise<Result> {
 }
 
 function readModel(model: string): string {
-  const withoutTier = model.replace(/#[a-z]+$/, '');
-  if (llmModel.safeParse(withoutTier).success) return model;
+  if (llmModel.safeParse(model.replace(/#[a-z]+$/, '')).success) return model;
   throw new InvalidArgumentError('It must be a model, such as openai:gpt-5-mini or openai:gpt-5-mini#flex.');
 }
 
@@ -57,6 +57,6 @@ function readPrice(dollars: string): number {
 
 const tableOf = (listed: readonly Record<string, string>[]): string[] =>
   textTable(
-    ['model', 'from', 'input', 'cached', 'written', 'output'],
+    Object.keys(listed[0] ?? {}),
     listed.map((each) => Object.values(each)),
   );

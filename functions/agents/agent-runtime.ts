@@ -1,7 +1,12 @@
 import type { TokenUsage } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { AgentRuntime, CallUsage, ReplyEnd } from '#domain/chats/agent-runtime.ts';
-import { noUsage } from '#domain/chats/message.ts';
+import {
+  type AgentRuntime,
+  type CallUsage,
+  countedCall,
+  type ReplyEnd,
+} from '#domain/chats/agent-runtime.ts';
+import { noUsage, unknownUsage } from '#domain/chats/message.ts';
 import { ModelFailure, modelFailureTexts } from '#domain/platform/failures.ts';
 import { sumOf } from '#domain/platform/services.ts';
 import { findProvider } from './models/model-provider.ts';
@@ -27,12 +32,12 @@ export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
       if (provider.title !== undefined) return provider.title(message);
       if (!budget.takeModelCall()) return undefined;
       const { model } = namedModel(settings, modelName, budget);
-      const call = { model: modelName, callType: 'title' } as const;
-      const end = (usage: CallUsage): void => onCall({ type: 'call end', call, usage });
+      const count = (usage: CallUsage): void =>
+        onCall(countedCall({ model: modelName, callType: 'title' }, usage));
       const { title, usage } = await titleOf(model, message, signal, (isCalled) =>
-        isCalled ? onCall({ type: 'call start', call }) : end(noUsage),
+        isCalled ? count(unknownUsage) : onCall(undefined),
       );
-      end(usage);
+      count(usage);
       return title;
     },
   };
@@ -65,7 +70,7 @@ async function callAgent(
   let text = '';
   let usage = noUsage;
   const listen: Emit = (part) => {
-    if (part.type === 'text') text += part.text;
+    if (part.type === 'response.output_text.delta') text += part.delta;
     else emit(part);
     if (part.type === 'call end') usage = sumOf(usage, part.usage);
   };

@@ -1,7 +1,7 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import type { ReplyBudget } from '#domain/chats/agent-runtime.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
-import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
+import { type AgentModels, type ModelSettings, type NamedModel, namedModel } from './request-model.ts';
 
 /** A model that others follow has this many attempts. The last one has the usual number. */
 const attemptsBeforeFallback = 2;
@@ -24,32 +24,32 @@ export function candidatesOf(
   { llm_model, meta: { fallback_models = [] } }: AgentDefinition,
   budget: ReplyBudget,
 ): AgentModels {
-  const names = [llm_model, ...fallback_models];
-  const candidate = (name: string, isLast: boolean) =>
-    namedModel(settings, name, budget, isLast ? undefined : attemptsBeforeFallback);
+  const waiting = [llm_model, ...fallback_models];
   const now = (): number => settings.clock.now().getTime();
   const isReady = (name: string): boolean => (pausedUntil.get(name) ?? 0) <= now();
-  const first = names.find(isReady) ?? llm_model;
-  const waiting = names.slice(names.indexOf(first) + 1);
-  /** Pauses the current model, and makes the next one current. @returns false if there is none, or no call is left */
-  const fallBack = ({ retryAfter = 0 }: ModelFailure): boolean => {
-    const { name } = models.current;
-    pausedUntil.set(name, now() + Math.max(retryAfter, shortestPause));
-    const next = waiting.find(isReady) ?? waiting.at(-1);
-    if (next === undefined || !budget.takeModelCall()) return false;
-    settings.onRetry(name, 'fallback');
-    waiting.splice(0, waiting.indexOf(next) + 1);
-    models.current = candidate(next, waiting.length === 0);
-    return true;
+  const take = (name: string): NamedModel => {
+    waiting.splice(0, waiting.indexOf(name) + 1);
+    return namedModel(settings, name, budget, waiting.length === 0 ? undefined : attemptsBeforeFallback);
   };
-  const models = {
-    current: candidate(first, waiting.length === 0),
-    async call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result> {
+  /** Pauses the current model, and makes the next one current. Throws the error if there is none, or no call is left. */
+  const fallBack = (error: unknown): void => {
+    if (!isPassing(error)) throw error;
+    const { name } = models.current;
+    pausedUntil.set(name, now() + Math.max(error.retryAfter ?? 0, shortestPause));
+    const next = waiting.find(isReady) ?? waiting.at(-1);
+    if (next === undefined || !budget.takeModelCall()) throw error;
+    settings.onRetry(name, 'fallback');
+    models.current = take(next);
+  };
+  const models: AgentModels = {
+    current: take(waiting.find(isReady) ?? llm_model),
+    async call(mayFallBack, open) {
       for (;;)
         try {
           return await open();
         } catch (error) {
-          if (!(mayFallBack && isPassing(error) && fallBack(error))) throw error;
+          if (!mayFallBack) throw error;
+          fallBack(error);
         }
     },
   };

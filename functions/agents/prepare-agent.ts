@@ -1,5 +1,4 @@
 import type {
-  JSONSchema7,
   LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
@@ -75,7 +74,6 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const { definition } = task.agents.at(-1) ?? task.agents[0];
   const { meta, llm_model: modelName } = definition;
   const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
-  const tier = serviceTier === undefined ? {} : { serviceTier };
   const { provider, name } = findProvider(settings.providers, modelName);
   const { output_schema: own } = definition;
   const requested = task.agents.length === 1 ? task.form : undefined;
@@ -105,10 +103,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     maxOutputTokens,
     ...(meta.temperature !== undefined && { temperature: meta.temperature }),
     ...(meta.reasoning_effort !== undefined && { reasoning: meta.reasoning_effort }),
-    providerOptions: {
-      openai: { ...tier, ...(form !== undefined && { strictJsonSchema: form.isStrict }) },
-      bedrock: tier,
-    },
+    providerOptions: { openai: { serviceTier, strictJsonSchema: form?.isStrict }, bedrock: { serviceTier } },
     ...task.sampling,
     ...(form !== undefined && { responseFormat: responseFormatOf(form) }),
     ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
@@ -120,7 +115,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     return true;
   };
   return {
-    call: () => ({ model: models.current.name, ...(serviceTier !== undefined && { tier: serviceTier }) }),
+    call: () => ({ model: models.current.name, tier: serviceTier }),
     maxOutputTokens,
     maxSteps: meta.max_steps ?? defaults.maxSteps,
     offered,
@@ -148,13 +143,9 @@ async function modelsOf(
   return { current: namedModel(settings, definition.llm_model, budget), call: (_, open) => open() };
 }
 
-const responseFormatOf = ({ name, description, schema }: ReplyForm) => ({
-  type: 'json' as const,
-  name,
-  ...(description !== undefined && { description }),
-  // The interface has a narrower type for schemas, but passes on any JSON Schema.
-  ...(schema !== undefined && { schema: schema as JSONSchema7 }),
-});
+// The interface has a narrower type for schemas, but passes on any JSON Schema.
+const responseFormatOf = ({ isStrict, ...form }: ReplyForm) =>
+  ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
 /**
  * Whether the agent of a task may use a tool. A called agent may not search the chat, which is not its own. Without a

@@ -136,14 +136,13 @@ export class ReplyLoop {
     if (agent.form === undefined) return end;
     if (end.incomplete !== null) return { ...end, ...cutForm(response, agent) };
     if (end.reason !== 'stop' && end.reason !== 'empty') return end;
-    const { checkReply, repairRequest } = await import('#domain/chats/reply-form.ts');
+    const { deltasOf, problemOfReply, repairRequest } = await import('#domain/chats/reply-form.ts');
     const text = textOf(response).trim();
-    const checked = checkReply(agent.form, text);
-    if ('deltas' in checked) {
-      for (const delta of checked.deltas) this.emit({ type: 'text', text: delta });
+    const problem = problemOfReply(agent.form, text);
+    if (problem === undefined) {
+      for (const delta of deltasOf(text)) this.emit(textDelta(delta));
       return completeReply;
     }
-    const { problem } = checked;
     const mayRepair = lastCall !== undefined && Buffer.byteLength(text) <= repairedBytes;
     if (!mayRepair || !(this.task.budget.takeModelCall() || lastCall.take()))
       return cutShortBy('invalid-reply', `The reply does not match the schema: ${problem}`);
@@ -153,12 +152,7 @@ export class ReplyLoop {
       { role: 'user', content: [{ type: 'text', text: repairRequest(problem) }] },
     );
     const repaired = await this.callModel(agent, exchange, undefined);
-    const { finishReason } = repaired;
-    const next =
-      finishReason === 'bytes'
-        ? incompleteBy('max-reply-bytes')
-        : this.endOfText(finishReason, agent.maxOutputTokens);
-    return this.inForm(agent, exchange, { response: repaired, end: next });
+    return this.inForm(agent, exchange, { response: repaired, end: this.endOfText(repaired, agent) });
   }
 
   private readResponse(
@@ -173,8 +167,7 @@ export class ReplyLoop {
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
         // The text of a reply with a form is emitted after it was checked.
-        text: (delta) =>
-          this.emit(isBuffered ? { type: 'progress' } : { type: 'text', text: this.text.append(delta) }),
+        text: (delta) => this.emit(isBuffered ? { type: 'progress' } : textDelta(this.text.append(delta))),
         progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
       },
@@ -206,30 +199,30 @@ export class ReplyLoop {
 
   /** The end of the reply after this response. Undefined if the model has called tools and may continue. */
   private endAfter(
-    { content, finishReason }: ModelResponse,
-    { maxOutputTokens, maxSteps }: PreparedAgent,
+    response: ModelResponse,
+    agent: PreparedAgent,
     { step, mustRespond }: { step: number; mustRespond: boolean },
   ): ReplyEnd | undefined {
-    if (finishReason === 'bytes') return incompleteBy('max-reply-bytes');
-    if (!content.some(({ type }) => type === 'tool-call'))
-      return this.endOfText(finishReason, maxOutputTokens);
+    const { content, finishReason } = response;
+    if (!content.some(({ type }) => type === 'tool-call')) return this.endOfText(response, agent);
     // Without a chat, the limit of tokens may come from the request itself. So the reply ends there, without another
     // call.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     // The model still calls tools, although this call had to return text.
     if (this.handedOver) return completeReply;
-    if (step === maxSteps) return cutShortBy('max-steps', `The agent reached its limit of ${maxSteps} steps`);
+    if (step === agent.maxSteps)
+      return cutShortBy('max-steps', `The agent reached its limit of ${step} steps`);
     return this.isForcedToRespond
       ? cutShortBy('max-tool-uses', limitTexts.toolUses(this.task.budget))
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
-  private endOfText(
-    finishReason: Exclude<ModelResponse['finishReason'], 'bytes'>,
-    maxOutputTokens: number,
-  ): ReplyEnd {
+  /** The end after a response without tool calls. A response that was cut at its bytes has none. */
+  private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
     switch (finishReason) {
+      case 'bytes':
+        return incompleteBy('max-reply-bytes');
       case 'length':
         return this.isReply
           ? incompleteBy('max-output-tokens')
@@ -258,6 +251,8 @@ const formBytes = 256 * 1024;
  * more than the reply.
  */
 const repairedBytes = 32 * 1024;
+
+const textDelta = (delta: string) => ({ type: 'response.output_text.delta' as const, delta });
 
 const textOf = ({ content }: ModelResponse): string =>
   content.map((part) => (part.type === 'text' ? part.text : '')).join('');

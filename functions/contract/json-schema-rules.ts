@@ -39,16 +39,16 @@ export function spend(check: Check, steps: number): void {
 
 const spendOn = (check: Check, text: string): void => spend(check, text.length / charactersPerStep);
 
+type Test = (value: unknown) => boolean;
+
 export const isObject = (value: unknown): value is SchemaObject =>
   typeof value === 'object' && value !== null && !isList(value);
 export const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 export const isText = (value: unknown): value is string => typeof value === 'string';
 export const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
-const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
-const isInteger = (value: unknown): value is number => Number.isInteger(value);
-const isCount = (value: unknown): boolean => isInteger(value) && value >= 0;
-const isPositive = (value: unknown): boolean => isFiniteNumber(value) && value > 0;
+const isCount = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0;
+const isPositive = (value: unknown): boolean => Number.isFinite(value) && Number(value) > 0;
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
@@ -61,7 +61,7 @@ export const schemaForms: readonly unknown[] = [isObject, isSchema, isSchemaList
 const types = new Map<unknown, (value: unknown) => boolean>([
   ['null', (value) => value === null],
   ['boolean', isBoolean],
-  ['integer', isInteger],
+  ['integer', Number.isInteger],
   ['number', isNumber],
   ['string', isText],
   ['array', isList],
@@ -128,18 +128,17 @@ function textOf(check: Check, value: unknown): string {
 /** Checks data against one keyword of a schema. `value` is the value of the keyword, which is well-formed. */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
-const rule = (isWellFormed: (value: unknown) => boolean, check?: CheckKeyword) => ({ isWellFormed, check });
+const rule = (isWellFormed: Test, check?: CheckKeyword) => ({ isWellFormed, check });
 
 /** The size of data to which a limit applies. False for data of another type, which every limit allows. */
 type SizeOf = (data: unknown, check: Check) => number | false;
 type IsWrong = (size: number, limit: number) => boolean;
 
-const limit = (sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = ''): CheckKeyword => {
-  return (value: number, data, check) => {
+const limit = (isWellFormed: Test, sizeOf: SizeOf, isWrong: IsWrong, start: string, unit = '') =>
+  rule(isWellFormed, (value: number, data, check) => {
     const size = sizeOf(data, check);
     return size !== false && isWrong(size, value) && `must ${start} ${value}${unit}`;
-  };
-};
+  });
 
 const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
@@ -150,7 +149,7 @@ const numberOf: SizeOf = (data) => isNumber(data) && data;
  * infinite.
  */
 const isNoMultiple: IsWrong = (size, unit) =>
-  (isInteger(unit) || !isFiniteNumber(size / unit) ? size % unit : (size / unit) % 1) !== 0;
+  (Number.isInteger(unit) || !Number.isFinite(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 
 const countCodePoints: SizeOf = (data, check) => {
   if (!isText(data)) return false;
@@ -202,23 +201,17 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
       return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
     }),
-    minimum: rule(isFiniteNumber, limit(numberOf, isLess, 'be at least')),
-    maximum: rule(isFiniteNumber, limit(numberOf, isMore, 'be at most')),
-    exclusiveMinimum: rule(
-      isFiniteNumber,
-      limit(numberOf, (size, least) => size <= least, 'be more than'),
-    ),
-    exclusiveMaximum: rule(
-      isFiniteNumber,
-      limit(numberOf, (size, most) => size >= most, 'be less than'),
-    ),
-    multipleOf: rule(isPositive, limit(numberOf, isNoMultiple, 'be a multiple of')),
-    minLength: rule(isCount, limit(countCodePoints, isLess, 'have at least', ' characters')),
-    maxLength: rule(isCount, limit(countCodePoints, isMore, 'have at most', ' characters')),
-    minItems: rule(isCount, limit(countItems, isLess, 'have at least', ' items')),
-    maxItems: rule(isCount, limit(countItems, isMore, 'have at most', ' items')),
-    minProperties: rule(isCount, limit(countProperties, isLess, 'have at least', ' properties')),
-    maxProperties: rule(isCount, limit(countProperties, isMore, 'have at most', ' properties')),
+    minimum: limit(Number.isFinite, numberOf, isLess, 'be at least'),
+    maximum: limit(Number.isFinite, numberOf, isMore, 'be at most'),
+    exclusiveMinimum: limit(Number.isFinite, numberOf, (size, least) => size <= least, 'be more than'),
+    exclusiveMaximum: limit(Number.isFinite, numberOf, (size, most) => size >= most, 'be less than'),
+    multipleOf: limit(isPositive, numberOf, isNoMultiple, 'be a multiple of'),
+    minLength: limit(isCount, countCodePoints, isLess, 'have at least', ' characters'),
+    maxLength: limit(isCount, countCodePoints, isMore, 'have at most', ' characters'),
+    minItems: limit(isCount, countItems, isLess, 'have at least', ' items'),
+    maxItems: limit(isCount, countItems, isMore, 'have at most', ' items'),
+    minProperties: limit(isCount, countProperties, isLess, 'have at least', ' properties'),
+    maxProperties: limit(isCount, countProperties, isMore, 'have at most', ' properties'),
     required: rule(isTextList, checkRequired),
     properties: rule(isObject, (properties: SchemaObject, data, check) =>
       eachProperty(data, check, (name, value) =>

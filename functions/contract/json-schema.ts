@@ -105,64 +105,58 @@ export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): S
       charactersOf(schema);
       const { length } = new TextEncoder().encode(JSON.stringify(schema));
       bound(length, schemaBytes, `has more than ${schemaBytes} bytes`);
-      return problemOfNode({ root: schema, maxLevels, nodes: 0, open: new Map() }, schema, '#', 1);
+      return problemBelow(schema, maxLevels);
     },
     (problem) => ({ place: '#', problem }),
   );
 }
 
-interface Survey {
-  root: JsonSchema;
-  maxLevels: number;
-  nodes: number;
+function problemBelow(root: JsonSchema, maxLevels: number): SchemaProblem | undefined {
+  let nodes = 0;
+  const leadsBack = cycleFinder(root);
+  const problemOfKeyword = (schema: JsonSchema, keyword: string): Problem => {
+    if (keyword === '$id' && schema === root) return undefined;
+    const rule = rules.get(keyword);
+    if (!rule || (keyword === 'additionalItems' && !isList(schema.items))) return 'is not supported';
+    const value = schema[keyword];
+    if (!rule.isWellFormed(value)) return 'is malformed';
+    if (keyword !== '$ref') return undefined;
+    if (targetOf(root, String(value)) === undefined) return 'leads to no schema in $defs';
+    return leadsBack(schema) && 'leads back to itself';
+  };
+  const problemOfNode = (schema: unknown, place: string, level: number): SchemaProblem | undefined => {
+    nodes += 1;
+    bound(nodes, schemaNodes, `has more than ${schemaNodes} schemas`);
+    bound(level, maxLevels, `has more than ${maxLevels} levels`);
+    if (!isObject(schema)) return isBoolean(schema) ? undefined : { place, problem: 'is malformed' };
+    return (
+      firstOf(Object.keys(schema), (keyword) => {
+        const problem = problemOfKeyword(schema, keyword);
+        return problem ? { place: `${place}/${escapeStep(keyword)}`, problem } : undefined;
+      }) ??
+      firstOf(childrenOf(schema), ([pointer, child]) =>
+        problemOfNode(child, `${place}/${pointer}`, level + 1),
+      )
+    );
+  };
+  return problemOfNode(root, '#', 1);
+}
+
+/** Makes a function that says whether the references of a schema lead back to it without a step into the data. */
+function cycleFinder(root: JsonSchema): (schema: unknown) => boolean {
   /** True for the schemas that lead to the present one, false for those that are known to be in no cycle. */
-  open: Map<unknown, boolean>;
-}
-
-function problemOfNode(
-  survey: Survey,
-  schema: unknown,
-  place: string,
-  level: number,
-): SchemaProblem | undefined {
-  survey.nodes += 1;
-  bound(survey.nodes, schemaNodes, `has more than ${schemaNodes} schemas`);
-  bound(level, survey.maxLevels, `has more than ${survey.maxLevels} levels`);
-  if (!isObject(schema)) return isBoolean(schema) ? undefined : { place, problem: 'is malformed' };
-  return (
-    firstOf(Object.keys(schema), (keyword) => {
-      const problem = problemOfKeyword(survey, schema, keyword);
-      return problem ? { place: `${place}/${escapeStep(keyword)}`, problem } : undefined;
-    }) ??
-    firstOf(childrenOf(schema), ([pointer, child]) =>
-      problemOfNode(survey, child, `${place}/${pointer}`, level + 1),
-    )
-  );
-}
-
-function problemOfKeyword(survey: Survey, schema: JsonSchema, keyword: string): Problem {
-  const { root } = survey;
-  if (keyword === '$id' && schema === root) return undefined;
-  const rule = rules.get(keyword);
-  if (!rule || (keyword === 'additionalItems' && !isList(schema.items))) return 'is not supported';
-  const value = schema[keyword];
-  if (!rule.isWellFormed(value)) return 'is malformed';
-  if (keyword !== '$ref') return undefined;
-  if (targetOf(root, String(value)) === undefined) return 'leads to no schema in $defs';
-  return closesCycle(survey, schema) && 'leads back to itself';
-}
-
-function closesCycle(survey: Survey, schema: unknown): boolean {
-  const { root, open } = survey;
-  const known = open.get(schema);
-  if (known !== undefined || !isObject(schema)) return known === true;
-  open.set(schema, true);
-  const { $ref, allOf, anyOf, oneOf, not } = schema;
-  const isClosed = [$ref && targetOf(root, String($ref)), allOf, anyOf, oneOf, not]
-    .flatMap(listOf)
-    .some((child) => closesCycle(survey, child));
-  open.set(schema, false);
-  return isClosed;
+  const open = new Map<unknown, boolean>();
+  return function closesCycle(schema) {
+    const known = open.get(schema);
+    if (known !== undefined || !isObject(schema)) return known === true;
+    open.set(schema, true);
+    const { $ref, allOf, anyOf, oneOf, not } = schema;
+    const isClosed = [$ref && targetOf(root, String($ref)), allOf, anyOf, oneOf, not]
+      .flatMap(listOf)
+      .some(closesCycle);
+    open.set(schema, false);
+    return isClosed;
+  };
 }
 
 /**
@@ -186,17 +180,14 @@ export function isStrict(schema: JsonSchema): boolean {
 export function smallestInstance(schema: JsonSchema): unknown {
   const check = startCheck(schema, searchSteps);
   return unlessStopped(
-    () => firstDefined(Array(schemaLevels).keys(), (levels) => instanceOf(check, [schema], levels)),
+    () =>
+      Array(schemaLevels)
+        .keys()
+        .map((levels) => instanceOf(check, [schema], levels))
+        .find(isDefined),
     () => undefined,
   );
 }
-
-/** The first found value that is not undefined. It may be null, false, 0 or empty. */
-const firstDefined = <Entry>(entries: Iterable<Entry>, find: (entry: Entry) => unknown): unknown =>
-  firstOf(entries, (entry) => {
-    const found = find(entry);
-    return found === undefined ? undefined : [found];
-  })?.[0];
 
 /**
  * Generates each way to choose one alternative of every `oneOf` or `anyOf`, as a list of all schemas that then apply to
@@ -219,13 +210,13 @@ function* choicesOf(
   else yield [];
 }
 
+const isDefined = (value: unknown): boolean => value !== undefined;
+
 /** @param levels of arrays and objects that the instance may have */
 const instanceOf = (check: Check, schemas: readonly unknown[], levels: number): unknown =>
-  firstDefined(choicesOf(check, schemas), (nodes) =>
-    candidatesOf(check, nodes, levels).find(
-      (value) => value !== undefined && !checkAll(schemas, value, check),
-    ),
-  );
+  choicesOf(check, schemas)
+    .flatMap((nodes) => candidatesOf(check, nodes, levels))
+    .find((value) => isDefined(value) && !checkAll(schemas, value, check));
 
 function candidatesOf(check: Check, nodes: readonly JsonSchema[], levels: number): unknown[] {
   const all = (keyword: string): unknown[] => nodes.flatMap((node) => listOf(node[keyword]));

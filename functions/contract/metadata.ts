@@ -42,9 +42,8 @@ export const unlessEmpty = (pairs: Metadata): Metadata | undefined =>
   Object.keys(pairs).length === 0 ? undefined : pairs;
 
 export const metadata = pairsOf(value)
-  .superRefine((pairs, context) => {
-    const message = problemOfMetadata(pairs);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  .refine((pairs) => problemOfMetadata(pairs) === undefined, {
+    error: ({ input }) => problemOfMetadata(input as Metadata),
   })
   .transform(unlessEmpty);
 

@@ -133,14 +133,7 @@ export const chatCompletionChunk = z.object({
           content: z.string().optional(),
           tool_calls: z
             .array(
-              z.object({
-                ...{
-                  index: z.literal(0),
-                  id: toolCall.shape.id.optional(),
-                  type: toolCall.shape.type.optional(),
-                },
-                function: toolCall.shape.function.partial(),
-              }),
+              toolCall.partial().extend({ index: z.literal(0), function: toolCall.shape.function.partial() }),
             )
             .length(1)
             .optional(),

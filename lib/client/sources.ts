@@ -26,49 +26,33 @@ export interface StepWithResult {
  */
 export function sourcesOf(steps: Iterable<StepWithResult>): Source[] {
   const sources = new Map<string, Source>();
-  for (const { type, result } of steps) {
-    if (result?.success !== true) continue;
-    for (const found of foundIn(type, result.data)) {
+  for (const { type, result } of steps)
+    for (const found of (result?.success && finders.get(type)?.(result.data as never)) || []) {
       const name = JSON.stringify([found.url ?? found.documentId, found.page]);
       if (!sources.has(name)) sources.set(name, { type, ...found });
     }
-  }
   return [...sources.values()];
 }
 
 type Found = Omit<Source, 'type'>;
 
-function foundIn(type: string, data: unknown): Found[] {
-  switch (type) {
-    case 'consultant_search_web':
-      return (data as WebPage[]).map(pageIn);
-    case 'consultant_fetch_web_content':
-      return [pageIn(data as WebPage)];
-    case 'consultant_retrieve_context_source':
-      return (data as { results: { source: PassageSource }[] }).results.flatMap(({ source }) =>
-        documentIn(source),
-      );
-    default:
-      return [];
-  }
-}
+/** `title` may be empty. */
+type WebPage = Record<'url' | 'title', string>;
 
-interface WebPage {
-  url: string;
-  /** May be empty. */
-  title: string;
-}
+/** Of a document of the workspace, or of a Bedrock knowledge base, whose passages may have no address. */
+type Passage = { source: { page?: number } & ({ document_id: string; name: string } | { uri?: string }) };
 
 const pageIn = ({ url, title }: WebPage): Found => ({ ...(title !== '' && { title }), url });
 
-/**
- * The source of a passage: a document of the workspace, or a source of a Bedrock knowledge base, which may have no
- * address.
- */
-type PassageSource = { page?: number } & ({ document_id: string; name: string } | { uri?: string });
-
-function documentIn(source: PassageSource): Found[] {
+function documentIn({ source }: Passage): Found[] {
   const page = source.page === undefined ? {} : { page: source.page };
   if ('document_id' in source) return [{ title: source.name, documentId: source.document_id, ...page }];
   return source.uri === undefined ? [] : [{ url: source.uri, ...page }];
 }
+
+/** What the results of the built-in tools name, by the types of their steps. */
+const finders = new Map<string, (data: never) => Found[]>([
+  ['consultant_search_web', (pages: WebPage[]) => pages.map(pageIn)],
+  ['consultant_fetch_web_content', (page: WebPage) => [pageIn(page)]],
+  ['consultant_retrieve_context_source', (data: { results: Passage[] }) => data.results.flatMap(documentIn)],
+]);

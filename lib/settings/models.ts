@@ -21,18 +21,13 @@ const addressBytes = 2100;
  */
 const endpointBytes = 130;
 
-export type EndpointSettings = Readonly<
-  Pick<
-    z.output<z.ZodObject<typeof modelSettings>>,
-    'openAiBaseUrl' | 'openAiEndpoints' | 'outboundAllow' | 'toolAllow' | 'webSearch'
-  >
->;
+export type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;
 
 /**
  * Says why endpoints, together with the other addresses, do not fit into the variables of a function; undefined if they
  * do. Without endpoints, the other addresses are not checked.
  */
-export function endpointsProblem(settings: EndpointSettings): string | undefined {
+export function endpointsProblem(settings: ModelSettings): string | undefined {
   const { openAiBaseUrl, openAiEndpoints, outboundAllow, toolAllow, webSearch } = settings;
   const endpoints = Object.entries(openAiEndpoints);
   const others = [openAiBaseUrl, webSearch?.url ?? '', outboundAllow.join(','), toolAllow.join(',')];

@@ -43,7 +43,7 @@ const agentRuntime: AgentRuntime = {
     const call = { model: 'openai:scripted', callType: 'chat' } as const;
     forwardTo({ type: 'call start', call });
     await after(milliseconds, undefined, { signal });
-    forwardTo({ type: 'text', text: 'A short reply' });
+    forwardTo({ type: 'response.output_text.delta', delta: 'A short reply' });
     forwardTo({ type: 'call end', call, usage: usageOfCall });
     return { reason: 'stop', cutShort: null, incomplete: null };
   },

@@ -3,6 +3,7 @@ import { ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
+import { usage } from '#runtime/composition/services.ts';
 import {
   batchAt,
   checkChats,
@@ -27,7 +28,7 @@ import { useScriptedService } from '#support/use-service.ts';
 const isSoak = process.env.SOAK !== undefined;
 vi.setConfig({ testTimeout: isSoak ? 3_600_000 : 180_000 });
 
-/** Calls of messages that start with `Hold`. */
+/** Calls of messages that start with `Hold`, and calls for repairs. */
 const openCalls: ModelCall[] = [];
 let isDown = false;
 const tableProxy = closeAfterTests(await startDynamoProxy());
@@ -43,7 +44,7 @@ const { model, service } = await useScriptedService({
   maxConcurrency: 4,
 });
 model.onCall = (call) => {
-  if (messageOf(call).startsWith('Hold')) openCalls.push(call);
+  if (messageOf(call).startsWith('Hold') || isRepair(call)) openCalls.push(call);
   else if (isDown) call.fail(503);
   else respond(call);
 };
@@ -62,6 +63,7 @@ const messageOf = (call: ModelCall): string => {
   const content: unknown = call.request.messages.at(-1)?.content ?? '';
   return typeof content === 'string' ? content : JSON.stringify(content);
 };
+const isRepair = (call: ModelCall): boolean => messageOf(call).startsWith('Your answer was rejected');
 const open = () => openTenant(service, { model: 'openai:test', titles: false });
 const worker = 'ProcessBatchItems';
 
@@ -185,6 +187,59 @@ it('what a worker received and never claimed is requeued a minute later, not whe
   await passMinute(tenant, batch);
   expect((await endOfReconciled(tenant, batch)).completed_requests).toBe(3);
 });
+
+const personSchema = { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] };
+const person = '{"age": 7}';
+const wrong = '{"age": "wrong-text"}';
+
+it.each(['first call', 'repair'] as const)(
+  'a reply with a form whose worker dies while it holds the text of the %s is made again',
+  async (name) => {
+    const tenant = await open();
+    const requests = [{ custom_id: 'formed', message: 'Hold the form' }];
+    const response_format = { type: 'json_schema', json_schema: { name: 'person', schema: personSchema } };
+    openCalls.splice(0);
+    const batch = await submit(tenant.client, tenant, requests, { response_format });
+    const nextCall = async () => {
+      await vi.waitUntil(() => openCalls.length > 0, { timeout: 60_000 });
+      return openCalls.shift() as ModelCall;
+    };
+    let current = await nextCall();
+    if (name === 'repair') {
+      replyWith(current, wrong);
+      current = await nextCall();
+      expect(isRepair(current)).toBe(true);
+    }
+    current.chunk('{"age": "half-te');
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(service.run.killWorkers(worker)).toBeGreaterThan(0);
+    const noText = async () =>
+      expect(JSON.stringify(await table.readAll())).not.toMatch(/wrong-text|half-te/);
+    await noText();
+    expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ processing: 1 });
+
+    const paid: ModelCall[] = [];
+    const ended = await endOfReconciled(tenant, batch, async () => {
+      for (const call of openCalls.splice(0)) {
+        expect(call.body).toMatchObject({ response_format: { json_schema: { schema: personSchema } } });
+        paid.push(call);
+        replyWith(call, isRepair(call) ? person : wrong);
+      }
+    });
+    const results = await checkEnded(tenant.client, ended, requests);
+    await checkChats(tenant.client, requests, results);
+    expect(results).toMatchObject([{ response_content: person, response_usage: { total_calls: 2 } }]);
+    expect(paid.map(isRepair)).toEqual([false, true]);
+    // The calls of the dead worker are counted nowhere: it has died before it could count them.
+    const today = new Date().toISOString().slice(0, 10);
+    const counted = async () =>
+      (await Array.fromAsync(usage().between(tenant.workspaceId, today, today)))
+        .flat()
+        .map(({ models }) => models['openai:test']?.calls);
+    await expect.poll(counted).toEqual([paid.length]);
+    await noText();
+  },
+);
 
 it('a workspace never holds all workers, however much it has to do', async () => {
   const [busy, other] = [await open(), await open()];

@@ -31,7 +31,7 @@ const tenant = await createTenant({ titles: false });
 
 const agentRuntime: AgentRuntime = {
   async reply(_request, forwardTo) {
-    forwardTo({ type: 'text', text: 'the answer' });
+    forwardTo({ type: 'response.output_text.delta', delta: 'the answer' });
     return { reason: 'stop', cutShort: null, incomplete: null };
   },
   title: async () => undefined,

@@ -238,7 +238,7 @@ describe('a chat lease', () => {
 
   it('survives a change of the name', async () => {
     const chat = await createLeased();
-    await chats.rename(chat, 'Renamed', '2027-02-01T00:00:00.000Z');
+    await chats.change(chat, { name: 'Renamed' }, '2027-02-01T00:00:00.000Z');
     expect(await read(chat)).toEqual({ ...chat, name: 'Renamed', updatedAt: '2027-02-01T00:00:00.000Z' });
   });
 });

@@ -221,7 +221,7 @@ describe('a page of chats', () => {
   it('a title names a chat until it is renamed', async () => {
     const own = newWorkspace();
     const chat = await chats.create(newChat(own));
-    const nameAfter = async (isChanged: Promise<boolean>) => [
+    const nameAfter = async (isChanged: Promise<unknown>) => [
       await isChanged,
       (await chats.get(own, chat.id))?.name,
     ];
@@ -229,9 +229,12 @@ describe('a page of chats', () => {
     expect(await nameAfter(chats.setTitle(chat, 'A title', at))).toEqual([true, 'A title']);
     expect((await chats.get(own, chat.id))?.updatedAt).toBe(at);
     expect(await nameAfter(chats.setTitle(chat, 'Another', at))).toEqual([true, 'Another']);
-    expect(await nameAfter(chats.rename(chat, 'Mine', at))).toEqual([true, 'Mine']);
+    expect(await nameAfter(chats.change(chat, { name: 'Mine' }, at))).toEqual([{ isDone: true }, 'Mine']);
     expect(await nameAfter(chats.setTitle(chat, 'Too late', at))).toEqual([false, 'Mine']);
-    expect(await nameAfter(chats.rename(chat, 'Mine again', at))).toEqual([true, 'Mine again']);
+    expect(await nameAfter(chats.change(chat, { name: 'Mine again' }, at))).toEqual([
+      { isDone: true },
+      'Mine again',
+    ]);
     expect(await chats.setTitle({ ...chat, id: 99 }, 'Of no chat', at)).toBe(false);
   });
 
@@ -245,13 +248,13 @@ describe('a page of chats', () => {
     expect(await chats.get(own, chat.id)).toEqual(chat);
     const at = '2027-02-01T00:00:00.000Z';
     const set = (read: Chat, metadata: Chat['metadata'], name?: string) =>
-      chats.setMetadata(read, { metadata, name }, at);
+      chats.change(read, { metadata, name }, at);
     for (const read of [plain, chat]) {
       expect(await set(read, { colour: 'blue' })).toEqual({ isDone: true });
       const now = { ...read, metadata: { colour: 'blue' }, updatedAt: at };
       expect(await set(read, { colour: 'green' }, 'Lost')).toEqual({ isDone: false, chat: now });
       expect(await chats.get(own, read.id)).toEqual(now);
-      expect(await set(now, undefined, 'Mine')).toEqual({ isDone: true });
+      expect(await set(now, {}, 'Mine')).toEqual({ isDone: true });
       expect(await chats.setTitle(read, 'Too late', at)).toBe(false);
       const { metadata, ...others } = now;
       expect(await chats.get(own, read.id)).toEqual({ ...others, name: 'Mine' });
@@ -263,7 +266,7 @@ describe('a page of chats', () => {
   it('has the chats as they are now', async () => {
     const own = newWorkspace();
     const chat = await chats.create(newChat(own));
-    await chats.rename(chat, 'Renamed', '2027-02-01T00:00:00.000Z');
+    await chats.change(chat, { name: 'Renamed' }, '2027-02-01T00:00:00.000Z');
     const { chats: found } = await chats.page(
       { workspaceId: own, agentId: 'agent-1' },
       { limit: 1, offset: 0, ascending: true },

@@ -158,9 +158,8 @@ it('a deleted chat is no chat for any method, and nothing brings it back', async
   const leased = { ...chat, lease };
   expect(await chats.delete([leased], at)).toHaveLength(1);
   expect(await chats.get(workspaceId, 1)).toBeUndefined();
-  expect(await chats.rename(chat, 'Risen', at)).toBe(false);
-  const risen = { metadata: undefined, name: undefined };
-  expect(await chats.setMetadata(chat, risen, at)).toEqual({ isDone: false, chat: undefined });
+  for (const risen of [{ name: 'Risen' }, { metadata: {} }])
+    expect(await chats.change(chat, risen, at)).toEqual({ isDone: false, chat: undefined });
   const other = { ...lease, id: 'lease-2' };
   expect(await chats.takeLease({ ...request, lease: other })).toMatchObject({
     taken: false,
@@ -184,8 +183,8 @@ it('a deleted chat is no chat for any method, and nothing brings it back', async
 });
 
 it.each<[string, (chat: Chat) => Promise<unknown>]>([
-  ['that was renamed', (chat) => chats.rename(chat, 'Renamed', at)],
-  ['that got metadata', (chat) => chats.setMetadata(chat, { metadata: { a: 'b' }, name: undefined }, at)],
+  ['that was renamed', (chat) => chats.change(chat, { name: 'Renamed' }, at)],
+  ['that got metadata', (chat) => chats.change(chat, { metadata: { a: 'b' } }, at)],
   ['of which a send has the lease', (chat) => lease(chat)],
   [
     'whose messages were counted',

@@ -45,7 +45,7 @@ export function scriptedRuntime(): ScriptedRuntime {
       const reply: ScriptedReply = {
         request,
         emit: forwardTo,
-        text: (text) => forwardTo({ type: 'text', text }),
+        text: (delta) => forwardTo({ type: 'response.output_text.delta', delta }),
         startCall() {
           const call = { model: 'openai:test', callType: 'chat' } as const;
           forwardTo({ type: 'call start', call });

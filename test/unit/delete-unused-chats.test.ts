@@ -43,7 +43,7 @@ const create = (workspaceId: string): Promise<Chat> =>
 const createMany = async (workspaceId: string, count: number): Promise<void> => {
   for (let created = 0; created < count; created += 1) await create(workspaceId);
 };
-const use = (chat: Chat) => stores.chats.rename(chat, 'Used', clock.now().toISOString());
+const use = (chat: Chat) => stores.chats.change(chat, { name: 'Used' }, clock.now().toISOString());
 const existing = async (workspaceId: string): Promise<number[]> => {
   const page = await stores.chats.page({ workspaceId }, { limit: 1000, offset: 0, ascending: true });
   return page.chats.map(({ id }) => id);

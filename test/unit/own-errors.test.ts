@@ -159,7 +159,7 @@ describe('an error that no model caused', () => {
 
 describe('an error of a tool', () => {
   const messageOf = (parts: ReplyPart[]) =>
-    parts.flatMap((part) => (part.type === 'step-end' ? [part.step.result.data] : []));
+    parts.flatMap((part) => (part.type === 'response.reasoning_step.end' ? [part.step.result.data] : []));
 
   it('that is unknown is logged, and the model learns nothing of it', async () => {
     const thrown = new Error('The table does not answer');

@@ -72,13 +72,20 @@ async function reply(responses: readonly (readonly string[])[], modelCalls = 10)
     },
     (part) => parts.push(part),
   );
-  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  const texts = parts.flatMap((part) => (part.type === 'response.output_text.delta' ? [part.delta] : []));
   return { end, texts, types: parts.map(({ type }) => type), calls, retried };
 }
 
 it('emits progress for each delta of the model, and the text after its end', async () => {
   const { types, texts, end } = await reply([['["o', 'ne', '"]']]);
-  expect(types).toEqual(['call start', 'progress', 'progress', 'progress', 'call end', 'text']);
+  expect(types).toEqual([
+    'call start',
+    'progress',
+    'progress',
+    'progress',
+    'call end',
+    'response.output_text.delta',
+  ]);
   expect(texts).toEqual(['["one"]']);
   expect(end).toEqual({ reason: 'stop', cutShort: null, incomplete: null });
 });

@@ -61,8 +61,12 @@ describe('a model that stalls', () => {
     const result = { success: true, data: null };
     const events = [
       () => reply.text('One'),
-      () => reply.emit({ type: 'step-start', step }),
-      () => reply.emit({ type: 'step-end', step: { id: 'step-1', token_usage: noUsage, result } }),
+      () => reply.emit({ type: 'response.reasoning_step.start', step }),
+      () =>
+        reply.emit({
+          type: 'response.reasoning_step.end',
+          step: { id: 'step-1', token_usage: noUsage, result },
+        }),
     ];
     for (const emit of events) {
       await memory.clock.advance(89_999);
@@ -93,9 +97,12 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
   reply.startCall();
   const step = { type: 'consultant_search_web', content: 'A query', args: { query: 'a' } };
   const ended = { success: true, data: 'found' };
-  reply.emit({ type: 'step-start', step: { id: 'ended', ...step } });
-  reply.emit({ type: 'step-end', step: { id: 'ended', token_usage: noUsage, result: ended } });
-  reply.emit({ type: 'step-start', step: { id: 'running', ...step } });
+  reply.emit({ type: 'response.reasoning_step.start', step: { id: 'ended', ...step } });
+  reply.emit({
+    type: 'response.reasoning_step.end',
+    step: { id: 'ended', token_usage: noUsage, result: ended },
+  });
+  reply.emit({ type: 'response.reasoning_step.start', step: { id: 'running', ...step } });
   await memory.clock.advance(90_000);
   const { events } = await finishing;
   const result = { success: false, data: { message: 'The reply was interrupted' } };

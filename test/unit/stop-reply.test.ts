@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { stopReply } from '#domain/chats/stop-reply.ts';
+import { stopReply } from '#domain/chats/chats.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';

@@ -103,7 +103,9 @@ async function reply(deferred: DeferredKind, definition: AgentDefinition, messag
     },
     (part) => parts.push(part),
   );
-  const steps = parts.filter(({ type: name }) => name.startsWith('step')).map((part) => part as never);
+  const steps = parts
+    .filter(({ type: name }) => name.includes('reasoning_step'))
+    .map((part) => part as never);
   return { steps, prompts: JSON.stringify(prompts), first: prompts[0] };
 }
 

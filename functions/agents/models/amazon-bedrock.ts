@@ -39,7 +39,7 @@ export function converseModel(
   const prepared = (call: LanguageModelV4CallOptions) => {
     const prompt = conversePrompt(call);
     const marked = { ...call, prompt: cachesPrompts ? withCachePoints(prompt) : prompt };
-    return withImageTokens(mustRespondInForm(call) ? withoutTools(marked) : marked);
+    return withImageTokens(call.toolChoice?.type === 'none' ? withoutTools(marked) : marked);
   };
   return {
     doGenerate(call) {
@@ -116,12 +116,9 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
 }
 
 /**
- * Whether the tools must be removed: with a form, the package sends them even if the choice is `none`. Their results in
- * the prompt are text already.
+ * The options without tools: the package sends them with a form also if the choice is `none`. Their results in the prompt
+ * are text already.
  */
-const mustRespondInForm = ({ responseFormat, toolChoice }: LanguageModelV4CallOptions): boolean =>
-  responseFormat?.type === 'json' && toolChoice?.type === 'none';
-
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /**

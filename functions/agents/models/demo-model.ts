@@ -2,7 +2,6 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
   LanguageModelV4FunctionTool,
-  LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
@@ -13,33 +12,11 @@ const quotedCharacters = 200;
 /** Characters of a tool's result in the reply: enough to see what it found. */
 const shownCharacters = 1000;
 
-/** A whole response of the demo model. */
-export async function generate(options: LanguageModelV4CallOptions): Promise<LanguageModelV4GenerateResult> {
-  const { text, calls, usage } = await respond(options);
-  return { content: text === '' ? calls : [{ type: 'text', text }], ...endOf(calls), usage, warnings: [] };
-}
-
-/** The parts of a response of the demo model. */
-export async function partsOf(options: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
-  const { text, calls, usage } = await respond(options);
-  return [
-    { type: 'stream-start', warnings: [] },
-    { type: 'text-start', id: '0' },
-    ...wordsOf(text).map((delta): LanguageModelV4StreamPart => ({ type: 'text-delta', id: '0', delta })),
-    { type: 'text-end', id: '0' },
-    ...calls,
-    { type: 'finish', ...endOf(calls), usage },
-  ];
-}
-
 type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
 
-const endOf = (calls: ToolCall[]) => {
-  const reason = calls.length > 0 ? ('tool-calls' as const) : ('stop' as const);
-  return { finishReason: { unified: reason, raw: reason } };
-};
-
-async function respond({ prompt, tools = [], toolChoice, responseFormat }: LanguageModelV4CallOptions) {
+/** The parts of a response of the demo model. */
+export async function partsOf(call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
+  const { prompt, tools = [], toolChoice, responseFormat } = call;
   const userMessage = prompt.findLast(({ role }) => role === 'user');
   const message = userMessage === undefined ? '' : textOf(userMessage);
   const results = toolResults(prompt);
@@ -47,17 +24,25 @@ async function respond({ prompt, tools = [], toolChoice, responseFormat }: Langu
   const calls = mayCall ? toolCallsIn(message, tools.filter(isFunction)) : [];
   const schema = responseFormat?.type === 'json' ? ((responseFormat.schema ?? {}) as JsonSchema) : undefined;
   const inForm = schema && (await import('#domain/chats/reply-form.ts')).smallestReply(schema);
-  const text = calls.length > 0 ? '' : (inForm ?? replyTo(message, prompt, results));
-  const inputTokens = prompt.reduce((sum, each) => sum + wordsOf(textOf(each)).length, 0);
-  const outputTokens = calls.length > 0 ? calls.length : wordsOf(text).length;
-  return {
-    text,
-    calls,
-    usage: {
-      inputTokens: { total: inputTokens, noCache: inputTokens, cacheRead: 0, cacheWrite: 0 },
-      outputTokens: { total: outputTokens, text: outputTokens, reasoning: 0 },
+  const words = calls.length > 0 ? [] : wordsOf(inForm ?? replyTo(message, prompt, results));
+  const input = prompt.reduce((sum, each) => sum + wordsOf(textOf(each)).length, 0);
+  const output = calls.length || words.length;
+  const reason = calls.length > 0 ? 'tool-calls' : 'stop';
+  return [
+    { type: 'stream-start', warnings: [] },
+    { type: 'text-start', id: '0' },
+    ...words.map((delta) => ({ type: 'text-delta' as const, id: '0', delta })),
+    { type: 'text-end', id: '0' },
+    ...calls,
+    {
+      type: 'finish',
+      finishReason: { unified: reason, raw: reason },
+      usage: {
+        inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+        outputTokens: { total: output, text: output, reasoning: 0 },
+      },
     },
-  };
+  ];
 }
 
 function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string[]): string {

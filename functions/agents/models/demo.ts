@@ -1,8 +1,11 @@
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { trimTitle } from '../title.ts';
+import { collect } from './http/model-server.ts';
 import type { ModelProvider } from './model-provider.ts';
 
-/** Loaded at the first call: agents in production have other models. */
-const model = () => import('./demo-model.ts');
+/** The model is loaded at the first call: agents in production have others. */
+const streamOf = async (options: LanguageModelV4CallOptions) =>
+  ReadableStream.from(await (await import('./demo-model.ts')).partsOf(options));
 
 /**
  * A built-in model that needs no network and no key. The reply says that it is a demonstration. It depends only on the
@@ -17,8 +20,8 @@ export const demo: ModelProvider = {
     provider: 'demo',
     modelId: name === '' ? 'demo' : name,
     supportedUrls: {},
-    doGenerate: async (options) => (await model()).generate(options),
-    doStream: async (options) => ({ stream: ReadableStream.from(await (await model()).partsOf(options)) }),
+    doGenerate: async (options) => collect(await streamOf(options)),
+    doStream: async (options) => ({ stream: await streamOf(options) }),
   }),
   seesImages: () => false,
   title: trimTitle,

@@ -99,18 +99,18 @@ export function openToolCalls(
     const read = args.problem === undefined ? entry.read(args.value) : args;
     const id = `step_${randomUUID()}`;
     const end = ({ result, usage }: ToolEnd) =>
-      emit({ type: 'step-end', step: { id, result, token_usage: usage } });
+      emit({ type: 'response.reasoning_step.end', step: { id, result, token_usage: usage } });
     const { type } = entry;
     if (read.problem !== undefined) {
       emit({
-        type: 'step-start',
+        type: 'response.reasoning_step.start',
         step: { id, type, content: 'Arguments that do not fit', args: objectIn(args) },
       });
       end(failedUse('The arguments do not fit this tool'));
       const value = `The arguments do not fit the tool ${call.toolName}. ${read.problem}`;
       return { type: 'error-text', value };
     }
-    emit({ type: 'step-start', step: { id, type, ...entry.start(read.input) } });
+    emit({ type: 'response.reasoning_step.start', step: { id, type, ...entry.start(read.input) } });
     const outcome = entry.approval === 'never' ? await run(entry, read.input) : failedUse(noApproval);
     end(outcome);
     return { type: 'json', value: forModel(entry, outcome.result) as never };

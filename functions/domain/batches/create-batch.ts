@@ -72,9 +72,10 @@ export async function createBatch(
     const meanwhile = await awaitBatch(services, workspaceId, id);
     if (meanwhile !== undefined) return replayOf(meanwhile);
   }
-  const batch = newBatch(services, { ...newCounts, id, workspaceId, apiKeyId }, body);
+  const format = body.response_format?.type === 'text' ? undefined : body.response_format;
+  const named = { ...newCounts, id, workspaceId, apiKeyId, ...(format && { hasFormat: true as const }) };
+  const batch = newBatch(services, named, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
-  const format = hasFormat(body) ? body.response_format : undefined;
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
   // Several concurrent requests may have passed the first check of the number of open batches.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
@@ -97,7 +98,7 @@ const newCounts = {
 
 function newBatch(
   services: CreateServices,
-  named: Pick<Batch, 'id' | 'workspaceId' | 'apiKeyId' | keyof typeof newCounts>,
+  named: Pick<Batch, 'id' | 'workspaceId' | 'apiKeyId' | 'hasFormat' | keyof typeof newCounts>,
   body: CreateBatchBody,
 ): Batch {
   const now = services.clock.now();
@@ -110,7 +111,6 @@ function newBatch(
     stop: null,
     webhookEvents: body.webhook?.events ?? [],
     metadata: body.metadata,
-    ...(hasFormat(body) && { hasFormat: true as const }),
     executionNumber: 1,
     next: 0,
     slotsMade: 0,
@@ -227,9 +227,6 @@ async function checkUsers(
   return checks;
 }
 
-const hasFormat = ({ response_format: format }: CreateBatchBody): boolean =>
-  format !== undefined && format.type !== 'text';
-
 /** Rejects agents that are not published, and a form that one of the agents cannot have. */
 async function rejectAgents(
   checks: Checks,
@@ -243,10 +240,9 @@ async function rejectAgents(
   if (ofBatch === undefined) throw new ServiceError('badRequest', text);
   const first = ofRequests.indexOf(undefined);
   if (first >= 0) throw rejection(first, text);
-  if (response_format === undefined) return;
   await requestedForm(response_format, ofBatch);
   const formed = ofRequests.findIndex((agent) => agent?.definition.output_schema !== undefined);
-  if (response_format.type === 'json_schema' && formed >= 0)
+  if (response_format?.type === 'json_schema' && formed >= 0)
     throw rejection(
       formed,
       'agent_id names an agent with a schema of its own: response_format must not be a json_schema',

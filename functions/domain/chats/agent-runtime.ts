@@ -1,4 +1,5 @@
 import { invalidField } from '#contract/errors.ts';
+import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
@@ -59,17 +60,17 @@ export const requestedForm = async (
   format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /**
- * An event of a running reply. For each start of a reasoning step there is an end, unless the reply is aborted or cut
+ * An event of a running reply, by the name that clients know if they see it; the time is added. For each start of a reasoning step there is an end, unless the reply is aborted or cut
  * short.
  */
 export type ReplyPart =
-  | { type: 'text'; text: string }
+  | Extract<StreamEventBody, { type: 'response.output_text.delta' }>
   /**
    * The model has sent something else: reasoning, a piece of a tool call, or text that is checked before it is sent.
    */
   | { type: 'progress' }
-  | { type: 'step-start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
-  | { type: 'step-end'; step: Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult } }
+  | { type: 'response.reasoning_step.start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
+  | { type: 'response.reasoning_step.end'; step: StepEnd }
   /** A model call starts. Calls of called agents are included. */
   | { type: 'call start'; call: ModelCall }
   /**
@@ -77,9 +78,6 @@ export type ReplyPart =
    * no usage.
    */
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
-
-/** The start or the end of a model call. */
-export type CallPart = Extract<ReplyPart, { call: ModelCall }>;
 
 export interface ModelCall {
   /** The agent's `llm_model`, or one of its fallback models. */
@@ -97,10 +95,9 @@ export interface CallUsage extends TokenUsage {
 export const countedCall = ({ model: name, tier, callType }: ModelCall, usage: CallUsage): CountedCall => {
   const model = tier === undefined ? name : `${name}#${tier}`;
   const { cached_prompt_tokens: cached, written_prompt_tokens: written = 0 } = usage;
-  return [
-    ...([model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const),
-    ...(written > 0 ? ([cached, written] as const) : cached > 0 ? ([cached] as const) : ([] as const)),
-  ];
+  const counted = [model, callType, usage.total_prompt_tokens, usage.total_completion_tokens] as const;
+  if (written > 0) return [...counted, cached, written];
+  return cached > 0 ? [...counted, cached] : [...counted];
 };
 
 /** Why a reply has ended without an abort. */
@@ -130,6 +127,7 @@ export interface ReplyEnd {
 }
 
 export type StepResult = NonNullable<ReasoningStep['result']>;
+export type StepEnd = Pick<ReasoningStep, 'id' | 'token_usage'> & { result: StepResult };
 
 export interface AgentRuntime {
   /**
@@ -139,7 +137,8 @@ export interface AgentRuntime {
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
-   * @param request.onCall called at the start and at the end of each model call
+   * @param request.onCall called with the only call that is paid: when it starts, still without its tokens, and when it
+   *   has ended. With undefined if it has failed and is free
    * @returns undefined if the model makes none, or if the reply's budget has no call left
    * @throws ModelFailure if the model fails
    */
@@ -148,7 +147,7 @@ export interface AgentRuntime {
     message: string;
     budget: ReplyBudget;
     signal: AbortSignal;
-    onCall: (part: CallPart) => void;
+    onCall: (call: CountedCall | undefined) => void;
   }): Promise<string | undefined>;
 }
 

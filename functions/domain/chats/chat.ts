@@ -189,16 +189,14 @@ export interface ChatStore {
    * @returns false if the chat has another lease or count now
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
-  /** Sets the name for good: no title replaces it. Returns false if the chat does not exist. */
-  rename(chat: Chat, name: string, now: string): Promise<boolean>;
   /**
-   * Sets the metadata, and like `rename` the name if there is one, unless other metadata was stored since the chat was
-   * read.
-   * @returns otherwise the chat as it is, or undefined if there is none
+   * Sets the name for good: no title replaces it. Or sets the metadata, unless other metadata was stored since the chat
+   * was read. Or both.
+   * @returns if nothing was set, the chat as it is, or undefined if there is none
    */
-  setMetadata(
+  change(
     chat: Chat,
-    changes: { metadata: Metadata | undefined; name: string | undefined },
+    changes: { name?: string | undefined; metadata?: Metadata | undefined },
     now: string,
   ): Promise<{ isDone: true } | { isDone: false; chat: Chat | undefined }>;
   /** Sets a title as the name. Returns false if the chat was renamed, or does not exist. */

@@ -1,6 +1,12 @@
-import { agentNotFound, chatNotFound, invalidField, ServiceError } from '#contract/errors.ts';
+import {
+  agentNotFound,
+  chatNotFound,
+  invalidField,
+  noReplyInProgress,
+  ServiceError,
+} from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import { type Metadata, problemOfMetadata, unlessEmpty } from '#contract/metadata.ts';
+import { type Metadata, problemOfMetadata } from '#contract/metadata.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded, untilAborted } from '#domain/platform/promises.ts';
@@ -8,10 +14,10 @@ import type { CountedCall } from '#domain/platform/services.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
-import { countedCall, type ReplyBudget } from './agent-runtime.ts';
-import { type Chat, isOpenTo, type NewChat } from './chat.ts';
+import type { ReplyBudget } from './agent-runtime.ts';
+import { batchLeasePrefix, type Chat, isOpenTo, type Lease, type NewChat, responseIdOf } from './chat.ts';
 import { countMessages } from './history.ts';
-import { isReplyPosition, positionOf, type RatedMessage, unknownUsage } from './message.ts';
+import { isReplyPosition, positionOf, type RatedMessage } from './message.ts';
 import type { Feedback, Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
@@ -97,31 +103,27 @@ export async function renameChat(
   awaitRateLimit: AwaitRateLimit,
 ): Promise<Chat> {
   let chat = await findChat(services, input);
-  let metadata = changedMetadata(chat, changes);
+  let metadata = changes && changedMetadata(chat, changes);
   await awaitRateLimit();
   const updatedAt = services.clock.now().toISOString();
-  if (changes === undefined) {
-    const renamed = { ...chat, name: name ?? chat.name, updatedAt };
-    if (!(await services.chats.rename(chat, renamed.name, updatedAt))) throw chatNotFound();
-    return renamed;
-  }
-  // Another request may have changed other pairs since the read.
   for (;;) {
-    const outcome = await services.chats.setMetadata(chat, { metadata, name }, updatedAt);
-    if (outcome.isDone) return { ...chat, name: name ?? chat.name, metadata, updatedAt };
+    const outcome = await services.chats.change(chat, { name, metadata }, updatedAt);
+    if (outcome.isDone)
+      return { ...chat, name: name ?? chat.name, metadata: metadata ?? chat.metadata, updatedAt };
     if (outcome.chat === undefined) throw chatNotFound();
+    // Another request has changed other pairs since the read.
     chat = outcome.chat;
-    metadata = changedMetadata(chat, changes);
+    metadata = changes && changedMetadata(chat, changes);
   }
 }
 
 /** @throws badRequest if the metadata would be too large after the changes */
-function changedMetadata({ metadata }: Chat, changes: ChatChanges['metadata'] = {}): Metadata | undefined {
+function changedMetadata({ metadata }: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
   const pairs = Object.entries({ ...metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
   const problem = problemOfMetadata(changed);
   if (problem !== undefined) throw invalidField('metadata', problem);
-  return unlessEmpty(changed);
+  return changed;
 }
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
@@ -157,13 +159,11 @@ export function nameChat(
       isStarted = true;
       const { agent, message } = turn;
       const { signal } = abort;
-      // A title has at most one call that is paid. If it is aborted, its tokens are unknown.
       let call: CountedCall | undefined;
       const making = services.agentRuntime.title({
         ...{ agent, message, budget, signal },
-        onCall(part) {
-          const usage = part.type === 'call start' ? unknownUsage : part.usage;
-          call = usage.total_calls === 0 ? undefined : countedCall(part.call, usage);
+        onCall: (current) => {
+          call = current;
         },
       });
       const name = untilAborted(making, signal);
@@ -207,10 +207,9 @@ async function storeTitle(
 async function countTitle(services: NameServices, turn: SentTurn, call?: CountedCall): Promise<void> {
   if (call === undefined) return;
   const { workspaceId } = turn.chat;
-  const calls = [call];
-  services.meter.replied({ calls, reasoningSteps: [] });
   const { apiKeyId, agent } = turn;
-  await countUsage(services, { workspaceId, apiKeyId, agentId: agent.agentId, counts: {}, calls });
+  services.meter.replied({ calls: [call], reasoningSteps: [] });
+  await countUsage(services, { workspaceId, apiKeyId, agentId: agent.agentId, counts: {}, calls: [call] });
 }
 
 /**
@@ -301,4 +300,57 @@ async function* unlessDeleted(
     yield page;
   }
   if (isEmpty && (await chats.get(workspaceId, id)) === undefined) throw chatNotFound();
+}
+
+type StopServices = Services<'chats' | 'clock'>;
+
+/**
+ * Milliseconds until the chat of a stopped reply is free if its function has died. A living function notices the stop
+ * within a second, and then prolongs the lease.
+ */
+const leaseOfStopped = 3000;
+
+/** Milliseconds that the response waits for the end of the reply, and milliseconds between two reads of the chat. */
+const longestWait = 2000;
+const waitInterval = 200;
+
+/**
+ * Asks the function that owns the chat to stop the reply, and waits up to two seconds for the end of the reply.
+ * @returns the id of the stopped reply, and whether it has ended
+ * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
+ *   progress belongs to a batch, or is not the given one
+ */
+export async function stopReply(
+  services: StopServices & Services<'workspaces'>,
+  input: ChatOfUser & { responseId: string | undefined },
+  awaitRateLimit: AwaitRateLimit,
+): Promise<{ responseId: string; hasEnded: boolean }> {
+  const chat = await findChat(services, input);
+  const lease = leaseToStop(chat, services.clock.now(), input.responseId);
+  await awaitRateLimit();
+  const until = services.clock.now().getTime() + leaseOfStopped;
+  if (!(await services.chats.stopLease(chat, lease.id, until))) throw noReplyInProgress();
+  return { responseId: responseIdOf(lease), hasEnded: await isReleased(services, chat, lease) };
+}
+
+function leaseToStop({ lease }: Chat, now: Date, responseId: string | undefined): Lease {
+  if (lease === null || lease.until <= now.getTime()) throw noReplyInProgress();
+  if (lease.id.startsWith(batchLeasePrefix))
+    throw new ServiceError(
+      'badRequest',
+      'The reply in progress belongs to a batch: what a batch has started finishes normally',
+    );
+  if (responseId !== undefined && responseId !== responseIdOf(lease))
+    throw new ServiceError('badRequest', 'Another reply than response_id is in progress for this chat');
+  return lease;
+}
+
+async function isReleased({ chats, clock }: StopServices, chat: Chat, { id }: Lease): Promise<boolean> {
+  const end = clock.now().getTime() + longestWait;
+  do {
+    await new Promise<void>((resolve) => clock.after(waitInterval, resolve));
+    const current = await chats.get(chat.workspaceId, chat.id);
+    if (current?.lease?.id !== id) return true;
+  } while (clock.now().getTime() < end);
+  return false;
 }

@@ -18,7 +18,7 @@ import {
   type ReplyEndReason,
   type ReplyPart,
   type ReplyRequest,
-  type StepResult,
+  type StepEnd,
 } from './agent-runtime.ts';
 import { type Incomplete, noUsage, unknownUsage } from './message.ts';
 import type { Services } from './services.ts';
@@ -72,25 +72,23 @@ function gatherReply(
     reply.calls.push(countedCall(call, usage));
   };
   const now = () => clock.now().toISOString();
-  const endStep = (id: string, end: Pick<ReasoningStep, 'token_usage'> & { result: StepResult }): void => {
+  const endStep = ({ id, result, token_usage }: StepEnd): void => {
     const step = reply.reasoningSteps.find((candidate) => candidate.id === id);
     if (step === undefined || step.ended_at !== null) return;
     const timestamp = now();
-    Object.assign(step, end, { ended_at: timestamp });
+    Object.assign(step, { result, token_usage, ended_at: timestamp });
     emit({
       type: 'response.reasoning_step.end',
-      step: { id, type: step.type, result: end.result, timestamp, token_usage: end.token_usage },
+      step: { id, type: step.type, result, timestamp, token_usage },
     });
   };
   return {
     reply,
     collect(part) {
       switch (part.type) {
-        case 'text':
-          reply.content += part.text;
-          emit({ type: 'response.output_text.delta', delta: part.text });
-          break;
-        case 'progress':
+        case 'response.output_text.delta':
+          reply.content += part.delta;
+          emit(part);
           break;
         case 'call start':
           openCalls.add(part.call);
@@ -99,18 +97,18 @@ function gatherReply(
           openCalls.delete(part.call);
           countCall(part.call, part.usage);
           break;
-        case 'step-start': {
+        case 'response.reasoning_step.start': {
           const timestamp = now();
           const { id, type, content, args } = part.step;
           reply.reasoningSteps.push({
             ...{ id, type, content, args, result: null, started_at: timestamp, ended_at: null },
             token_usage: noUsage,
           });
-          emit({ type: 'response.reasoning_step.start', step: { id, content, type, args, timestamp } });
+          emit({ type: part.type, step: { id, content, type, args, timestamp } });
           break;
         }
-        case 'step-end':
-          endStep(part.step.id, { result: part.step.result, token_usage: part.step.token_usage });
+        case 'response.reasoning_step.end':
+          endStep(part.step);
       }
     },
     /** Ends running steps as failures, and counts running model calls without tokens. */
@@ -118,7 +116,7 @@ function gatherReply(
       for (const call of openCalls) countCall(call, unknownUsage);
       openCalls.clear();
       const result = { success: false, data: { message: reason } };
-      for (const { id, token_usage } of reply.reasoningSteps) endStep(id, { result, token_usage });
+      for (const { id, token_usage } of reply.reasoningSteps) endStep({ id, result, token_usage });
     },
   };
 }

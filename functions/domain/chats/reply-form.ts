@@ -47,16 +47,8 @@ export function formOfRequest(
 /** JSON that fits a schema, for the demo model; `{}` if none was found. */
 export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
 
-/** Characters of a delta of a reply that is sent at once. */
-const deltaCharacters = 4000;
-
-/** @returns the text in deltas, or why it is not in the form, such as `/age must be integer` */
-export function checkReply(form: ReplyForm, text: string): { deltas: string[] } | { problem: string } {
-  const problem = problemOfReply(form, text);
-  return problem === undefined ? { deltas: [...deltasOf(text)] } : { problem };
-}
-
-function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
+/** Why the text is not in the form, such as `/age must be integer`; undefined if it is. */
+export function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
   let data: unknown;
   try {
     data = JSON.parse(text);
@@ -68,15 +60,8 @@ function problemOfReply({ schema }: ReplyForm, text: string): string | undefined
   return isObject ? undefined : 'must be a JSON object';
 }
 
-function* deltasOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; ) {
-    const end = at + deltaCharacters;
-    // A delta does not end within a surrogate pair.
-    const next = /[\uD800-\uDBFF]/.test(text.charAt(end - 1)) ? end + 1 : end;
-    yield text.slice(at, next);
-    at = next;
-  }
-}
+/** The deltas of a reply that is sent at once, each of at most 4,000 characters. */
+export const deltasOf = (text: string): string[] => text.match(/.{1,4000}/gsu) ?? [];
 
 /** What the model is told about a text that is not in the form. */
 export const repairRequest = (problem: string): string =>

@@ -1,7 +1,4 @@
-interface Sized {
-  role: 'user' | 'assistant';
-  content: string;
-}
+import type { PromptMessage } from './agent-runtime.ts';
 
 /** The largest power of two that divides the number of a turn. For the number 0, the first turn of a chat: Infinity. */
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
@@ -15,7 +12,7 @@ const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -t
  * @param messages oldest first
  * @param turnOf the number of the turn that a user message begins; called for these in their order
  */
-export function stableWindow<Message extends Sized>(
+export function stableWindow<Message extends Pick<PromptMessage, 'role' | 'content'>>(
   messages: readonly Message[],
   turnOf: (message: Message) => number,
 ): Message[] {

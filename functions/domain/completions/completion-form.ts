@@ -9,8 +9,8 @@ import type { ReplyForm } from '#domain/chats/reply-form.ts';
  */
 export interface ForcedTool {
   name: string;
-  description?: string | undefined;
-  parameters: Record<string, unknown>;
+  /** Its definition, as a form of the reply has it. Only `formOfCompletion` checks it. */
+  json_schema: Record<'name' | 'description' | 'schema', unknown>;
   /** Whether `tool_choice` names the tool. */
   isNamed: boolean;
 }
@@ -36,12 +36,11 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
       'tools',
       `${ownTools}; one function that tool_choice forces is a form of the reply`,
     );
-  return {
-    name: typeof name === 'string' ? name : '',
-    // LangChain for Python sends an empty description for a class that has none.
-    description: (typeof description === 'string' && description) || undefined,
-    ...{ parameters: fieldsOf(parameters), isNamed },
-  };
+  const text = typeof name === 'string' ? name : '';
+  // LangChain for Python sends an empty description for a class that has none.
+  const about = (typeof description === 'string' && description) || undefined;
+  const json_schema = { name: text, description: about, schema: fieldsOf(parameters) };
+  return { name: text, json_schema, isNamed };
 }
 
 /**
@@ -58,9 +57,7 @@ export async function formOfCompletion(
   if (tool === undefined) return format && formOfRequest(format, definition, invalidParameter);
   if (format !== undefined && format.type !== 'text')
     throw invalidParameter('response_format', 'must have the type "text" together with a tool');
-  const { name, description, parameters: schema } = tool;
-  const json_schema = { name, description, schema };
-  const given = responseFormat.safeParse({ type: 'json_schema', json_schema });
+  const given = responseFormat.safeParse({ type: 'json_schema', json_schema: tool.json_schema });
   if (!given.success) {
     const [issue] = given.error.issues;
     throw invalidParameter(`tools[0].function.${String(issue?.path.at(-1))}`, String(issue?.message));

@@ -47,16 +47,14 @@ type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
   const message = reply.error?.message ?? 'The reply was interrupted';
-  // Clients may repeat a request after 408, 409, 422, 429 and 5xx, but not after 400.
+  const headers = { [shouldRetryHeader]: 'false' };
+  // Clients may repeat a request after 408, 409, 429 and 5xx, but not after 400.
   if (reason === 'invalid-reply')
-    return new OpenAiError('badRequest', message, {
-      ...{ headers: { [shouldRetryHeader]: 'false' }, code: 'invalid_reply' },
-    });
+    return new OpenAiError('badRequest', message, { headers, code: 'invalid_reply' });
   if (reason !== undefined) return finishReasons[reason];
   const kind = error instanceof ModelFailure ? error.kind : 'failed';
   return new OpenAiError(kinds[kind], message, {
-    headers: { [shouldRetryHeader]: 'false' },
-    reason: message,
+    ...{ headers, reason: message },
     ...(kind === 'tooLong' && { param: 'messages', code: 'context_length_exceeded' }),
   });
 }
@@ -133,16 +131,15 @@ type Delta = ChatCompletionChunk['choices'][number]['delta'];
 /** Makes the chunks of one streamed response. */
 export function completionChunks(
   head: CompletionHead,
-  { includesUsage, tool }: { includesUsage: boolean; tool?: ForcedTool | undefined },
+  { includesUsage, tool }: { includesUsage?: boolean | undefined; tool?: ForcedTool | undefined },
 ) {
   const steps = new Map<string, ReasoningStep>();
   let isCalled = false;
   /** The text of a reply whose form is a tool: the name and the id come with the first arguments. */
   const callDelta = (text: string, called: ForcedTool): Delta => {
-    const { id, type, function: call } = callOf(head, called, text);
-    const first = isCalled ? { function: { arguments: text } } : { id, type, function: call };
+    const call = isCalled ? { function: { arguments: text } } : callOf(head, called, text);
     isCalled = true;
-    return { tool_calls: [{ index: 0, ...first }] };
+    return { tool_calls: [{ index: 0, ...call }] };
   };
   const chunk = (
     delta: Delta,

@@ -109,10 +109,12 @@ export async function readConversation(
 ): Promise<Conversation> {
   const instructions: string[] = [];
   const turns: Turn[] = [];
-  const lastIndex = messages.findLastIndex(({ role }) => !isInstruction(role));
-  for (const [index, given] of messages.entries()) {
+  const asText = messages.map((each) =>
+    forcedTool === undefined ? each : withoutForcedTool(each, forcedTool),
+  );
+  const lastIndex = asText.findLastIndex(({ role }) => !isInstruction(role));
+  for (const [index, message] of asText.entries()) {
     const param = `messages[${index}]`;
-    const message = forcedTool === undefined ? given : withoutForcedTool(given, forcedTool);
     rejectTools(message, param);
     const parts = await partsOf(message, `${param}.content`, inspector);
     if (isInstruction(message.role)) instructions.push(textOf(parts));
@@ -121,9 +123,7 @@ export async function readConversation(
       throw invalidParameter(`${param}.content`, 'must not be empty');
   }
   const [last, ...previous] = turns.toReversed();
-  const lastRole = messages[lastIndex]?.role;
-  const endsWithUser = lastRole === 'user' || (lastRole === 'tool' && forcedTool !== undefined);
-  if (last?.role !== 'user' || !endsWithUser)
+  if (last?.role !== 'user' || asText[lastIndex]?.role !== 'user')
     throw invalidParameter('messages', 'must end with a message of the role user, instructions aside');
   const message = textOf(last.parts);
   checkSize(instructions.join(''), 'messages', 'the instructions');

@@ -129,13 +129,10 @@ export async function startCompletion(
   return { agent, tool, running: startReply(services, reply, deadline()) };
 }
 
-async function checkedConversation(
-  { imageInspector }: Services<'imageInspector'>,
-  request: ChatCompletionRequest,
-): Promise<Awaited<ReturnType<typeof readConversation>> & { tool: ForcedTool | undefined }> {
+async function checkedConversation(services: Services<'imageInspector'>, request: ChatCompletionRequest) {
   rejectParameters(request);
   const tool = forcedTool(request);
-  return { ...(await readConversation(request.messages, imageInspector, tool?.name)), tool };
+  return { ...(await readConversation(request.messages, services.imageInspector, tool?.name)), tool };
 }
 
 /** The agent with the caller's instructions and parameters, within the limits of both. */

@@ -62,10 +62,6 @@ export function costOf(prices: ModelPrices | undefined, day: string, usage: Mode
  */
 export function formatCost(cost: bigint, decimals = 12): string {
   const unit = 10n ** BigInt(12 - decimals);
-  return decimalText((cost + unit / 2n) / unit, decimals);
-}
-
-function decimalText(amount: bigint, decimals: number): string {
-  const digits = String(amount).padStart(decimals + 1, '0');
+  const digits = String((cost + unit / 2n) / unit).padStart(decimals + 1, '0');
   return `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }

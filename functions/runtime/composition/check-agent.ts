@@ -85,14 +85,9 @@ function soundPartOf(
  * Returns the mistakes in the models of an agent. They can also appear after the agent was saved: a stage loses an
  * endpoint, or the service learns more about a model.
  */
-export function modelMistakes({
-  llm_model,
-  meta,
-  unified_tools,
-  use_search,
-  output_schema,
-}: AgentDefinition) {
-  const { vision, fallback_models = [] } = meta;
+export function modelMistakes(definition: AgentDefinition): string[] {
+  const { llm_model, unified_tools, use_search, output_schema } = definition;
+  const { vision, fallback_models = [] } = definition.meta;
   const mistakes: string[] = [];
   const found = (model: string, field: string) => {
     try {
@@ -107,30 +102,28 @@ export function modelMistakes({
   for (const [index, model] of fallback_models.entries()) {
     const field = `meta.fallback_models[${index}]`;
     const fallback = found(model, field);
+    const reject = (problem: string) => mistakes.push(`${field} ${problem}`);
     // All models of an agent get the same prompt, with the same images.
     if (fallback?.seesImages === false && own?.seesImages === true)
-      mistakes.push(
-        `${field} accepts no images, and ${llm_model} does: set meta.vision, or name another model`,
-      );
-    if (fallback?.lacksTools === true && (unified_tools.length > 0 || use_search))
-      mistakes.push(`${field} accepts no tools, and the agent has some: name another model`);
-    if (fallback?.lacksTools === true && output_schema !== undefined)
-      mistakes.push(`${field} accepts no output_schema, and the agent has one: name another model`);
-    if ([llm_model, ...fallback_models.slice(0, index)].includes(model))
-      mistakes.push(`${field} is the same model again`);
+      reject(`accepts no images, and ${llm_model} does: set meta.vision, or name another model`);
+    if (fallback?.lacksTools && (unified_tools.length > 0 || use_search))
+      reject('accepts no tools, and the agent has some: name another model');
+    if (fallback?.lacksTools && output_schema)
+      reject('accepts no output_schema, and the agent has one: name another model');
+    if ([llm_model, ...fallback_models.slice(0, index)].includes(model)) reject('is the same model again');
   }
   return mistakes;
 }
 
 function schemaMistakes({ output_schema: schema, unified_tools: tools }: AgentDefinition): string[] {
-  if (schema === undefined) return [];
-  const found = problemOfSchema(schema);
-  return [
-    ...(found === undefined ? [] : [`output_schema at ${found.place} ${found.problem}`]),
-    ...(tools.some(({ type }) => type === 'consultant_request_form')
-      ? ['output_schema and the tool consultant_request_form exclude each other: a form has no JSON']
-      : []),
-  ];
+  const mistakes: string[] = [];
+  const found = schema && problemOfSchema(schema);
+  if (found) mistakes.push(`output_schema at ${found.place} ${found.problem}`);
+  if (schema && tools.some(({ type }) => type === 'consultant_request_form'))
+    mistakes.push(
+      'output_schema and the tool consultant_request_form exclude each other: a form has no JSON',
+    );
+  return mistakes;
 }
 
 async function toolMistakes(

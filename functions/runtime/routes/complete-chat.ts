@@ -74,10 +74,7 @@ export const serve = serveRoute(
     const stream: CompletionStream | undefined = isStreamed
       ? openCompletionStream({
           open: () => open(eventStreamHeaders),
-          chunks: completionChunks(head, {
-            includesUsage: body.stream_options?.include_usage === true,
-            tool,
-          }),
+          chunks: completionChunks(head, { includesUsage: body.stream_options?.include_usage, tool }),
           ...{ clock, requestId, onSlowReader: abandon },
         })
       : undefined;

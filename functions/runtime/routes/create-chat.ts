@@ -21,16 +21,10 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
   serveRoute(
     createChatRoute,
     async (request, { awaitRateLimit }) => {
-      const { workspaceId, body } = request;
+      const { agent_id: agentId, external_user_id: externalUserId, name, metadata } = request.body;
       const { chat, replayed } = await createChat(
         services,
-        {
-          workspaceId,
-          agentId: body.agent_id,
-          name: body.name,
-          externalUserId: body.external_user_id,
-          metadata: body.metadata,
-        },
+        { workspaceId: request.workspaceId, agentId, name, externalUserId, metadata },
         { client: idempotencyKeyOf(createChatRoute, request), gateway: gatewayKeyOf(request) },
         awaitRateLimit,
       );

@@ -31,7 +31,7 @@ type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 export function requestItems(
   batch: Owner,
   requests: readonly BatchRequest[],
-  format?: ResponseFormat | undefined,
+  format?: ResponseFormat,
 ): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
   const items: Item[] = manifestItems(batch, requests, ttl);

@@ -3,6 +3,7 @@ import { readPage } from '#adapters/dynamo/table/lists.ts';
 import { changing, changingIf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { unlessEmpty } from '#contract/metadata.ts';
 import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Clock } from '#domain/platform/services.ts';
@@ -79,23 +80,16 @@ export const dynamoChatStore = (table: Table): ChatStore => ({
     return item && chatOf(item);
   },
 
-  rename: (chat, name, now) =>
-    isUpdated(table, {
-      Key: keyOf(chat),
-      ...changing({ name, updated_at: now, renamed: true }),
-      ConditionExpression: 'attribute_exists(agent_id)',
-    }),
-
-  async setMetadata(chat, { metadata, name }, now) {
+  async change(chat, { name, metadata }, now) {
     const { isDone, item } = await table.updateIf({
       Key: keyOf(chat),
       ...changingIf(
         {
-          metadata: metadataItem(metadata).metadata ?? null,
           updated_at: now,
           ...(name !== undefined && { name, renamed: true }),
+          ...(metadata && { metadata: metadataItem(unlessEmpty(metadata)).metadata ?? null }),
         },
-        { agent_id: chat.agentId, ...metadataItem(chat.metadata) },
+        { agent_id: chat.agentId, ...(metadata && metadataItem(chat.metadata)) },
       ),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });

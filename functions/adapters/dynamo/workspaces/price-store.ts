@@ -2,7 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { ifStill, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { changesOf } from '#domain/workspaces/audit.ts';
-import { inDollars, type ModelPrices, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
+import { inDollars, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
 import type { Audit } from './api-key-store.ts';
 
 /** Enough, because operators seldom change prices at the same time. */
@@ -24,25 +24,13 @@ export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
         attempts: maxAttempts,
         async plan() {
           const { revision, models } = await read();
-          const before = models[model] ?? {};
-          const after = { ...before, [from]: price };
-          const Item = {
-            ...keys.operatorsPrices(),
-            revision: (revision ?? 0) + 1,
-            models: { ...models, [model]: after },
-          };
-          const changes = changesOf(audited(before), audited(after));
-          return {
-            writes: [
-              { Put: { Item, ...ifStill({ revision }) } },
-              ...audit('prices changed', null, model, changes),
-            ],
-            result: undefined,
-          };
+          const { [from]: before, ...others } = models[model] ?? {};
+          const changed = { ...models, [model]: { ...others, [from]: price } };
+          const Item = { ...keys.operatorsPrices(), revision: (revision ?? 0) + 1, models: changed };
+          const changes = changesOf({ [from]: before && inDollars(before) }, { [from]: inDollars(price) });
+          const put = { Put: { Item, ...ifStill({ revision }) } };
+          return { writes: [put, ...audit('prices changed', null, model, changes)], result: undefined };
         },
       }),
   };
 }
-
-const audited = (prices: ModelPrices) =>
-  Object.fromEntries(Object.entries(prices).map(([day, price]) => [day, inDollars(price)]));
