@@ -177,8 +177,9 @@ async function useTool(name: string): Promise<string> {
   const history = await historyOf(client, chatId);
   expect(history.at(-1)?.meta.reasoning_steps).toHaveLength(1);
   const completion = await openAiRequests(service, tenant).request('POST', '/chat/completions', {
-    ...{ model: agentId, messages: [{ role: 'user', content: message }] },
+    body: { model: agentId, messages: [{ role: 'user', content: message }] },
   });
+  expect(completion.status).toBe(200);
   return JSON.stringify([events, history, await completion.text()]);
 }
 
