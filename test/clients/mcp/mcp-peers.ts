@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tools } from '../languages.ts';
 import { type Entry, startEverything, startFastMcp, type UseTools, withAgent } from './agent-peers.ts';
 
+const root = join(import.meta.dirname, '../../..');
 const driver = join(import.meta.dirname, 'conformance-client.ts');
 
 /**
@@ -95,7 +97,15 @@ async function useEverything(folder: string): Promise<void> {
   try {
     await withAgent(folder, { all: server.url }, [], async (use, [entry]) => {
       const names = Object.keys(uses).map((name) => `all_${name}`);
-      assert.deepEqual(entry?.config.tools.map(({ name }) => name).toSorted(), names.toSorted());
+      const tools = entry?.config.tools ?? [];
+      assert.deepEqual(tools.map(({ name }) => name).toSorted(), names.toSorted());
+      const example = JSON.parse(readFileSync(join(root, 'docs/examples/mcp/agent.json'), 'utf8'));
+      for (const { name, ...tool } of example.unified_tools[0].config.tools)
+        assert.deepEqual(
+          { ...tool, name: `all_${tool.tool}` },
+          tools.find((one) => one.tool === tool.tool),
+          name,
+        );
       for (const [name, { args = {}, result: expected }] of Object.entries(uses)) {
         const result = (await use({ name: `all_${name}`, arguments: args })).get(`all_${name}`);
         if (expected instanceof RegExp) assert.match(JSON.stringify(result), expected, name);
@@ -149,9 +159,9 @@ async function useOneServer(
   });
   const mode = Object.keys(server.urls).find((name) => server.urls[name] === config.url);
   const calls = Array(results.size).fill(`${mode} POST tools/call`);
-  const isLater = config.protocol === '2026-07-28';
-  const start = isLater ? [] : [`${mode} POST initialize`, `${mode} POST notifications/initialized`];
+  const isModern = config.protocol === '2026-07-28';
+  const start = isModern ? [] : [`${mode} POST initialize`, `${mode} POST notifications/initialized`];
   // A server without sessions has none to end.
-  const end = isLater || mode === 'stateless' ? [] : [`${mode} DELETE`];
+  const end = isModern || mode === 'stateless' ? [] : [`${mode} DELETE`];
   assert.deepEqual(server.requests().slice(before), [...start, ...calls, ...end]);
 }
