@@ -230,6 +230,25 @@ it('an address of toolAllow is reached by tools, and not by the tool that reads 
   expect(server.received).toEqual([]);
 });
 
+it('publishing warns of an agent that reads texts of others, has private data, and may send it out', async () => {
+  const definition = await readFileJson();
+  const [entry] = definition.unified_tools;
+  const copy = join(folder, 'leak.json');
+  const publishWith = async (...unified_tools: object[]) => {
+    await writeFile(copy, JSON.stringify({ ...definition, unified_tools }));
+    const args = ['--workspace', workspaceId, '--file', copy];
+    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    return agentctl.json('agents', 'publish', id);
+  };
+  const pages = { type: 'consultant_fetch_web_content' };
+  const warnings = [expect.stringContaining('texts of others may make this agent send private data out')];
+  expect(await publishWith({ ...entry }, pages)).toMatchObject({ warnings });
+  const tools = (Object(entry?.config).tools as object[]).map((tool) => ({ ...tool, approval: 'always' }));
+  const approved = { ...entry, config: { ...entry?.config, tools } };
+  for (const harmless of [[{ ...entry }], [pages], [approved, pages]])
+    expect(await publishWith(...harmless)).not.toHaveProperty('warnings');
+});
+
 it('agentctl calls a tool', async () => {
   server.call = (_name, args) => ({ content: [{ type: 'text', text: JSON.stringify(args) }] });
   const args = ['tools', 'call', agentId, 'crm_customers_find', '{"a":1}', '--workspace', workspaceId];
