@@ -37,7 +37,11 @@ export async function testHttpApis(
   chosen = Object.keys(documents),
 ): Promise<undefined> {
   const folder = join(work, 'http-apis');
-  run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-package-lock'], { folder });
+  run(
+    'npm',
+    ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--no-package-lock'],
+    { folder },
+  );
   const module = await import(join(folder, 'node_modules/json-schema-faker/dist/main.mjs'));
   const faker = module.default as Faker;
   const seed = Number(process.env.SEED ?? Date.now() % 1e9);

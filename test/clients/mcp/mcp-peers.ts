@@ -32,7 +32,9 @@ export async function testMcp(tools: Tools): Promise<string | undefined> {
 /** The same as CI does: without the conformance suite and Python. */
 export async function testMcpServer({ run, work }: Tools): Promise<void> {
   const folder = join(work, 'mcp');
-  run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--omit=dev'], { folder });
+  run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline', '--omit=dev'], {
+    folder,
+  });
   await useEverything(folder);
 }
 
