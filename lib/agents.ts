@@ -1,9 +1,10 @@
-import { LogQueryVisualizationType, LogQueryWidget } from 'aws-cdk-lib/aws-cloudwatch';
+import { type IMetric, LogQueryVisualizationType, LogQueryWidget } from 'aws-cdk-lib/aws-cloudwatch';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { formula, sumOf } from './alarms.ts';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
 import { replyLimits } from './limits.ts';
@@ -20,8 +21,15 @@ import {
 } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
-import { everyServiceMetric } from './service-metric.ts';
+import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
+
+/** The types of tools of other systems. */
+const remoteTypes = [
+  'consultant_call_mcp_tool',
+  'consultant_call_http_api',
+  'consultant_call_function',
+] as const;
 
 /**
  * What replies need: models, the keys of their providers, the tools of agents, and limits; and the function that tests
@@ -84,6 +92,23 @@ export class Agents extends Construct {
     new CfnOutput(stack, 'BedrockModels', { value: JSON.stringify(bedrockModels) });
     if (toolFunctions.length > 0)
       new CfnOutput(stack, 'ToolFunctions', { value: JSON.stringify(toolFunctions) });
+    this.watchTools(platform);
+  }
+
+  private watchTools({ alarms }: Platform): void {
+    const ofTypes = (of: string, metricOf: (tool: string) => IMetric) =>
+      sumOf(Object.fromEntries(remoteTypes.map((type, index) => [`${of}${index}`, metricOf(type)])));
+    const failures = ofTypes('failed', (tool) => serviceMetric(this, 'toolFailures', { tool }));
+    const uses = ofTypes('used', (tool) =>
+      serviceMetric(this, 'toolTime', { tool }, { statistic: 'SampleCount' }),
+    );
+    alarms.add('RemoteToolFailures', {
+      summary: 'Half of the uses of tools of other systems fail, at least 20 in five minutes.',
+      // One system of one workspace may be down: that is the matter of its operator.
+      metric: formula('IF(failures < 20, 0, 100 * failures / uses)', { failures, uses }),
+      threshold: 50,
+      periods: [3, 5],
+    });
   }
 
   /** @param replyLogs the logs of functions that call models. Their metrics contain tokens and workspaces */
@@ -98,6 +123,10 @@ export class Agents extends Construct {
     graph('Failures of models', {
       left: [everyServiceMetric(this, 'modelFailures', 'model', { label: 'ended a reply' })],
       right: [everyServiceMetric(this, 'modelRetries', 'model', { label: 'retried' })],
+    }),
+    graph('Tools of other systems', {
+      left: [everyServiceMetric(this, 'toolFailures', 'failure', { label: 'failed' })],
+      right: [everyServiceMetric(this, 'toolTime', 'tool', { label: 'p95, ms', statistic: 'p95' })],
     }),
     new LogQueryWidget({
       title: 'Tokens by workspace',

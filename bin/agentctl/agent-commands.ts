@@ -82,16 +82,42 @@ async function rollBack(agentId: string, { to }: { to: number }): Promise<Result
   return publishedResult(await rollBackAgent(services(), agentId, to, check));
 }
 
-const publishedResult = ({ agentId, number, id, definition }: AgentVersion): Result => ({
-  json: {
-    id: agentId,
-    name: definition.name,
-    publish_state: 'published',
-    version_number: number,
-    published_version_id: id,
-  },
-  lines: textTable(['agent', 'version'], [[agentId, number]]),
-});
+function publishedResult({ agentId, number, id, definition }: AgentVersion): Result {
+  const warnings = mayLeak(definition) ? [leakWarning] : [];
+  return {
+    json: {
+      id: agentId,
+      name: definition.name,
+      publish_state: 'published',
+      version_number: number,
+      published_version_id: id,
+      ...(warnings.length > 0 && { warnings }),
+    },
+    lines: [...textTable(['agent', 'version'], [[agentId, number]]), ...warnings],
+  };
+}
+
+const leakWarning =
+  'Warning: texts of others may make this agent send private data out: it reads such texts, has private data, and a tool of ' +
+  'another system has the approval "never"';
+
+/** Whether an agent reads texts of others, has private data, and sends arguments to other systems without approval. */
+function mayLeak({ unified_tools, use_search }: AgentDefinition): boolean {
+  const systems = unified_tools.filter(({ config }) => Array.isArray(config?.tools));
+  const hasType = (...types: string[]) => unified_tools.some(({ type }) => types.includes(type));
+  const isPrivate = ({ type, config }: (typeof systems)[number]) =>
+    type === 'consultant_call_function' || config?.auth !== undefined;
+  const readsOthers =
+    use_search ||
+    hasType('consultant_search_web', 'consultant_fetch_web_content') ||
+    !systems.every(isPrivate);
+  const hasPrivate =
+    hasType('consultant_retrieve_context_source', 'consultant_lookup') || systems.some(isPrivate);
+  const sendsOut = systems.some(({ config }) =>
+    (Object(config).tools as { approval?: string }[]).some(({ approval }) => approval === 'never'),
+  );
+  return readsOthers && hasPrivate && sendsOut;
+}
 
 const unpublish = async (agentId: string): Promise<Result> =>
   resultOf(await unpublishAgent(services(), agentId));

@@ -2,8 +2,8 @@
  * `npm run test:clients [-- LANGUAGE ...]`: lints docs/openapi.json, generates clients from it, compiles them, and runs
  * programs with them against the service. Languages: typescript, python, go, java; library, which packs and drives the
  * client library; openai, which drives clients of OpenAI's chat completions; use-chat, which drives the page of
- * docs/examples/use-chat; mcp, which runs the conformance suite of MCP and calls a real server; http-apis, which calls operations of
- * OpenAPI documents on Prism; json-schema, which recomputes the verdicts of Python's jsonschema. A language whose tools are missing is skipped by name.
+ * docs/examples/use-chat; mcp, which runs the conformance suite of MCP and uses real servers; http-apis, which calls operations of
+ * OpenAPI documents on Prism; peers, which is the short part of these two that CI runs; json-schema, which recomputes the verdicts of Python's jsonschema. A language whose tools are missing is skipped by name.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -18,7 +18,7 @@ import { keys } from '../../functions/adapters/dynamo/table/keys.ts';
 import { testHttpApis } from './http-apis/http-apis.ts';
 import { compareVerdicts } from './json-schema/json-schema.ts';
 import { languages, type Tools } from './languages.ts';
-import { testMcp } from './mcp/mcp-peers.ts';
+import { testMcp, testMcpServer } from './mcp/mcp-peers.ts';
 import { testOpenAiClients } from './openai/openai-clients.ts';
 import { testUseChat } from './use-chat/use-chat.ts';
 
@@ -112,8 +112,8 @@ async function createLargeChat(connection: Connection): Promise<NodeJS.ProcessEn
 async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
   const starting = startService();
   try {
-    // CI runs `typescript` alone: without what only the others need, it takes half of the processor time.
-    const isQuick = chosen.every((name) => name === 'typescript');
+    // Of the generated clients CI runs `typescript` alone: without what only the others need, it takes half of the processor time.
+    const isQuick = chosen.every((name) => name === 'typescript' || name === 'peers');
     const omitted = isQuick ? ['--omit=dev', '--omit=optional'] : [];
     run('npm', ['ci', '--no-audit', '--no-fund', '--ignore-scripts', ...omitted]);
     const bin = join(work, 'node_modules/.bin');
@@ -136,7 +136,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
 
 async function main(given: string[]): Promise<void> {
   const names = [...Object.keys(languages), 'openai', 'use-chat', 'mcp', 'http-apis', 'json-schema'];
-  const unknown = given.filter((name) => !names.includes(name));
+  const unknown = given.filter((name) => name !== 'peers' && !names.includes(name));
   if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
   const chosen = given.length > 0 ? given : names;
   for (const folder of names) rmSync(join(work, folder), { recursive: true, force: true });
@@ -147,6 +147,10 @@ async function main(given: string[]): Promise<void> {
   if (chosen.includes('use-chat')) report('use-chat', await testUseChat(tools));
   if (chosen.includes('mcp')) report('mcp', await testMcp(tools));
   if (chosen.includes('http-apis')) report('http-apis', await testHttpApis(tools));
+  if (chosen.includes('peers')) {
+    await testMcpServer(tools);
+    report('peers', await testHttpApis(tools, ['3.0/json/uspto.json']));
+  }
   if (chosen.includes('json-schema')) report('json-schema', compareVerdicts(tools));
 }
 

@@ -75,6 +75,7 @@ it('can be followed to the letter, one after the other, in one copy of the proje
   const recipes = [
     'add-a-route.md',
     'add-a-tool.md',
+    'add-a-tool-kind.md',
     'add-a-batch-field.md',
     'add-a-setting.md',
     'add-a-model-provider.md',

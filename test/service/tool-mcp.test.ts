@@ -9,6 +9,7 @@ import { resultsOf, runBatch } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { callRequestedTool } from '#support/tool-use.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -72,10 +73,10 @@ async function publish(): Promise<string> {
 server.tools = tools;
 const agentId = await publish();
 
-async function use(name: string, args: object) {
-  const chatId = await createChat(client, { agentId });
+async function use(name: string, args: object, agent = agentId) {
+  const chatId = await createChat(client, { agentId: agent });
   const message = JSON.stringify({ name, arguments: args });
-  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
+  const events = await (await client.stream(chatId, { message, agent_id: agent })).all();
   const history = await historyOf(client, chatId);
   const [step] = history.at(-1)?.meta.reasoning_steps ?? [];
   return { step, text: history.at(-1)?.content ?? '', all: JSON.stringify([events, history]), chatId };
@@ -210,6 +211,42 @@ describe('after the import', () => {
     expect(server.methods().filter((method) => method === 'tools/call')).toHaveLength(4);
     expect(server.methods()).toContain('DELETE');
   });
+});
+
+it('an address of toolAllow is reached by tools, and not by the tool that reads pages', async () => {
+  const { unified_tools } = await readFileJson();
+  const reader = await createPublishedAgent(workspaceId, {
+    llm_model: 'openai:test',
+    unified_tools: [...unified_tools, { type: 'consultant_fetch_web_content', config: {} }],
+  });
+  server.call = () => ({ content: [{ type: 'text', text: 'Found' }] });
+  expect((await use('crm_customers_find', {}, reader)).step?.result?.success).toBe(true);
+  server.received = [];
+  const { step } = await use('consultant_fetch_web_content', { url: server.url }, reader);
+  expect(step?.result).toMatchObject({
+    success: false,
+    data: { message: expect.stringContaining('address') },
+  });
+  expect(server.received).toEqual([]);
+});
+
+it('publishing warns of an agent that reads texts of others, has private data, and may send it out', async () => {
+  const definition = await readFileJson();
+  const [entry] = definition.unified_tools;
+  const copy = join(folder, 'leak.json');
+  const publishWith = async (...unified_tools: object[]) => {
+    await writeFile(copy, JSON.stringify({ ...definition, unified_tools }));
+    const args = ['--workspace', workspaceId, '--file', copy];
+    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    return agentctl.json('agents', 'publish', id);
+  };
+  const pages = { type: 'consultant_fetch_web_content' };
+  const warnings = [expect.stringContaining('texts of others may make this agent send private data out')];
+  expect(await publishWith({ ...entry }, pages)).toMatchObject({ warnings });
+  const tools = (Object(entry?.config).tools as object[]).map((tool) => ({ ...tool, approval: 'always' }));
+  const approved = { ...entry, config: { ...entry?.config, tools } };
+  for (const harmless of [[{ ...entry }], [pages], [approved, pages]])
+    expect(await publishWith(...harmless)).not.toHaveProperty('warnings');
 });
 
 it('agentctl calls a tool', async () => {

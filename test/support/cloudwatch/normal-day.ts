@@ -120,6 +120,11 @@ export const normalDay = ({
   'own BatchRequestsDone': share(0.5),
   'own ModelFailures throttled': (minute) => Math.round(requests(minute) * 0.004),
   'own ModelFailures failed': every(10, 1),
+  // A server of one workspace is down for half of each day.
+  'own ToolFailures consultant_call_mcp_tool': (minute) => (minute % day < 12 * hour ? 10 : 0),
+  'own ToolFailures consultant_call_http_api': every(30, 1),
+  'own ToolTime consultant_call_mcp_tool': (minute) => counted(25 + share(0.1)(minute)),
+  'own ToolTime consultant_call_http_api': (minute) => counted(share(0.05)(minute)),
   'own TimeToFirstDelta send-message': firstDeltas,
   'own ReplyTime send-message': (minute) => [{ value: 8000, count: share(0.3)(minute) }],
   'own ReplyTime complete-chat': (minute) => [{ value: 8000, count: share(0.1)(minute) }],

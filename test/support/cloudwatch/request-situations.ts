@@ -80,6 +80,24 @@ export const requestSituations: readonly Situation[] = [
     fires: [],
   },
   {
+    title: 'the systems of tools cannot be reached for an hour',
+    trouble: [noon, noon + 60],
+    changes: {
+      'own ToolFailures consultant_call_mcp_tool': share(0.1),
+      'own ToolFailures consultant_call_http_api': share(0.05),
+    },
+    fires: ['RemoteToolFailures'],
+  },
+  {
+    title: 'all few uses of tools fail at night',
+    trouble: [night, night + 60],
+    changes: {
+      'own ToolFailures consultant_call_mcp_tool': every(2, 3),
+      'own ToolTime consultant_call_mcp_tool': every(2, [{ value: 1, count: 3 }]),
+    },
+    fires: [],
+  },
+  {
     title: 'the model refuses everything, and few replies are asked for',
     trouble: [night, night + 30],
     changes: {
