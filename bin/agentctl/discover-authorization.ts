@@ -74,25 +74,35 @@ async function firstOf<Value>(
   throw new Error(`There are no metadata of OAuth at ${addresses.join(', ')}`);
 }
 
+const metadataLimits = { timeout: 10_000, maxBytes: 64_000 };
+
 async function get(http: RemoteHttp, url: URL) {
+  // A server without authorization may answer with a stream without an end.
+  const isDocument = (type: string) => type.includes('json');
+  const { status, headers, body } = await getDocument(http, url, metadataLimits, isDocument);
+  const json: unknown = await new Response(body).json().catch(() => undefined);
+  return { status, json, challenge: headers['www-authenticate'] ?? '' };
+}
+
+/**
+ * Sends a GET without credentials, guarded as the requests of tools.
+ * @param limits of a response, in milliseconds and bytes
+ * @param isDocument says whether a body of this type is read
+ * @returns the body of a response with the status 200; otherwise an empty one
+ */
+export async function getDocument(
+  http: RemoteHttp,
+  url: URL,
+  limits: { timeout: number; maxBytes: number },
+  isDocument: (type: string) => boolean = () => true,
+) {
   const pool = http.openPool();
   const { signal } = new AbortController();
-  const request = {
-    workspaceId: '',
-    url,
-    method: 'GET',
-    headers: {},
-    auth: undefined,
-    pool,
-    signal,
-  } as const;
+  const request = { ...limits, workspaceId: '', url, headers: {}, auth: undefined, pool, signal };
   return http
-    .send({ ...request, timeout: 10_000, maxBytes: 64_000 }, async ({ status, headers }, chunks) => {
-      // A server without authorization may answer with a stream without an end.
-      const isDocument = status === 200 && headers['content-type']?.includes('json');
-      const body = isDocument ? Buffer.concat(await Array.fromAsync(chunks)) : null;
-      const json: unknown = await new Response(body).json().catch(() => undefined);
-      return { status, json, challenge: headers['www-authenticate'] ?? '' };
+    .send({ ...request, method: 'GET' }, async ({ status, headers }, chunks) => {
+      const isRead = status === 200 && isDocument(headers['content-type'] ?? '');
+      return { status, headers, body: Buffer.concat(isRead ? await Array.fromAsync(chunks) : []) };
     })
     .finally(() => pool.close());
 }

@@ -12,12 +12,6 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-/** How many agents a request has come through, which is that of each request of a tool. */
-export const depthHeader = 'x-agent-depth';
-
-/** A request of this depth is rejected: agents that reach themselves through their tools would do so without end. */
-export const maxAgentDepth = 3;
-
 /** Methods and headers that pages of an allowed origin may send. */
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];

@@ -105,3 +105,9 @@ export const bytesInWords = (bytes: number): string =>
  */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
+
+/** How many agents a request has come through, which is that of each request of a tool. */
+export const depthHeader = 'x-agent-depth';
+
+/** A request of this depth is rejected: agents that reach themselves through their tools would do so without end. */
+export const maxAgentDepth = 3;

@@ -66,24 +66,15 @@ class Connection implements McpConnection {
   async list(signal: AbortSignal): Promise<McpListing> {
     return this.#inEra(signal, listLimits.requests, async ({ client }, options) => {
       if (client.getProtocolEra() === 'modern') await client.discover(options);
-      const listing: McpListing = {
+      const { tools } = await client.listTools(undefined, options);
+      if (tools.length > listLimits.tools)
+        throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
+      return {
         protocol: client.getNegotiatedProtocolVersion() ?? '',
         server: client.getServerVersion()?.name,
         instructions: client.getInstructions(),
-        tools: [],
+        tools: tools as McpListing['tools'],
       };
-      let cursor: string | undefined;
-      for (let page = 1; ; page += 1) {
-        const { tools, nextCursor } = await client.request(
-          { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
-          options,
-        );
-        listing.tools.push(...(tools as McpListing['tools']));
-        if (nextCursor === undefined) return listing;
-        if (page === listLimits.pages || listing.tools.length > listLimits.tools)
-          throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
-        cursor = nextCursor;
-      }
     });
   }
 
@@ -156,7 +147,11 @@ class Connection implements McpConnection {
   async #connect(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
     const client = new Client(
       { name: 'agent-service', version: '1' },
-      { capabilities: {}, jsonSchemaValidator: new DefaultJsonSchemaValidator() as never },
+      {
+        capabilities: {},
+        listMaxPages: listLimits.pages,
+        jsonSchemaValidator: new DefaultJsonSchemaValidator() as never,
+      },
     );
     // The call itself fails with its own error.
     client.onerror = () => undefined;

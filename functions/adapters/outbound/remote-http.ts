@@ -1,4 +1,4 @@
-import { depthHeader } from '#contract/headers.ts';
+import { depthHeader } from '#contract/limits.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';

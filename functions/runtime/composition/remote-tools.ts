@@ -1,6 +1,3 @@
-import type { Table } from '#adapters/dynamo/table/table.ts';
-import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
@@ -22,24 +19,21 @@ import { countUse, requestDepth } from './remote-use.ts';
  * functions' bundles it is a separate chunk, which does not slow down their start.
  */
 
-export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
-  dynamoToolSecretStore(table, audit);
-
 /** Loaded with the first secret. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
-let kinds: Record<'mcp' | 'httpApi', ToolKind> | undefined;
+type Kinds = Record<'mcp' | 'httpApi', ToolKind>;
+
+let kinds: Kinds | undefined;
 
 /** The kinds of remote tools. One of each for the process, because they cache secrets and addresses. */
-export function remoteKinds(toolSecrets: () => ToolSecretStore): NonNullable<typeof kinds> {
+export function remoteKinds(toolSecrets: () => ToolSecretStore): Kinds {
   if (kinds !== undefined) return kinds;
   const services = remoteServices(toolSecrets());
-  kinds = {
-    mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind,
-    httpApi: httpApi(services) as ToolKind,
-  };
+  const mcp = mcpKind({ ...services, openMcp: openMcpWith(services.http) });
+  kinds = { mcp: mcp as ToolKind, httpApi: httpApi(services) as ToolKind };
   return kinds;
 }
 
@@ -48,20 +42,14 @@ export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
   (target) => {
     let opened: Promise<McpConnection> | undefined;
-    const connection = () => {
+    const connection = deferred<McpConnection>(() => {
       opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
       return opened;
-    };
+    });
     return {
-      call: async (...call) =>
-        connection()
-          .then((mcp) => mcp.call(...call))
-          .catch(ownError),
-      list: async (signal) =>
-        connection()
-          .then((mcp) => mcp.list(signal))
-          .catch(ownError),
-      close: async () => (await opened)?.close(),
+      call: (...call) => connection.call(...call).catch(ownError),
+      list: (signal) => connection.list(signal).catch(ownError),
+      close: async () => opened && connection.close(),
     };
   };
 
