@@ -4,7 +4,7 @@ import { pinnedTool, problemOfHeader, remoteFields, report, type ToolAuth, toolU
 
 /** How values become text: OpenAPI's styles, and `json` for parameters with a media type. */
 const serialization = {
-  style: z.enum(['form', 'simple', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'json']).optional(),
+  style: z.enum(['form', 'simple', 'deepObject', 'json']).optional(),
   explode: z.boolean().optional(),
 };
 

@@ -39,10 +39,14 @@ test('an output tells operators what agents may name', () => {
   expect(Outputs.ToolFunctions).toEqual({ Value: JSON.stringify(toolFunctions) });
 });
 
-test.each(['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'])(
-  '%s loads at most 45 KB for an agent with tools of functions, and nothing of it for others',
-  async (name) => {
-    const bytes = deferredBytes((await theBundles()).metafile(), name, 'function-tools');
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
+
+test.each(
+  withTools.flatMap((name) => ['function-tools', 'remote-tools'].map((module) => [name, module] as const)),
+)(
+  '%s loads at most 45 KB of %s for an agent with such tools, and nothing of it for others',
+  async (name, module) => {
+    const bytes = deferredBytes((await theBundles()).metafile(), name, module);
     expect(bytes).toBeGreaterThan(5000);
     expect(bytes).toBeLessThanOrEqual(45 * 1024);
   },

@@ -178,10 +178,12 @@ class Arguments {
   }
 }
 
+const unsupportedStyles = new Set<unknown>(['label', 'matrix', 'spaceDelimited', 'pipeDelimited']);
+
 function parameterOf(args: Arguments, parameter: SchemaObject): object {
   const { name, in: location, style, explode, content, schema } = parameter;
   if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
-  if (style === 'label' || style === 'matrix') throw new Skipped(`${name} has the style ${style}`);
+  if (unsupportedStyles.has(style)) throw new Skipped(`${name} has the style ${style}`);
   const [type] = Object.keys(Object(content));
   if (type !== undefined && !isJsonType(type)) throw new Skipped(`${name} has the type ${type}`);
   const used = type === undefined ? schema : own(own(content, type), 'schema');

@@ -3,7 +3,7 @@ import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
-import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
+import type { CheckTarget } from '#agents/tools/remote/check-target.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
 import { type McpConnection, McpRejection, type OpenMcp } from '#domain/tools/mcp.ts';
@@ -66,7 +66,11 @@ export function remoteServices(toolSecrets: ToolSecretStore, allow = environment
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
-    checkTarget: checkTargetWith(toolSecrets, allow),
+    // Loaded by operators' commands alone: replies check no entries.
+    checkTarget: async (...target: Parameters<CheckTarget>) => {
+      const { checkTargetWith } = await import('#agents/tools/remote/check-target.ts');
+      return checkTargetWith(toolSecrets, allow)(...target);
+    },
     http: remoteHttp({
       rules,
       credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),

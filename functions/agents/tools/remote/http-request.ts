@@ -135,8 +135,6 @@ const declaredNames = (schema: unknown): string[] =>
       ]
     : [];
 
-const delimiters: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
-
 /** Parameters of a query or fields of a form, as `name=value`. */
 function pairsOf(
   { name, style = 'form', explode = style === 'form' }: Serialization & Pick<HttpParameter, 'name'>,
@@ -149,7 +147,7 @@ function pairsOf(
   if (style === 'deepObject') return fields.map(([key, text]) => pair(`${name}[${key}]`, text));
   if (explode) return fields.map(([key, text]) => pair(isList(value) ? name : key, text));
   const texts = fields.flatMap(([key, text]) => (isList(value) ? [text] : [encodeReserved(key), text]));
-  return [pair(name, texts.join(delimiters[style] ?? ','))];
+  return [pair(name, texts.join(','))];
 }
 
 function contentOf(body: HttpTool['body'], args: object): Uint8Array | undefined {
