@@ -301,7 +301,10 @@ export async function inspectTools(
 /** Function names that providers accept. */
 const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** @param names of other tools; that of the tool is added */
+/**
+ * What is wrong with the name of a tool.
+ * @param names those of the tools before it. Its own name is added
+ */
 function issuesOfName(
   { name, isRemote, index, field }: OfferedTool,
   names: Set<string>,
