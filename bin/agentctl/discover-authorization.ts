@@ -26,10 +26,12 @@ const methods = [
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 
 /**
- * Asks a server where its clients get their tokens. The result is written into agent.json, so that a reply asks nobody.
- * @param http guards the requests as those of tools
- * @returns what an entry has besides the client; undefined if the server answers without credentials
- * @throws Error if it does not say, or if what it says does not fit together
+ * Asks an MCP server where its clients get their tokens. The result is written into agent.json, so that no reply has to
+ * ask.
+ * @param http applies the limits of tools to these requests
+ * @returns the entry's `auth` without the client; undefined for any status but 401: then the server needs no credentials,
+ *   or the import fails later with its error
+ * @throws Error if the server's metadata is missing or contradicts itself
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
   const { status, challenge } = await get(http, url);
@@ -37,7 +39,7 @@ export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
   const usual = [url, new URL(url.origin)].flatMap((each) => wellKnown(each, 'oauth-protected-resource'));
   const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata);
-  // A resource may be a part of the server, such as its origin.
+  // The resource may be wider than this address: its origin, or a parent path.
   if (!`${url.origin}${url.pathname}/`.startsWith(`${about.resource.replace(/\/$/, '')}/`))
     throw new Error(`The metadata of ${url} is about another resource: ${about.resource}`);
   const [issuer] = about.authorization_servers;
@@ -74,25 +76,35 @@ async function firstOf<Value>(
   throw new Error(`There are no metadata of OAuth at ${addresses.join(', ')}`);
 }
 
+const metadataLimits = { timeout: 10_000, maxBytes: 64_000 };
+
 async function get(http: RemoteHttp, url: URL) {
+  // A server without authorization may answer with a stream without an end.
+  const isDocument = (type: string) => type.includes('json');
+  const { status, headers, body } = await getDocument(http, url, metadataLimits, isDocument);
+  const json: unknown = await new Response(body).json().catch(() => undefined);
+  return { status, json, challenge: headers['www-authenticate'] ?? '' };
+}
+
+/**
+ * Sends a GET without credentials, guarded as the requests of tools.
+ * @param limits of a response, in milliseconds and bytes
+ * @param isDocument says whether a body of this type is read
+ * @returns the body of a response with the status 200; otherwise an empty one
+ */
+export async function getDocument(
+  http: RemoteHttp,
+  url: URL,
+  limits: { timeout: number; maxBytes: number },
+  isDocument: (type: string) => boolean = () => true,
+) {
   const pool = http.openPool();
   const { signal } = new AbortController();
-  const request = {
-    workspaceId: '',
-    url,
-    method: 'GET',
-    headers: {},
-    auth: undefined,
-    pool,
-    signal,
-  } as const;
+  const request = { ...limits, workspaceId: '', url, headers: {}, auth: undefined, pool, signal };
   return http
-    .send({ ...request, timeout: 10_000, maxBytes: 64_000 }, async ({ status, headers }, chunks) => {
-      // A server without authorization may answer with a stream without an end.
-      const isDocument = status === 200 && headers['content-type']?.includes('json');
-      const body = isDocument ? Buffer.concat(await Array.fromAsync(chunks)) : null;
-      const json: unknown = await new Response(body).json().catch(() => undefined);
-      return { status, json, challenge: headers['www-authenticate'] ?? '' };
+    .send({ ...request, method: 'GET' }, async ({ status, headers }, chunks) => {
+      const isRead = status === 200 && isDocument(headers['content-type'] ?? '');
+      return { status, headers, body: Buffer.concat(isRead ? await Array.fromAsync(chunks) : []) };
     })
     .finally(() => pool.close());
 }

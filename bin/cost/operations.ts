@@ -77,8 +77,8 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // The calls include the first run of the purge, for a chat without messages or files. The second run costs as much
-  // again.
+  // The calls include the first run of the purge, for a chat without messages or files. They do not include its second
+  // run, which costs as much as the first one.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',

@@ -254,7 +254,10 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   };
 }
 
-/** What agentctl uses of the run, by the fields of connection.json. */
+/**
+ * The outputs of the stack in `targetResources`, as fields of connection.json, each with the endpoint of its service.
+ * Outputs that the stack does not have are left out.
+ */
 const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connection> =>
   Object.fromEntries(
     targetResources

@@ -12,15 +12,6 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-/** A header of each request that a tool sends: the number of agents that the request has come through. */
-export const depthHeader = 'x-agent-depth';
-
-/**
- * Requests of this depth or more are rejected. Otherwise agents that reach themselves through their tools would call
- * each other without end.
- */
-export const maxAgentDepth = 3;
-
 /** Methods and headers that pages of an allowed origin may send. */
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];

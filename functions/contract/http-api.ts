@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import { text } from './fields.ts';
-import { maxResultCharacters, pinnedTool, type ToolAuth, toolAuth, toolHeaders } from './tools.ts';
-import { isHttpUrl } from './urls.ts';
+import { pinnedTool, problemOfHeader, remoteFields, report, type ToolAuth, toolUrl } from './tools.ts';
 
 /** How values become text: OpenAPI's styles, and `json` for parameters with a media type. */
 const serialization = {
-  style: z.enum(['form', 'simple', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'json']).optional(),
+  style: z.enum(['form', 'simple', 'deepObject', 'json']).optional(),
   explode: z.boolean().optional(),
 };
 
@@ -24,8 +23,7 @@ const httpParameter = z
     error: 'must have either argument or fixed',
   })
   .superRefine(({ in: location, name }, context) => {
-    const issues = location === 'header' ? (toolHeaders.safeParse({ [name]: '-' }).error?.issues ?? []) : [];
-    for (const { message } of issues) context.addIssue({ code: 'custom', path: ['name'], message });
+    if (location === 'header') report(context, ['name'], problemOfHeader(name));
   });
 
 export type HttpParameter = z.output<typeof httpParameter>;
@@ -73,42 +71,35 @@ export const httpTool = pinnedTool
     const inBraces = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
     const ofPath = parameters.filter(({ in: location }) => location === 'path').map(({ name }) => name);
     const given = [...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []);
-    const issue = (message: string, ...field: string[]) =>
-      context.addIssue({ code: 'custom', path: field, message });
     if (!isSame([...new Set(inBraces)], ofPath))
-      issue(`must have the parameters of the path in braces: ${ofPath.join(', ') || 'none'}`, 'path');
+      report(context, ['path'], `must have the parameters of the path in braces: ${listed(ofPath)}`);
     if (!isSame(Object.keys(Object(properties)), given))
-      issue(
-        `must be the arguments of the request: ${given.join(', ') || 'none'}`,
-        'input_schema',
-        'properties',
+      report(
+        context,
+        ['input_schema', 'properties'],
+        `must be the arguments of the request: ${listed(given)}`,
       );
   });
+
+const listed = (names: readonly string[]): string => names.join(', ') || 'none';
 
 export type HttpTool = z.output<typeof httpTool>;
 
 /** The config of an entry: one API, with the operations that the agent may use. */
 export const httpApiConfig = z
   .strictObject({
-    base_url: text(2048).refine((url) => isHttpUrl(url) && !/[?#@]/.test(url), {
-      error: 'must be an http or https URL without user name, query and fragment',
-    }),
+    ...remoteFields,
+    base_url: toolUrl.refine((url) => !url.includes('?'), { error: 'must have no query' }),
     /** The OpenAPI document, for comparisons. Replies do not read it. */
     document: text(2048).optional(),
-    auth: toolAuth.optional(),
-    headers: toolHeaders,
-    /** A tool may take 80 in all. */
-    timeout_seconds: z.int().min(1).max(75).default(30),
-    max_result_characters: maxResultCharacters,
     tools: z.array(httpTool).min(1),
   })
   .superRefine(({ auth, headers, tools }, context) => {
     const taken = configuredNames(auth, headers);
-    const message = 'is in each request of the entry';
     for (const [index, { parameters }] of tools.entries())
       for (const [at, { in: location, name }] of parameters.entries())
         if (location !== 'path' && taken.includes(name.toLowerCase()))
-          context.addIssue({ code: 'custom', path: ['tools', index, 'parameters', at, 'name'], message });
+          report(context, ['tools', index, 'parameters', at, 'name'], 'is in each request of the entry');
   });
 
 /** Headers and parameters that each request of an entry has, in lower case. */

@@ -118,3 +118,12 @@ export const bytesInWords = (bytes: number): string =>
  */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
+
+/** A header of each request that a tool sends: the number of agents that the request has come through. */
+export const depthHeader = 'x-agent-depth';
+
+/**
+ * Requests of this depth or more are rejected. Otherwise agents that reach themselves through their tools would call
+ * each other without end.
+ */
+export const maxAgentDepth = 3;

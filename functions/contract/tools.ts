@@ -17,28 +17,53 @@ export const secretName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, {
   error: 'must be a lower-case letter, then letters, digits, hyphens and underscores, at most 64 in all',
 });
 
-/** A header name that no rule of HTTP or of this service is about. Secrets have their own place. */
-const headerName = z
-  .string()
-  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/, { error: 'must be the name of a header' });
+const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
+/** Headers of HTTP, MCP and this service itself. */
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
+function problemOfAnyHeader(name: string): string | undefined {
+  if (!headerName.test(name)) return 'must be the name of a header';
+  return reservedHeader.test(name) ? 'is a header of the protocol' : undefined;
+}
+
+/** Why requests may not have this header with a value that is no secret; undefined if they may. */
+export const problemOfHeader = (name: string): string | undefined =>
+  /auth|key|token|secret|cookie/i.test(name)
+    ? 'may be secret: put its value into a secret'
+    : problemOfAnyHeader(name);
+
+/** Adds an issue if there is a problem. */
+export function report(context: z.RefinementCtx, path: PropertyKey[], problem: string | undefined): void {
+  if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
+}
+
 /** The address of a remote system. A secret in it would be shown in logs and agents. */
-const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
+export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
 
+const printableAscii = [/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }] as const;
 const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
+
+/** How much of a result a model and clients get, in UTF-16 code units. */
+export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
+
+/** The limits of each use, which an entry may set. */
+export const callFields = {
+  /** A tool may take 80 in all. */
+  timeout_seconds: z.int().min(1).max(75).default(30),
+  max_result_characters: maxResultCharacters,
+};
 
 /** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
 export const toolAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), secret: secretName }),
   z.strictObject({
     type: z.literal('header'),
-    name: headerName.refine((name) => !reservedHeader.test(name), { error: 'is a header of the protocol' }),
+    name: z.string().superRefine((name, context) => report(context, [], problemOfAnyHeader(name))),
     prefix: optionalText(64)
-      .regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' })
+      .regex(...printableAscii)
       .default(''),
     secret: secretName,
   }),
@@ -51,7 +76,7 @@ export const toolAuth = z.discriminatedUnion('type', [
   /** What the import has found is pinned here: a server cannot send the credentials elsewhere later. */
   z.strictObject({
     type: z.literal('oauth_client_credentials'),
-    client_id: text(256).regex(/^[\x20-\x7e]*$/, 'must be printable ASCII'),
+    client_id: text(256).regex(...printableAscii),
     secret: secretName,
     token_url: toolUrl,
     issuer: toolUrl,
@@ -63,25 +88,19 @@ export const toolAuth = z.discriminatedUnion('type', [
 
 export type ToolAuth = z.output<typeof toolAuth>;
 
-/** Further headers of the requests of an entry. */
-export const toolHeaders = z
-  .record(headerName, text(1024).regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }))
-  .superRefine((headers, context) => {
-    for (const name of Object.keys(headers))
-      if (/auth|key|token|secret|cookie/i.test(name))
-        context.addIssue({
-          code: 'custom',
-          path: [name],
-          message: 'may be secret: put its value into a secret',
-        });
-      else if (reservedHeader.test(name))
-        context.addIssue({ code: 'custom', path: [name], message: 'is a header of the protocol' });
-  })
-  .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20 headers' })
-  .default({});
-
-/** Seconds of one use. A tool may take 80 in all. */
-export const toolTimeout = z.int().min(1).max(75).default(30);
+/** What the entries of systems with an address have in common. */
+export const remoteFields = {
+  auth: toolAuth.optional(),
+  /** Further headers of its requests. */
+  headers: z
+    .record(z.string(), text(1024).regex(...printableAscii))
+    .superRefine((headers, context) => {
+      for (const name of Object.keys(headers)) report(context, [name], problemOfHeader(name));
+    })
+    .refine((headers) => Object.keys(headers).length <= 20, { error: 'must be at most 20 headers' })
+    .default({}),
+  ...callFields,
+};
 
 /** Exactly one alias or version of a Lambda function: roles are allowed to invoke it, and no other. */
 export const functionArn = z
@@ -100,20 +119,15 @@ export const pinnedTool = z.strictObject({
 
 export type PinnedTool = z.output<typeof pinnedTool>;
 
-/** How much of a result a model and clients get, in UTF-16 code units. */
-export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
-
 /** The versions of the protocol. The later ones of the two eras are tried first. */
 const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
 
 /** `config` of an entry: one server. */
 export const mcpConfig = z.strictObject({
+  ...remoteFields,
   url: toolUrl,
   protocol: z.enum(mcpProtocols).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
-  headers: toolHeaders,
-  timeout_seconds: toolTimeout,
-  max_result_characters: maxResultCharacters,
   tools: z
     .array(
       pinnedTool.extend({

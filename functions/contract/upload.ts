@@ -74,7 +74,10 @@ export const uploadHints = {
   /** @param extension a key of `typeOfExtension` */
   typeOf: (extension: string) =>
     `The file name ends with ${extension}: send the content type ${typeOfExtension[extension]}`,
-  /** @param found the type detected from the content; `declared` is in the data as `content_type` */
+  /**
+   * @param found the content type detected from the content
+   * @param declared the content type of the part, without parameters
+   */
   content: (found: string, declared: string) =>
     `The content looks like ${found}, and the content type is ${declared}`,
   /** For content whose type fits the extension, but not the declared content type. */

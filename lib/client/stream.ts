@@ -100,7 +100,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#last?.sequence_number;
   }
 
-  /** The text so far. */
+  /** The text that this stream has received so far. After a resume, the text before its start is not part of it. */
   get text(): string {
     return this.#text;
   }

@@ -89,8 +89,8 @@ function integrationRequest(
 }
 
 /**
- * The value of a source such as `context.authorizer.x` or `method.request.path.x`; empty if there is none.
- * @throws Error for a source of another kind, and for a `context.x` that is no text
+ * The value of a source: of `context.authorizer.x` and `method.request.path.x`, empty if it is missing, or of `context.x`.
+ * @throws Error for a source of another kind, and for a `context.x` that is missing or is not a text
  */
 function sourceValue(
   source: string,

@@ -83,7 +83,7 @@ const texts = [
   ],
 ];
 
-const styles = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'json'] as const;
+const styles = ['form', 'deepObject', 'json'] as const;
 
 const generator = (random: () => number) => {
   const one = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;

@@ -39,23 +39,23 @@ test('an output tells operators what agents may name', () => {
   expect(Outputs.ToolFunctions).toEqual({ Value: JSON.stringify(toolFunctions) });
 });
 
-const replying = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
 
-test.each(replying)(
-  '%s loads at most 45 KB for an agent with tools of functions, and nothing of it for others',
-  async (name) => {
-    const bytes = deferredBytes((await theBundles()).metafile(), name, 'function-tools');
+test.each(
+  withTools.flatMap((name) => ['function-tools', 'remote-tools'].map((module) => [name, module] as const)),
+)(
+  '%s loads at most 45 KB of %s for an agent with such tools, and nothing of it for others',
+  async (name, module) => {
+    const bytes = deferredBytes((await theBundles()).metafile(), name, module);
     expect(bytes).toBeGreaterThan(5000);
     expect(bytes).toBeLessThanOrEqual(45 * 1024);
   },
 );
 
-test.each(replying)(
-  '%s loads at most 48 KB for an agent with other remote tools, 230 KB at the first call of MCP, and nothing at its start',
+test.each(withTools)(
+  '%s loads at most 230 KB at the first call of MCP, and nothing at its start',
   async (name) => {
     const metafile = (await theBundles()).metafile();
-    // 20 KB of them are the check of addresses, which the tool that reads pages shares.
-    expect(deferredBytes(metafile, name, 'remote-tools')).toBeLessThanOrEqual(48 * 1024);
     const inputs = Object.entries(metafile.outputs[`bundles/${name}/mcp-client.mjs`]?.inputs ?? {});
     // With a copy of zod, which the start has too, it is 310 KB.
     const client = inputs
@@ -63,7 +63,6 @@ test.each(replying)(
       .reduce((bytes, [, { bytesInOutput }]) => bytes + bytesInOutput, 0);
     expect(client).toBeGreaterThan(100_000);
     expect(client).toBeLessThanOrEqual(230 * 1024);
-    console.log(`${name}: ${deferredBytes(metafile, name, 'remote-tools')} and ${client} bytes`);
     const sources = [...filesOfStart(metafile, name)].flatMap((file) =>
       Object.entries(metafile.outputs[file]?.inputs ?? {}).filter(
         ([, { bytesInOutput }]) => bytesInOutput > 0,

@@ -264,7 +264,7 @@ it.each([
   [{ auth: { type: 'bearer', secret: 'none' } }, 'auth.secret names no secret of the workspace: none'],
   [{ base_url: 'https://other.example' }, 'auth.secret is shop, which is not for the host other.example:443'],
   [{ base_url: 'http://other.example' }, 'base_url must be https'],
-  [{ base_url: `https://${host}?a=b` }, 'base_url must be an http or https URL'],
+  [{ base_url: `https://${host}?a=b` }, 'base_url must have no query'],
   [
     { tools: [{ ...getOrder, path: '/orders' }] },
     'tools[0].path must have the parameters of the path in braces: id',

@@ -184,7 +184,7 @@ describe('after the import', () => {
       tools: [
         { name: 'crm_customers_delete', state: 'removed' },
         { name: 'crm_customers_find', state: 'changed', approval: 'always' },
-        { name: 'crm_hidden', state: 'skipped', notes: ['has the hidden character U+200B'] },
+        { name: 'crm_hidden', state: 'skipped', notes: ['description has the hidden character U+200B'] },
       ],
     });
     expect((await readFileJson()).unified_tools[0]?.config?.tools).toHaveLength(1);
@@ -252,7 +252,7 @@ it('publishing warns of an agent that reads texts of others, has private data, a
 it('agentctl calls a tool', async () => {
   server.call = (_name, args) => ({ content: [{ type: 'text', text: JSON.stringify(args) }] });
   const args = ['tools', 'call', agentId, 'crm_customers_find', '{"a":1}', '--workspace', workspaceId];
-  expect(await agentctl.json(...args)).toMatchObject({ content: [{ text: '{"a":1}' }] });
+  expect(await agentctl.json(...args)).toEqual({ result: '{"a":1}' });
 });
 
 it.each([

@@ -114,8 +114,6 @@ describe('a value in the query', () => {
     [{}, 'a&b=c d+e', 'q=a%26b%3Dc%20d%2Be'],
     [{}, ['a', 'b,c'], 'q=a&q=b%2Cc'],
     [{ explode: false }, ['a', 'b,c'], 'q=a,b%2Cc'],
-    [{ style: 'spaceDelimited' }, ['a', 'b'], 'q=a%20b'],
-    [{ style: 'pipeDelimited' }, ['a', 'b'], 'q=a%7Cb'],
     [{}, { a: 'x', 'b&c': 1 }, 'a=x&b%26c=1'],
     [{ explode: false }, { a: 'x', other: 1 }, 'q=a,x,other,1'],
     [{ style: 'deepObject' }, { a: 'x', 'b&c': [1] }, 'q%5Ba%5D=x&q%5Bb%26c%5D=%5B1%5D'],

@@ -44,13 +44,13 @@ it('an import makes an entry that agents accept', async () => {
 
 it('another import of the same document changes nothing, and keeps what the operator has written', async () => {
   const first = await importOnce(document(paths), { only: ['add', 'list'] });
-  expect(JSON.stringify(await importOnce(document(paths), {}, first))).toBe(JSON.stringify(first));
+  expect(await importOnce(document(paths), {}, first)).toEqual(first);
   const [add, list] = first.tools;
   const { tenant: _, ...properties } = Object(list?.input_schema.properties);
   const written = {
     ...{ ...first, base_url: 'https://staging.shop.example', timeout_seconds: 5 },
     tools: [
-      { ...add, name: 'shop_new', approval: 'never' },
+      { ...add, name: 'shop_add_new', approval: 'never' },
       {
         ...{ ...list, pick: ['[].id'], input_schema: { ...list?.input_schema, properties } },
         parameters: [{ name: 'tenant', in: 'query', fixed: '{{external_user_id}}' }, list?.parameters?.[1]],

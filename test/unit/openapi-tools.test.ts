@@ -15,7 +15,7 @@ interface Document {
 
 const convert = (document: Document, options: object = {}) =>
   convertOpenApi(JSON.stringify({ openapi: '3.0.3', info, paths: {}, ...document }), {
-    ...{ prefix: 'shop', configured: [] },
+    prefix: 'shop',
     ...options,
   });
 
@@ -140,7 +140,7 @@ describe('an operation', () => {
     const paths = {
       '/a': { get: { operationId: 'a', parameters: names.map((name) => header(name)), responses } },
     };
-    const { tools } = await convert({ paths }, { configured: ['x-tenant'] });
+    const { tools } = await convert({ paths }, { headers: { 'X-Tenant': '7' } });
     expect(tools[0]?.parameters.map(({ name }) => name)).toEqual(['X-Trace']);
     expect(await toolOf({ parameters: [header('X-Api-Key', true)] })).toBe(
       'parameters[0].name may be secret: put its value into a secret',
@@ -160,11 +160,11 @@ describe('an operation', () => {
       { parameters: [{ name: 'a', in: 'query', content: { 'text/xml': {} } }] },
       'a has the type text/xml',
     ],
-    ['hidden text', { description: 'Read\u200b' }, 'it has the hidden character U+200B'],
+    ['hidden text', { description: 'Read\u200b' }, 'description has the hidden character U+200B'],
     [
       'hidden text in a name',
       { parameters: [query('a', { title: 'x\u0007' })] },
-      'it has the hidden character U+0007',
+      'input_schema has the hidden character U+0007',
     ],
     [
       'a path without a parameter',
@@ -177,7 +177,7 @@ describe('an operation', () => {
     [
       'too much text',
       { parameters: [query('a', { title: 'x'.repeat(16_384) })] },
-      'input_schema at # has more than 16384 bytes',
+      'has 16512 bytes of names, descriptions and schemas, at most 16 KB are allowed',
     ],
   ] as [string, object, string, string?, string?][])(
     'is skipped for %s',
@@ -246,7 +246,12 @@ describe('a schema', () => {
       ...{ type: 'integer', title: 'Id', description: 'Of an order' },
     });
     expect(await bodyOf({ $ref, minimum: 1 }, document)).toEqual({
-      allOf: [{ type: 'integer', title: 'Id' }, { minimum: 1 }],
+      type: 'integer',
+      title: 'Id',
+      minimum: 1,
+    });
+    expect(await bodyOf({ $ref, title: 'Order' }, document)).toEqual({
+      allOf: [{ type: 'integer', title: 'Id' }, { title: 'Order' }],
     });
     expect(await bodyOf({ $ref, minimum: 1 }, { ...document, openapi: '3.0.0' })).toEqual({
       ...{ type: 'integer', title: 'Id' },
@@ -295,24 +300,26 @@ describe('a document', () => {
 
   it('may be YAML', async () => {
     const text = 'openapi: 3.1.0\ninfo: {title: A, version: "1"}\npaths:\n  /a:\n    get: {operationId: a}';
-    const { tools } = await convertOpenApi(text, { prefix: 'x', configured: [] });
+    const { tools } = await convertOpenApi(text, { prefix: 'x' });
     expect(tools.map(({ name }) => name)).toEqual(['x_a']);
   });
 
   it('says how requests prove who sends them', async () => {
     const authOf = async (scheme: object) =>
-      (await convert({ components: { securitySchemes: { scheme } } })).authOf('shop');
+      (await convert({ components: { securitySchemes: { scheme } } }, { secret: 'shop' })).auth;
     expect(await authOf({ type: 'http', scheme: 'Bearer' })).toEqual({ type: 'bearer', secret: 'shop' });
     const ofHeader = { type: 'header', name: 'X-Key', prefix: '', secret: 'shop' };
     expect(await authOf({ type: 'apiKey', in: 'header', name: 'X-Key' })).toEqual(ofHeader);
     const ofQuery = { type: 'query', name: 'key', secret: 'shop' };
     expect(await authOf({ type: 'apiKey', in: 'query', name: 'key' })).toEqual(ofQuery);
-    expect(await authOf({ type: 'http', scheme: 'basic' })).toBeUndefined();
+    await expect(authOf({ type: 'http', scheme: 'basic' })).rejects.toThrow(
+      'does not say how requests carry',
+    );
   });
 
   it('of this service has a tool for each operation with JSON', async () => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8');
-    const { tools, skipped } = await convertOpenApi(text, { prefix: 'own', configured: [] });
+    const { tools, skipped } = await convertOpenApi(text, { prefix: 'own' });
     expect(tools.length).toBeGreaterThan(15);
     const upload = { method: 'POST', path: '/chats/upload-file', reason: 'its body is multipart/form-data' };
     expect(skipped).toMatchObject([upload]);

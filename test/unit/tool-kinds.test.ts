@@ -11,7 +11,7 @@ import {
   type ToolKind,
 } from '#agents/tools/agent-tool.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
-import { pinnedOffer, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
+import { pinnedOffers, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { maxResultCharacters, pinnedTool, toolLimits } from '#contract/tools.ts';
@@ -41,16 +41,14 @@ function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result
   });
   const kind: ToolKind<z.output<typeof config>> = {
     ...{ type, config },
-    offers: ({ tools, max_result_characters: most }) =>
-      tools.map((tool, index) =>
-        pinnedOffer(
-          tool,
-          { field: ['config', 'tools', index], maxResultCharacters: most, countUse: () => () => undefined },
-          (args) => {
-            calls.push({ tool: tool.name, args });
-            return respond();
-          },
-        ),
+    offers: (entry) =>
+      pinnedOffers(
+        entry,
+        () => () => undefined,
+        (tool, args) => {
+          calls.push({ tool: tool.name, args });
+          return respond();
+        },
       ),
   };
   const deferred: DeferredKind = {

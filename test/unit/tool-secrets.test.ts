@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ReplyUse } from '#agents/tools/agent-tool.ts';
 import { fillIn } from '#agents/tools/remote/fill-in.ts';
 import { ReplyScope } from '#agents/tools/reply-scope.ts';
-import { toolAuth, toolHeaders } from '#contract/tools.ts';
+import { remoteFields, toolAuth } from '#contract/tools.ts';
 import { credentialOf, redactor } from '#domain/tools/credential.ts';
 import { SecretValues, type ToolSecret } from '#domain/tools/tool-secret.ts';
 import { manualClock } from '#support/manual-clock.ts';
@@ -114,7 +114,7 @@ describe('a credential', () => {
     expect(['Host', 'Mcp-Session-Id', 'X-Agent-Depth', 'a b', 'x\n'].map(header)).toEqual(
       Array(5).fill(false),
     );
-    const plain = (name: string, value = '1') => toolHeaders.safeParse({ [name]: value }).success;
+    const plain = (name: string, value = '1') => remoteFields.headers.safeParse({ [name]: value }).success;
     expect(plain('X-Tenant')).toBe(true);
     expect(['X-Api-Key', 'Authorization', 'X-Token', 'Host', 'mcp-x'].map((name) => plain(name))).toEqual(
       Array(5).fill(false),

@@ -1,6 +1,5 @@
 import { describeIssue } from '#contract/describe-issues.ts';
-import { formType, type HttpTool, httpTool, isJsonType } from '#contract/http-api.ts';
-import { problemOfSchema } from '#contract/json-schema.ts';
+import { configuredNames, formType, type HttpTool, httpTool, isJsonType } from '#contract/http-api.ts';
 import {
   isBoolean,
   isList,
@@ -10,14 +9,15 @@ import {
   own,
   type SchemaObject,
 } from '#contract/json-schema-rules.ts';
-import { problemOfTexts, type ToolAuth, toolHeaders, toolLimits } from '#contract/tools.ts';
+import { problemOfHeader, type ToolAuth } from '#contract/tools.ts';
+import { byName, problemOfWords, uniqueName } from '#domain/tools/pin-tools.ts';
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
-export interface OpenApiTools {
+interface OpenApiTools {
   /** Undefined if the document has none. */
   baseUrl: string | undefined;
-  /** How requests prove who sends them; undefined if the document does not say, or needs more than a secret. */
-  authOf: (secret: string) => ToolAuth | undefined;
+  /** How requests carry the secret. */
+  auth: ToolAuth | undefined;
   tools: HttpTool[];
   /** Operations that are no tools, with the reasons. */
   skipped: (Operation & { reason: string })[];
@@ -28,14 +28,18 @@ interface Options {
   prefix: string;
   /** Of the document, if it is not a file. */
   address?: URL | undefined;
-  /** Headers and parameters that all requests of the entry have, in lower case. */
-  configured: readonly string[];
+  /** In place of what the document says. */
+  auth?: ToolAuth | undefined;
+  /** The secret that requests carry. Default: that of `auth`. */
+  secret?: string | undefined;
+  /** Headers that all requests of the entry have. */
+  headers?: object | undefined;
 }
 
 /**
  * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools, in the order of their names. The same
  * document gives the same tools, whatever the order in it. Reads no other file and sends no request.
- * @throws Error if the document is not valid, or refers to another one
+ * @throws Error if the document is not valid, refers to another one, or does not say how requests carry the secret
  */
 export async function convertOpenApi(text: string, options: Options): Promise<OpenApiTools> {
   // A deferred import: it compiles large schemas.
@@ -57,34 +61,25 @@ function toolsOf(document: SchemaObject, isOld: boolean, options: Options): Open
   const tools: HttpTool[] = [];
   const skipped: OpenApiTools['skipped'] = [];
   const names = new Set<string>();
+  const { prefix, address, headers, secret } = options;
+  const auth = secret === undefined ? options.auth : withSecret(secret, options.auth ?? authOf(document));
+  const configured = configuredNames(auth, headers);
   const paths = Object.keys(Object(document.paths)).filter((path) => path.startsWith('/'));
   for (const path of paths.toSorted()) {
     const item = resolved(document, own(document.paths, path));
     for (const method of methods.filter((each) => isObject(item[each]))) {
       const id =
         own(item[method], 'operationId') ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
-      const name = uniqueName(`${options.prefix}_${id}`, /[^A-Za-z0-9_-]/g, names);
+      const name = uniqueName(`${prefix}_${id}`, names);
       try {
-        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path }, item, options));
+        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path }, item, configured));
       } catch (error) {
         if (!(error instanceof Skipped)) throw error;
         skipped.push({ name, method: method.toUpperCase(), path, reason: error.message });
       }
     }
   }
-  const baseUrl = baseUrlOf(document, options.address);
-  return { baseUrl, authOf: authOf(document), tools: tools.toSorted(byName), skipped };
-}
-
-const byName = (one: HttpTool, other: HttpTool): number => (one.name < other.name ? -1 : 1);
-
-/** Providers accept 64 characters, of tools and of arguments. */
-function uniqueName(text: string, unusable: RegExp, taken: Set<string>): string {
-  const start = text.replaceAll(unusable, '_').slice(0, 64);
-  let name = start;
-  for (let number = 2; taken.has(name); number += 1) name = `${start.slice(0, 60)}_${number}`;
-  taken.add(name);
-  return name;
+  return { baseUrl: baseUrlOf(document, address), auth, tools: tools.toSorted(byName), skipped };
 }
 
 function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string | undefined {
@@ -96,19 +91,23 @@ function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string 
   return URL.parse(url, address?.href)?.href.replace(/\/$/, '');
 }
 
-/** Of the first scheme that the document requires, or else has. */
-function authOf(document: SchemaObject): OpenApiTools['authOf'] {
+/** Of the first scheme that the document requires, or else has, without the name of the secret. */
+function authOf(document: SchemaObject): Partial<ToolAuth> {
   const schemes = Object(own(document.components, 'securitySchemes'));
   const [required = {}] = listOf(document.security);
-  const [first] = [...Object.keys(Object(required)), ...Object.keys(schemes)];
-  const { type, scheme, in: location, name } = resolved(document, own(schemes, first ?? ''));
-  return (secret) => {
-    if (type === 'oauth2' || type === 'openIdConnect' || /^bearer$/i.test(String(scheme)))
-      return { type: 'bearer', secret };
-    if (type !== 'apiKey' || !isText(name)) return undefined;
-    if (location === 'header') return { type: 'header', name, prefix: '', secret };
-    return location === 'query' ? { type: 'query', name, secret } : undefined;
-  };
+  const [first = ''] = [...Object.keys(Object(required)), ...Object.keys(schemes)];
+  const { type, scheme, in: location, name } = resolved(document, own(schemes, first));
+  if (type === 'oauth2' || type === 'openIdConnect' || /^bearer$/i.test(String(scheme)))
+    return { type: 'bearer' };
+  if (type === 'apiKey' && isText(name) && location === 'header') return { type: 'header', name, prefix: '' };
+  return type === 'apiKey' && isText(name) && location === 'query' ? { type: 'query', name } : {};
+}
+
+function withSecret(secret: string, auth: Partial<ToolAuth>): ToolAuth {
+  if ('type' in auth) return { ...auth, secret } as ToolAuth;
+  throw new Error(
+    'The document does not say how requests carry the secret: write auth into the entry, then import without --secret',
+  );
 }
 
 type Operation = Pick<HttpTool, 'name' | 'path'> & { method: string };
@@ -117,7 +116,7 @@ function toolOf(
   conversion: Conversion,
   { name, method, path }: Operation,
   item: SchemaObject,
-  { configured }: Options,
+  configured: readonly string[],
 ): HttpTool {
   const operation = item[method] as SchemaObject;
   if (listOf(operation.servers ?? item.servers).length > 0) throw new Skipped('it has a server of its own');
@@ -146,16 +145,14 @@ function toolOf(
   });
 }
 
-/**
- * Whether the tool has no such parameter: the entry in agent.json sets it already, or it is a header that OpenAPI ignores, or
- * an optional header that the model may not choose.
- */
-const isLeftOut = ({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean =>
-  (location !== 'path' && configured.includes(String(name).toLowerCase())) ||
-  (location === 'header' &&
-    // OpenAPI ignores parameters of these names.
-    (/^(?:accept|content-type|authorization)$/i.test(String(name)) ||
-      (required !== true && !toolHeaders.safeParse({ [String(name)]: '-' }).success)));
+/** Whether the tool has no such parameter. */
+function isLeftOut({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean {
+  const lowerCase = String(name).toLowerCase();
+  if (location !== 'path' && configured.includes(lowerCase)) return true;
+  if (location !== 'header') return false;
+  const isIgnored = ['accept', 'content-type', 'authorization'].includes(lowerCase);
+  return isIgnored || (required !== true && problemOfHeader(lowerCase) !== undefined);
+}
 
 /** The arguments of an operation so far. */
 class Arguments {
@@ -170,7 +167,7 @@ class Arguments {
 
   /** @returns the name of the argument */
   add(text: string, schema: unknown = {}, { description, required, in: location }: SchemaObject): string {
-    const name = uniqueName(text, /[^A-Za-z0-9_.-]/g, this.#names);
+    const name = uniqueName(text, this.#names, /[^A-Za-z0-9_.-]/g);
     const converted = convertSchema(this.#conversion, schema);
     // A parameter without entries is not sent.
     const isFilled = required === true && location !== undefined && own(converted, 'type') === 'array';
@@ -181,10 +178,12 @@ class Arguments {
   }
 }
 
+const unsupportedStyles = new Set<unknown>(['label', 'matrix', 'spaceDelimited', 'pipeDelimited']);
+
 function parameterOf(args: Arguments, parameter: SchemaObject): object {
   const { name, in: location, style, explode, content, schema } = parameter;
   if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
-  if (style === 'label' || style === 'matrix') throw new Skipped(`${name} has the style ${style}`);
+  if (unsupportedStyles.has(style)) throw new Skipped(`${name} has the style ${style}`);
   const [type] = Object.keys(Object(content));
   if (type !== undefined && !isJsonType(type)) throw new Skipped(`${name} has the type ${type}`);
   const used = type === undefined ? schema : own(own(content, type), 'schema');
@@ -216,13 +215,8 @@ function checked(tool: object): HttpTool {
   const { data, error } = httpTool.safeParse(tool, { reportInput: true });
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw new Skipped(describeIssue(issue, 'it'));
-  const { name, description, input_schema: schema } = data as HttpTool;
-  const problem = problemOfSchema(schema, toolLimits.schemaLevels);
-  if (problem !== undefined) throw new Skipped(`input_schema at ${problem.place} ${problem.problem}`);
-  const hidden = problemOfTexts({ description, schema });
-  if (hidden !== undefined) throw new Skipped(`it ${hidden}`);
-  const bytes = Buffer.byteLength(JSON.stringify({ name, description, inputSchema: schema }));
-  if (bytes > toolLimits.offerBytes)
-    throw new Skipped(`it has ${bytes} bytes of descriptions and schemas, at most ${toolLimits.offerBytes}`);
-  return data as HttpTool;
+  const made = data as HttpTool;
+  const found = problemOfWords({ ...made, inputSchema: made.input_schema });
+  if (found !== undefined) throw new Skipped([...found.field, found.problem].join(' '));
+  return made;
 }

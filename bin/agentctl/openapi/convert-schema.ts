@@ -7,6 +7,7 @@ import {
   own,
   type SchemaObject,
 } from '#contract/json-schema-rules.ts';
+import { withSchemas } from '#domain/tools/pin-tools.ts';
 
 /** Why an operation is no tool. */
 export class Skipped extends Error {}
@@ -24,7 +25,7 @@ export interface Conversion {
 
 /** The value that a reference leads to, for a value with one. */
 export function resolved(document: SchemaObject, value: unknown, open: readonly string[] = []): SchemaObject {
-  const reference = isObject(value) ? value.$ref : undefined;
+  const reference = own(value, '$ref');
   if (!isText(reference)) return isObject(value) ? value : {};
   if (open.includes(reference)) throw new Skipped(`${reference} leads back to itself`);
   return resolved(document, targetOf(document, reference), [...open, reference]);
@@ -34,28 +35,24 @@ function targetOf(document: SchemaObject, reference: string): unknown {
   if (!reference.startsWith('#/')) throw new Skipped(`the reference ${reference} is not supported`);
   return decodeURIComponent(reference.slice(2))
     .split('/')
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce<unknown>(
-      (value, step) => (Object.hasOwn(Object(value), step) ? Object(value)[step] : undefined),
-      document,
-    );
+    .reduce<unknown>((value, step) => {
+      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+      return isList(value) ? value[Number(name)] : own(value, name);
+    }, document);
 }
 
 /** Neither the model nor the check of arguments needs the first ones. Only the server checks the last two. */
 const omitted = new Set(
   [
-    '$schema $id $anchor $comment $defs definitions xml externalDocs discriminator readOnly writeOnly',
+    'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator readOnly writeOnly',
     'unevaluatedItems unevaluatedProperties',
   ].flatMap((names) => names.split(' ')),
 );
-const children = new Set(
-  'additionalProperties additionalItems items not propertyNames allOf anyOf oneOf prefixItems'.split(' '),
-);
-const annotations = new Set('title description default examples example deprecated summary'.split(' '));
 
 /**
  * A schema of a request as JSON Schema without references. A reference that leads back to a schema around it accepts any
  * value.
+ * @param open the references around it
  * @throws Skipped
  */
 export function convertSchema(
@@ -67,60 +64,48 @@ export function convertSchema(
   if (conversion.nodes > mostNodes) throw new Skipped(`it has more than ${mostNodes} schemas`);
   if (!isObject(schema)) return schema;
   const { $ref, ...rest } = schema;
-  if (!isText($ref)) return convertKeywords(conversion, schema, open);
+  if (!isText($ref))
+    return withSchemas(schemaOfRequest(conversion, schema), (child) =>
+      convertSchema(conversion, child, open),
+    );
   if (open.includes($ref)) return {};
   const target = convertSchema(conversion, targetOf(conversion.document, $ref), [...open, $ref]);
   // OpenAPI 3.0 ignores what is next to a reference.
   if (conversion.isOld || Object.keys(rest).length === 0) return target;
-  const further = convertKeywords(conversion, rest, open);
-  const isAnnotated = Object.keys(rest).every((keyword) => annotations.has(keyword));
-  return isAnnotated && isObject(target) ? { ...target, ...further } : { allOf: [target, further] };
+  const further = convertSchema(conversion, rest, open);
+  const isApart = isObject(target) && Object.keys(rest).every((keyword) => !Object.hasOwn(target, keyword));
+  return isApart ? { ...target, ...Object(further) } : { allOf: [target, further] };
 }
 
-function convertKeywords(
-  conversion: Conversion,
-  schema: SchemaObject,
-  open: readonly string[],
-): SchemaObject {
-  const convert = (child: unknown) => convertSchema(conversion, child, open);
-  const readOnly = readOnlyNames(conversion, schema.properties);
+/** The schema without what only responses have, and without keywords of OpenAPI alone. References in it stay. */
+function schemaOfRequest({ document }: Conversion, schema: SchemaObject): SchemaObject {
   const used = Object.entries(schema).filter(
     ([keyword]) => !omitted.has(keyword) && !keyword.startsWith('x-'),
   );
-  const entries = used.flatMap(([keyword, value]): (readonly [string, unknown])[] => {
-    if (keyword === 'properties') {
-      const named = Object.entries(Object(value)).filter(([name]) => !readOnly.includes(name));
-      return [[keyword, Object.fromEntries(named.map(([name, child]) => [name, convert(child)]))]];
-    }
-    if (children.has(keyword)) return [[keyword, isList(value) ? value.map(convert) : convert(value)]];
-    if (keyword === 'required')
-      return [[keyword, listOf(value).filter((name) => !readOnly.includes(String(name)))]];
-    if (keyword === 'example') return [['examples', [value]]];
-    return convertOld(schema, keyword, value);
-  });
-  return Object.fromEntries(entries);
+  const { properties, required, type, ...rest } = Object.fromEntries(used);
+  const isWritten = (property: unknown) =>
+    ![property, resolved(document, property)].some((each) => own(each, 'readOnly') === true);
+  const written = Object.entries(Object(properties)).filter(([, property]) => isWritten(property));
+  const isNeeded = (name: unknown) => isWritten(own(properties, String(name)));
+  return {
+    // OpenAPI 3.0 has no type for null.
+    ...(type !== undefined && {
+      type: schema.nullable === true ? [...new Set([...listOf(type), 'null'])] : type,
+    }),
+    ...(properties !== undefined && { properties: Object.fromEntries(written) }),
+    ...(required !== undefined && { required: listOf(required).filter(isNeeded) }),
+    ...(Object.hasOwn(schema, 'example') && { examples: [schema.example] }),
+    ...withNumericBounds(
+      withNumericBounds(rest, 'minimum', 'exclusiveMinimum'),
+      'maximum',
+      'exclusiveMaximum',
+    ),
+  };
 }
 
-/** Properties that requests do not have. */
-const readOnlyNames = ({ document }: Conversion, properties: unknown): string[] =>
-  Object.entries(Object(properties) as Record<string, unknown>)
-    .filter(([, property]) =>
-      [property, resolved(document, property)].some((each) => own(each, 'readOnly') === true),
-    )
-    .map(([name]) => name);
-
-/** Keywords with another form in OpenAPI 3.0. Documents of 3.1 have them too, although they mean nothing there. */
-function convertOld(schema: SchemaObject, keyword: string, value: unknown): (readonly [string, unknown])[] {
-  switch (keyword) {
-    case 'nullable':
-      return [];
-    case 'type':
-      return [[keyword, schema.nullable === true ? [...new Set([...listOf(value), 'null'])] : value]];
-    case 'minimum':
-      return [[schema.exclusiveMinimum === true ? 'exclusiveMinimum' : keyword, value]];
-    case 'maximum':
-      return [[schema.exclusiveMaximum === true ? 'exclusiveMaximum' : keyword, value]];
-    default:
-      return keyword.startsWith('exclusive') && isBoolean(value) ? [] : [[keyword, value]];
-  }
+/** In OpenAPI 3.0, `exclusiveMinimum` says whether `minimum` itself is excluded. In JSON Schema it is a number. */
+function withNumericBounds(schema: SchemaObject, inclusive: string, exclusive: string): SchemaObject {
+  if (!isBoolean(schema[exclusive])) return schema;
+  const { [exclusive]: isExclusive, [inclusive]: value, ...rest } = schema;
+  return value === undefined ? rest : { ...rest, [isExclusive === true ? exclusive : inclusive]: value };
 }

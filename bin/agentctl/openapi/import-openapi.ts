@@ -1,11 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
-import { configuredNames, type HttpApiConfig, type HttpTool, httpApiConfig } from '#contract/http-api.ts';
+import { type HttpTool, httpApiConfig } from '#contract/http-api.ts';
 import { listOf, own } from '#contract/json-schema-rules.ts';
-import { type ToolAuth, toolLimits } from '#contract/tools.ts';
-import type { PinnedChange } from '#domain/tools/pin-tools.ts';
-import { convertOpenApi, type OpenApiTools } from './convert-openapi.ts';
+import { toolLimits } from '#contract/tools.ts';
+import { compareTools, type LiveTool, type PinnedChange } from '#domain/tools/pin-tools.ts';
+import { convertOpenApi } from './convert-openapi.ts';
 
 interface ImportOptions {
   /** Where the document is: a file, or an address. */
@@ -31,100 +30,64 @@ export async function importOpenApi(
   text: string,
   options: ImportOptions,
   written?: WrittenConfig,
-): Promise<{ config: WrittenConfig; changes: PinnedChange[] }> {
+): Promise<{ config: WrittenConfig; before: readonly HttpTool[]; changes: PinnedChange<HttpTool>[] }> {
   const { data: previous, error } = httpApiConfig.optional().safeParse(written, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry in the file is wrong: ${describeIssues(error.issues)}`);
   const { document, name: prefix = 'api', only, secret } = options;
-  const convert = (auth: ToolAuth | undefined) =>
-    convertOpenApi(text, {
-      ...{ prefix, address: URL.parse(document) ?? undefined },
-      configured: configuredNames(auth, previous?.headers),
-    });
-  const auth = secret === undefined ? previous?.auth : authWith(secret, previous, await convert(undefined));
-  const { tools, skipped, ...found } = await convert(auth);
+  const { auth, tools, skipped, ...found } = await convertOpenApi(text, {
+    ...{ prefix, secret, address: URL.parse(document) ?? undefined },
+    ...{ auth: previous?.auth, headers: previous?.headers },
+  });
   const baseUrl = options.baseUrl ?? previous?.base_url ?? found.baseUrl;
   if (baseUrl === undefined) throw new Error('The document has no address of its own: give --base-url');
-  const isChosen = ({ name, ...operation }: Operation & { name: string }) =>
+  const before = previous?.tools ?? [];
+  /** An operation is the same while its method and path are. */
+  const previousOf = ({ method, path }: { method: string; path: string }) =>
+    before.find((tool) => tool.method === method && tool.path === path);
+  const live = [
+    ...tools.map((tool): LiveTool<HttpTool> => {
+      const same = previousOf(tool);
+      return { name: tool.name, tool: same ? refreshed(tool, same) : tool, previous: same, notes: [] };
+    }),
+    ...skipped.map((operation): LiveTool<HttpTool> => {
+      const { name, reason } = operation;
+      return { name, tool: undefined, previous: previousOf(operation), notes: [reason] };
+    }),
+  ];
+  const isChosen = (tool: LiveTool<HttpTool>): boolean =>
     only === undefined
-      ? previous === undefined || previousOf(previous, operation) !== undefined
-      : only.some((each) => [each, `${prefix}_${each}`].includes(name));
-  const chosen = tools.filter(isChosen).map((tool) => refreshed(tool, previousOf(previous, tool)));
+      ? previous === undefined || tool.previous !== undefined
+      : only.some((each) => [each, `${prefix}_${each}`].includes(tool.name));
+  const changes = compareTools(live.filter(isChosen), before);
+  const chosen = changes.flatMap(({ after }) => after ?? []);
   if (chosen.length === 0) throw new Error('The document has none of the operations');
   if (chosen.length > toolLimits.offers)
     throw new Error(
       `There are ${chosen.length} operations, and an agent may have ${toolLimits.offers} tools: choose some with --only`,
     );
-  // What has not changed stays as it is written.
-  const asWritten = (tool: HttpTool) =>
-    written?.tools[previous?.tools.findIndex((each) => isDeepStrictEqual(each, tool)) ?? -1] ?? tool;
   return {
-    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools: chosen.map(asWritten) },
-    changes: changesOf(previous, chosen, skipped.filter(isChosen)),
+    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools: chosen },
+    ...{ before, changes },
   };
 }
-
-/** In the order of the tools; what is skipped or gone comes last. */
-function changesOf(
-  previous: HttpApiConfig | undefined,
-  tools: readonly HttpTool[],
-  skipped: OpenApiTools['skipped'],
-): PinnedChange[] {
-  const changes = tools.map((after): PinnedChange => {
-    const { name, approval } = after;
-    const before = previousOf(previous, after);
-    const state = before === undefined ? 'new' : isDeepStrictEqual(before, after) ? 'same' : 'changed';
-    return { name, approval, state, before, after, notes: [] };
-  });
-  const none = { approval: null, after: undefined };
-  const left = skipped.map(({ reason, name, ...operation }): PinnedChange => {
-    const before = previousOf(previous, operation);
-    return { ...none, name: before?.name ?? name, state: 'skipped', before, notes: [reason] };
-  });
-  const known = [...changes, ...left].map(({ before }) => before);
-  const gone = (previous?.tools ?? []).filter((tool) => !known.includes(tool));
-  const removed = gone.map((before): PinnedChange => {
-    return { ...none, name: before.name, state: 'removed', before, notes: [] };
-  });
-  return [...changes, ...left, ...removed];
-}
-
-function authWith(secret: string, previous: HttpApiConfig | undefined, { authOf }: OpenApiTools): ToolAuth {
-  const auth = previous?.auth === undefined ? authOf(secret) : { ...previous.auth, secret };
-  if (auth !== undefined) return auth;
-  throw new Error(
-    'The document does not say how requests carry the secret: write auth into the entry, then import without --secret',
-  );
-}
-
-/** An operation is the same while its method and path are. */
-const previousOf = (previous: HttpApiConfig | undefined, { method, path }: Operation) =>
-  previous?.tools.find((tool) => tool.method === method && tool.path === path);
-
-type Operation = Pick<OpenApiTools['skipped'][number], 'method' | 'path'>;
 
 /** The operation as the document has it, with what the operator has written into the entry. */
-function refreshed(tool: HttpTool, previous: HttpTool | undefined): HttpTool {
-  if (previous === undefined) return tool;
+function refreshed(tool: HttpTool, { parameters: written, pick }: HttpTool): HttpTool {
   const parameters = tool.parameters.map((parameter) => {
-    const written = previous.parameters.find(
-      ({ in: location, name }) => location === parameter.in && name === parameter.name,
-    );
-    if (written?.fixed !== undefined) return written;
-    return { ...parameter, ...(written?.allow_slash && { allow_slash: true }) };
+    const same = written.find((each) => each.in === parameter.in && each.name === parameter.name);
+    if (same?.fixed !== undefined) return same;
+    return { ...parameter, ...(same?.allow_slash && { allow_slash: true }) };
   });
-  const further = previous.parameters.filter(
-    (each) => each.fixed !== undefined && !parameters.includes(each),
-  );
-  const taken = [...parameters, ...listOf(tool.body)].map((part) => own(part, 'argument'));
+  const further = written.filter((each) => each.fixed !== undefined && !parameters.includes(each));
+  const given = [...parameters, ...listOf(tool.body)].map((part) => own(part, 'argument'));
   const { properties, required, ...schema } = tool.input_schema;
-  const used = Object.entries(Object(properties)).filter(([name]) => taken.includes(name));
-  const needed = listOf(required).filter((name) => taken.includes(name));
-  const input_schema = {
-    ...{ ...schema, properties: Object.fromEntries(used) },
-    ...(needed.length > 0 && { required: needed }),
+  const used = Object.entries(Object(properties)).filter(([name]) => given.includes(name));
+  const needed = listOf(required).filter((name) => given.includes(name));
+  return {
+    ...{ ...tool, parameters: [...parameters, ...further], ...(pick && { pick }) },
+    input_schema: {
+      ...{ ...schema, properties: Object.fromEntries(used) },
+      ...(needed.length > 0 && { required: needed }),
+    },
   };
-  const { name, approval, pick } = previous;
-  const all = [...parameters, ...further];
-  const merged = { ...tool, name, approval, parameters: all, ...(pick && { pick }), input_schema };
-  return { ...merged, approval: isDeepStrictEqual(merged, previous) ? approval : 'always' };
 }

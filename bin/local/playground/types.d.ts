@@ -91,7 +91,8 @@ export interface SentRequest {
   requestId?: string | undefined;
 }
 
-/** The parts of an OpenAPI 3.1 document that the reference shows. */
+// The following types have those parts of an OpenAPI 3.1 document that the reference shows.
+
 export interface Schema {
   $ref?: string;
   type?: string | string[];

@@ -23,9 +23,13 @@ import { asOneCall, mcpFetch } from './mcp-fetch.ts';
 /** The first version without a handshake. */
 const modernVersion = '2026-07-28';
 
-/** An MCP server in either era, through the official client. Every rule about what it may do is in `mcpFetch`. */
+/**
+ * Connects to an MCP server with the official client, with or without a handshake (`Era`). `mcpFetch` checks everything
+ * that the server sends; the limits of one call and of a list are in this file.
+ */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
+/** `legacy`: versions of the protocol that begin with a handshake, up to 2025-11-25. `modern`: the versions since then. */
 type Era = 'modern' | 'legacy';
 
 /** A client with its session. */
@@ -34,13 +38,13 @@ interface Session {
   transport: StreamableHTTPClientTransport;
 }
 
-/** Of one call: a handshake of two, the call, another attempt of each, or streams that are resumed. */
+/** The maximum number of requests of one call: a handshake of two, the call, and a second attempt of each of them. */
 const callRequests = 6;
 
-/** Pages of a list of tools, tools, and requests with two handshakes. */
+/** The maximum numbers of pages, tools and requests of one list of tools. The requests include two handshakes. */
 const listLimits = { pages: 20, tools: 500, requests: 26 };
 
-/** Milliseconds until a session is left to its server. */
+/** Milliseconds that the end of a session may take. After that, the server ends it by itself. */
 const closeMilliseconds = 1000;
 
 class Connection implements McpConnection {
@@ -66,24 +70,15 @@ class Connection implements McpConnection {
   async list(signal: AbortSignal): Promise<McpListing> {
     return this.#inEra(signal, listLimits.requests, async ({ client }, options) => {
       if (client.getProtocolEra() === 'modern') await client.discover(options);
-      const listing: McpListing = {
+      const { tools } = await client.listTools(undefined, options);
+      if (tools.length > listLimits.tools)
+        throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
+      return {
         protocol: client.getNegotiatedProtocolVersion() ?? '',
         server: client.getServerVersion()?.name,
         instructions: client.getInstructions(),
-        tools: [],
+        tools: tools as McpListing['tools'],
       };
-      let cursor: string | undefined;
-      for (let page = 1; ; page += 1) {
-        const { tools, nextCursor } = await client.request(
-          { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
-          options,
-        );
-        listing.tools.push(...(tools as McpListing['tools']));
-        if (nextCursor === undefined) return listing;
-        if (page === listLimits.pages || listing.tools.length > listLimits.tools)
-          throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
-        cursor = nextCursor;
-      }
     });
   }
 
@@ -156,7 +151,11 @@ class Connection implements McpConnection {
   async #connect(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
     const client = new Client(
       { name: 'agent-service', version: '1' },
-      { capabilities: {}, jsonSchemaValidator: new DefaultJsonSchemaValidator() as never },
+      {
+        capabilities: {},
+        listMaxPages: listLimits.pages,
+        jsonSchemaValidator: new DefaultJsonSchemaValidator() as never,
+      },
     );
     // The call itself fails with its own error.
     client.onerror = () => undefined;

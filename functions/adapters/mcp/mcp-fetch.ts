@@ -11,7 +11,10 @@ const limits = {
   values: 50_000,
   contents: 200,
   errorBytes: 64 * 1024,
-  /** Milliseconds for a notification, also after an abort. */
+  /**
+   * Milliseconds for a message that needs no response: a notification, a reply to the server, the end of a session. The
+   * abort of the call does not abort it.
+   */
   notification: 1000,
 };
 

@@ -4,8 +4,8 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { ClientAuth, ClientTokens } from '#domain/tools/credential.ts';
-import { maySendSecret } from '#domain/tools/tool-secret.ts';
 import type { OutboundRules } from './addresses.ts';
+import { rejectPlainHttp } from './remote-http.ts';
 import { jsonIn, sendOutbound } from './send-outbound.ts';
 
 /** Milliseconds for a token, whoever waits for it. */
@@ -64,8 +64,7 @@ export function clientTokens(options: Options): ClientTokens {
 
 async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: Options) {
   const url = new URL(auth.token_url);
-  if (!maySendSecret(url, rules.allow))
-    throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
+  rejectPlainHttp(url, rules);
   const { headers, fields } = proofOf(auth, secret, clock);
   const grant = { grant_type: 'client_credentials', resource: auth.resource };
   const form = new URLSearchParams({ ...grant, ...(auth.scope && { scope: auth.scope }), ...fields });

@@ -1,4 +1,4 @@
-import { depthHeader } from '#contract/headers.ts';
+import { depthHeader } from '#contract/limits.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';
@@ -15,6 +15,11 @@ interface Options {
   depth: () => number;
 }
 
+/** @throws OutboundFailure for an address that may get no secret */
+export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'>): void {
+  if (!maySendSecret(url, allow)) throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
+}
+
 /** In place of a body: the server has rejected the credential. */
 const rejected = Symbol('rejected');
 
@@ -23,8 +28,7 @@ export const remoteHttp = (options: Options): RemoteHttp => ({
   openPool: () => new ConnectionPool(),
   async send(request, read) {
     const { auth, url } = request;
-    if (auth !== undefined && !maySendSecret(url, options.rules.allow))
-      throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
+    if (auth !== undefined) rejectPlainHttp(url, options.rules);
     for (let attempt = 1; ; attempt += 1) {
       const credential = await options.credentialOf(auth, request);
       const body = await attemptRequest(request, credential, options, (head, chunks) =>

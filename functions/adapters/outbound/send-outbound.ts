@@ -10,7 +10,6 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
-import type * as z from 'zod';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { bare, checkedAddresses, type OutboundRules } from './addresses.ts';
@@ -280,29 +279,6 @@ function failureOf(error: unknown): OutboundFailure {
   if (/^(?:HPE_|Z_|ERR__ERROR_|ERR_BROTLI|ERR_HTTP)/.test(code)) return new OutboundFailure('broken');
   if (/CERT|SIGNATURE|ISSUER|CHAIN/.test(code)) return new OutboundFailure('untrusted');
   return new OutboundFailure('unreachable');
-}
-
-/**
- * Sends a GET to a service that an operator configured, and validates the JSON of its response.
- * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema
- */
-export async function readJson<Value>(
-  request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
-  schema: z.ZodType<Value>,
-): Promise<Value> {
-  const { status, body } = await sendOutbound({
-    ...request,
-    method: 'GET',
-    headers: { Accept: 'application/json', ...request.headers },
-    rules: undefined,
-    redirects: 0,
-  });
-  if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
-  if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
-  const response = schema.safeParse(jsonIn(body));
-  if (!response.success)
-    throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
-  return response.data;
 }
 
 /** Undefined if the body is no JSON. */

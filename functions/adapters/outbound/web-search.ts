@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import type { WebSearch, WebSearchResult } from '#domain/agents/web-pages.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
 import { readableHtml } from './readable-html.ts';
-import { readJson } from './send-outbound.ts';
+import { jsonIn, type OutboundRequest, sendOutbound } from './send-outbound.ts';
 
 /** A search usually takes 2 s; 10 s let SearXNG wait for one of its slow search engines. 2 MB are 1,000 results. */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
@@ -62,3 +63,26 @@ const resultOf = (title: string, url: string, content: string): WebSearchResult 
 
 const shortened = (text: string): string =>
   text.length <= snippetCharacters ? text : `${text.slice(0, snippetCharacters - 1).toWellFormed()}…`;
+
+/**
+ * Sends a GET to a service that an operator configured, and validates the JSON of its response.
+ * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema
+ */
+async function readJson<Value>(
+  request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
+  schema: z.ZodType<Value>,
+): Promise<Value> {
+  const { status, body } = await sendOutbound({
+    ...request,
+    method: 'GET',
+    headers: { Accept: 'application/json', ...request.headers },
+    rules: undefined,
+    redirects: 0,
+  });
+  if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
+  if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
+  const response = schema.safeParse(jsonIn(body));
+  if (!response.success)
+    throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
+  return response.data;
+}

@@ -239,81 +239,103 @@ interface Toolset {
 interface Inspected {
   offered: OfferedTool[];
   toolsets: Toolset[];
-  issues: Issue[];
+  issues: z.core.$ZodIssue[];
 }
 
-type Issue = z.core.$ZodIssue;
 type Entry = AgentDefinition['unified_tools'][number];
+type AvailableKinds = readonly (ToolKind | DeferredKind)[];
 
-/** Function names that providers accept. */
-const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 const searchType = 'consultant_search_web';
 
 /**
  * The tools of an agent that this deployment can offer.
  * @param needed types of tools that this reply needs, whether or not the agent has them
- * @throws Error that names the first wrong tool: see `inspectTools`
+ * @throws Error for an entry that `inspectTools` would report
  */
 export async function offeredTools(
-  available: readonly (ToolKind | DeferredKind)[],
+  available: AvailableKinds,
   definition: AgentDefinition,
   needed: readonly string[] = [],
 ): Promise<OfferedTool[]> {
-  const { offered, issues } = await inspectTools(available, definition, needed);
-  if (issues.length > 0) throw new Error(z.prettifyError({ issues: issues.slice(0, 1) }));
-  return offered;
+  const entries = entriesOf(definition, needed).map(async (entry, index) => {
+    const kind = await kindOfEntry(available, entry);
+    if (kind === undefined) throw new Error(`There is no tool ${entry.type}`);
+    if (kind.isAvailable?.() === false) return [];
+    return offersOf(kind, kind.config.parse(entry.config ?? {}), entry, index);
+  });
+  return (await Promise.all(entries)).flat();
 }
 
 /**
- * The tools of an agent that this deployment can offer, and what is wrong with others: an unknown type, an invalid config,
- * an invalid name or a duplicate one.
+ * All tools of an agent, for its check when it is created, updated or published.
+ * @returns also what is wrong with the types and configs of entries. A wrong entry has no tools
  */
 export async function inspectTools(
-  available: readonly (ToolKind | DeferredKind)[],
-  { unified_tools: configured, use_search }: AgentDefinition,
-  needed: readonly string[] = [],
+  available: AvailableKinds,
+  definition: AgentDefinition,
 ): Promise<Inspected> {
-  const more = [...(use_search ? [searchType] : []), ...needed].filter(
-    (type) => !configured.some((entry) => entry.type === type),
-  );
-  const inspected: Inspected = { offered: [], toolsets: [], issues: [] };
+  const { offered, toolsets, issues }: Inspected = { offered: [], toolsets: [], issues: [] };
   const names = new Set<string>();
-  for (const [index, entry] of [...configured, ...more.map((type): Entry => ({ type }))].entries()) {
-    const kind = available.find(({ type }) => type === entry.type);
+  for (const [index, entry] of entriesOf(definition).entries()) {
+    const path = ['unified_tools', index];
+    const kind = await kindOfEntry(available, entry);
     if (kind === undefined) {
       const message = `must be one of ${available.map(({ type }) => type).join(', ')}`;
-      inspected.issues.push({ code: 'custom', path: ['unified_tools', index, 'type'], message });
-    } else inspectEntry('load' in kind ? await kind.load() : kind, entry, index, { ...inspected, names });
+      issues.push({ code: 'custom', path: [...path, 'type'], message });
+      continue;
+    }
+    const { data: config, error } = kind.config.safeParse(entry.config ?? {}, { reportInput: true });
+    if (error !== undefined) {
+      issues.push(...error.issues.map((each) => ({ ...each, path: [...path, 'config', ...each.path] })));
+      names.add(entry.name ?? entry.type);
+      continue;
+    }
+    toolsets.push({ kind, config, index });
+    const offers = offersOf(kind, config, entry, index);
+    issues.push(...offers.flatMap((offer) => issuesOfName(offer, names)));
+    offered.push(...offers);
   }
-  return inspected;
+  return { offered, toolsets, issues };
 }
 
-/** Adds the entry's tools, and what is wrong with them. */
-function inspectEntry(
-  kind: ToolKind,
-  entry: Entry,
-  index: number,
-  { offered, toolsets, issues, names }: Inspected & { names: Set<string> },
-): void {
-  const path = ['unified_tools', index];
-  const { data: config, error } = kind.config.safeParse(entry.config ?? {}, { reportInput: true });
-  if (error !== undefined) {
-    issues.push(...error.issues.map((each) => ({ ...each, path: [...path, 'config', ...each.path] })));
-    names.add(entry.name ?? entry.type);
-    return;
-  }
-  const offers = kind.offers(config, entry);
-  for (const offer of offers) {
-    const issue = (message: string, ...field: string[]) =>
-      issues.push({ code: 'custom', path: [...path, ...offer.field, ...field], message });
-    const { name } = offer;
-    if (!functionName.test(name)) issue('must be 1 to 64 letters, digits, underscores or hyphens', 'name');
-    if (name === 'json') issue('must not be json: providers name the form of a reply so', 'name');
-    if (offer.isRemote && name.startsWith('consultant_')) issue('must not start with consultant_', 'name');
-    if (names.has(name)) issue(`is called ${name}, as another tool: give each a name of its own`);
-    names.add(name);
-  }
-  if (kind.isAvailable?.() === false) return;
-  toolsets.push({ kind, config, index });
-  offered.push(...offers.map((offer) => ({ ...offer, type: kind.type, index })));
+/** Function names that providers accept. */
+const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/**
+ * What is wrong with the name of a tool.
+ * @param names those of the tools before it. Its own name is added
+ */
+function issuesOfName(
+  { name, isRemote, index, field }: OfferedTool,
+  names: Set<string>,
+): Inspected['issues'] {
+  const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Inspected['issues'] =>
+    isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];
+  const isTaken = names.has(name);
+  names.add(name);
+  return [
+    ...issue(!functionName.test(name), 'must be 1 to 64 letters, digits, underscores or hyphens', 'name'),
+    ...issue(name === 'json', 'must not be json: providers name the form of a reply so', 'name'),
+    ...issue(isRemote && name.startsWith('consultant_'), 'must not start with consultant_', 'name'),
+    ...issue(isTaken, `is called ${name}, as another tool: give each a name of its own`),
+  ];
 }
+
+/** The agent's entries, then an entry for each further tool. */
+function entriesOf(
+  { unified_tools: entries, use_search }: AgentDefinition,
+  needed: readonly string[] = [],
+): readonly Entry[] {
+  const further = [...(use_search ? [searchType] : []), ...needed].filter(
+    (type) => !entries.some((entry) => entry.type === type),
+  );
+  return [...entries, ...further.map((type) => ({ type }))];
+}
+
+async function kindOfEntry(available: AvailableKinds, entry: Entry): Promise<ToolKind | undefined> {
+  const kind = available.find(({ type }) => type === entry.type);
+  return kind && 'load' in kind ? kind.load() : kind;
+}
+
+const offersOf = (kind: ToolKind, config: unknown, entry: Entry, index: number): OfferedTool[] =>
+  kind.offers(config, entry).map((offer) => ({ ...offer, type: kind.type, index }));

@@ -211,10 +211,10 @@ async function finish(
 }
 
 /**
- * Milliseconds that each attempt doubles, the first one included: the wait after a failure of the model, and after
- * `blocked`.
+ * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and 5 s
+ * after `blocked`.
  */
-const firstWaits = { ofModel: 10_000, blocked: 2500 };
+const baseWaits = { ofModel: 10_000, blocked: 2500 };
 const longestWait = 300_000;
 /** The longest delay of a message of the queue, and so of a request. */
 const longestDelay = 900_000;
@@ -230,7 +230,7 @@ export const waitsAtOnce = [5000, 10_000];
  * are not retried together.
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
-  const first = outcome === 'blocked' ? firstWaits.blocked : firstWaits.ofModel;
+  const first = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;
   const wait = shortWait ?? Math.min(first * 2 ** item.attempt, longestWait);
   const spread = 0.75 + (Math.floor(item.requestIndex / requestsPerGroup) % 10) / 20;
   return Math.min(Math.max(retryAfter, wait * spread), longestDelay);

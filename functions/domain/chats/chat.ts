@@ -190,9 +190,9 @@ export interface ChatStore {
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**
-   * Sets the name for good: no title replaces it. Or sets the metadata, unless other metadata was stored since the chat
-   * was read. Or both.
-   * @returns if nothing was set, the chat as it is, or undefined if there is none
+   * Sets the name for good (no title replaces it), the metadata, or both. Changes nothing if the metadata is to be set and
+   * other metadata was stored since the chat was read.
+   * @returns `isDone`; if it is false, `chat` is the chat as it is now, undefined if it does not exist
    */
   change(
     chat: Chat,

@@ -108,9 +108,11 @@ export interface ReplySink {
 }
 
 /**
- * Until the reply is completed: forwards its events to the client, renews the chat lease, and checks whether a client
- * has asked to stop it.
+ * Sends `response.created` to the client. Then, until the reply is completed: forwards its events to the client, renews
+ * the chat lease, and checks whether a client has asked to stop the reply.
  * @param onText called for each text delta, after it was forwarded
+ * @returns when the reply is completed. `renewed` resolves when the last renewal and the last check have ended: the
+ *   caller waits for it before its function ends.
  */
 export async function forwardReply(
   services: Services<'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>,

@@ -123,12 +123,12 @@ export interface Turn {
   position: number;
   message: string;
   attachments: StoredFile[];
-  /** Earlier messages, oldest first. */
+  /** The earlier messages that the model gets, within the limit of characters, oldest first. */
   history: Message[];
   form?: ReplyForm | undefined;
 }
 
-/** A turn that a client has sent. */
+/** A turn of a send, not of a request of a batch: it counts usage for an API key, and it may make a title. */
 export interface SentTurn extends Turn {
   apiKeyId: string;
   makesTitle: boolean;

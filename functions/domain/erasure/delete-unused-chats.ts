@@ -95,7 +95,11 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   return { deleted, after: isSame ? after : null };
 }
 
-/** @returns the number of deleted chats; a chat that was used since it was read stays */
+/**
+ * Deletes these chats and enqueues their purges. Chats of open batches stay, and chats that were used since they were
+ * read.
+ * @returns the number of deleted chats
+ */
 async function deleteUnused(services: Services, unused: readonly Chat[]): Promise<number> {
   const { chatDeletion, clock, purgeQueue, retention } = services;
   const [first] = unused;

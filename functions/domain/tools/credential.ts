@@ -99,7 +99,8 @@ export function redactor(secrets: readonly string[]): <Value>(value: Value) => V
 }
 
 function formsOf(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64');
+  const bytes = Buffer.from(secret);
+  const base64 = bytes.toString('base64');
   const percent = [
     encodeURIComponent(secret),
     new URLSearchParams({ '': secret }).toString().slice(1),
@@ -110,7 +111,7 @@ function formsOf(secret: string): string[] {
   ];
   return [
     ...[secret, JSON.stringify(secret).slice(1, -1), base64, base64.replaceAll('=', '')],
-    ...[Buffer.from(secret).toString('base64url'), ...percent],
+    ...[bytes.toString('base64url'), ...percent],
     ...percent.map((text) => text.replaceAll(/%[0-9A-F]{2}/g, (code) => code.toLowerCase())),
   ];
 }

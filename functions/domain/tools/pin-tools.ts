@@ -1,161 +1,183 @@
 import { isDeepStrictEqual } from 'node:util';
 import { problemOfSchema } from '#contract/json-schema.ts';
-import { isObject } from '#contract/json-schema-rules.ts';
-import { type McpConfig, type PinnedTool, problemOfText, toolLimits } from '#contract/tools.ts';
+import { isList, isObject, isText, rules, type SchemaObject } from '#contract/json-schema-rules.ts';
+import { bytesInWords } from '#contract/limits.ts';
+import {
+  type McpConfig,
+  type PinnedTool,
+  problemOfText,
+  problemOfTexts,
+  toolLimits,
+} from '#contract/tools.ts';
 import type { McpTool } from './mcp.ts';
 
-type Pinned = McpConfig['tools'][number];
-
-export interface PinnedChange<Pinned extends PinnedTool = PinnedTool> {
+/** A tool as its system describes it now. */
+export interface LiveTool<Tool extends PinnedTool> {
+  /** The name that a new tool gets. */
   name: string;
-  approval: Pinned['approval'] | null;
+  /** Undefined for a tool that cannot be pinned; `notes` say why. */
+  tool: Tool | undefined;
+  /** The same tool as it is pinned. */
+  previous: Tool | undefined;
+  notes: readonly string[];
+}
+
+export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
+  name: string;
+  approval: Tool['approval'] | null;
   state: 'new' | 'changed' | 'removed' | 'same' | 'skipped';
-  before: Pinned | undefined;
-  after: Pinned | undefined;
+  before: Tool | undefined;
+  after: Tool | undefined;
   /** What an operator should know, such as why a tool was skipped. */
-  notes: string[];
+  notes: readonly string[];
 }
 
 /**
- * The tools of a server as an entry pins them, in the order of their names. The same tools give the same result, whatever
- * their order at the server. An earlier name stays, and so does an earlier approval unless the words or the schema have
- * changed: then a person must approve each use, until an operator has read them.
+ * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all else is
+ * the same. After a change a person must approve each use, until an operator has read what is new.
+ */
+export function compareTools<Tool extends PinnedTool>(
+  live: readonly LiveTool<Tool>[],
+  before: readonly Tool[],
+): PinnedChange<Tool>[] {
+  const changes = live.map(({ name, tool, previous, notes }): PinnedChange<Tool> => {
+    const common = { name: previous?.name ?? name, before: previous, notes };
+    if (tool === undefined) return { ...common, state: 'skipped', approval: null, after: undefined };
+    if (previous === undefined) return { ...common, state: 'new', approval: tool.approval, after: tool };
+    const { approval } = previous;
+    const after = { ...tool, name: previous.name, approval };
+    if (isDeepStrictEqual(after, previous)) return { ...common, state: 'same', approval, after };
+    return { ...common, state: 'changed', approval: 'always', after: { ...after, approval: 'always' } };
+  });
+  const removed = before
+    .filter((tool) => !live.some(({ previous }) => previous === tool))
+    .map((tool): PinnedChange<Tool> => {
+      return { name: tool.name, approval: null, state: 'removed', before: tool, after: undefined, notes: [] };
+    });
+  return [...changes, ...removed].toSorted(byName);
+}
+
+export const byName = (one: { name: string }, other: { name: string }): number =>
+  one.name < other.name ? -1 : 1;
+
+/** Providers accept names of 64 characters, of tools and of arguments. */
+export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
+  const start = text.replaceAll(unusable, '_').slice(0, 64);
+  let name = start;
+  for (let number = 2; taken.has(name); number += 1) name = `${start.slice(0, 60)}_${number}`;
+  taken.add(name);
+  return name;
+}
+
+/** What a model gets of a tool. */
+interface Words {
+  name: string;
+  description: string;
+  inputSchema: SchemaObject;
+}
+
+/** What is wrong with the words of a tool of another system, and the field of its entry. */
+export function problemOfWords(words: Words): { field: readonly string[]; problem: string } | undefined {
+  const size = problemOfSize([words], toolLimits.offerBytes);
+  if (size !== undefined) return { field: [], problem: size };
+  const hidden = problemOfText(words.description);
+  if (hidden !== undefined) return { field: ['description'], problem: hidden };
+  const problem = problemOfInput(words.inputSchema);
+  return problem === undefined ? undefined : { field: ['input_schema'], problem };
+}
+
+function problemOfInput(schema: SchemaObject): string | undefined {
+  if (schema.type !== 'object') return 'must have the type object';
+  const found = problemOfSchema(schema, toolLimits.schemaLevels);
+  // Texts of deeper schemas are not read: that would need too much of the stack.
+  if (found === undefined) return problemOfTexts(schema);
+  return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
+}
+
+/** @param most bytes of all words together */
+export function problemOfSize(tools: readonly Words[], most: number): string | undefined {
+  const words = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const bytes = words.reduce((sum, each) => sum + Buffer.byteLength(JSON.stringify(each)), 0);
+  return bytes <= most
+    ? undefined
+    : `has ${bytes} bytes of names, descriptions and schemas, at most ${bytesInWords(most)} are allowed`;
+}
+
+type McpPinned = McpConfig['tools'][number];
+
+/**
+ * The tools of an MCP server in the form of entries. The same tools give the same result, whatever their order at the server.
  * @param prefix of new names
  * @param only names at the server; undefined for all
  */
-export function pinTools(
-  live: readonly McpTool[],
-  before: readonly Pinned[],
+export function toolsOfServer(
+  listed: readonly McpTool[],
+  before: readonly McpPinned[],
   { prefix, only }: { prefix: string; only?: readonly string[] | undefined },
-): PinnedChange<Pinned>[] {
+): LiveTool<McpPinned>[] {
   const names = new Set(before.map(({ name }) => name));
-  const wanted = live.filter(({ name }) => only === undefined || only.includes(name));
-  const changes = wanted
-    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
-    .map((tool) =>
-      pin(
-        tool,
-        before.find((each) => each.tool === tool.name),
-        names,
-        prefix,
-      ),
-    );
-  const removed = before
-    .filter(({ tool }) => !wanted.some(({ name }) => name === tool))
-    .map((gone) => ({ ...changeOf('removed', gone.name, []), before: gone }));
-  return [...changes, ...removed].toSorted((one, other) => (one.name < other.name ? -1 : 1));
-}
-
-function pin(
-  tool: McpTool,
-  previous: Pinned | undefined,
-  names: Set<string>,
-  prefix: string,
-): PinnedChange<Pinned> {
-  const name = previous?.name ?? nameOf(`${prefix}_${tool.name}`, names);
-  names.add(name);
-  const { description = '' } = tool;
-  const { schema, parameterHeaders, notes, wrongHeader } = readableSchema(tool.inputSchema);
-  const found = problemOfSchema(schema, toolLimits.schemaLevels);
-  const problem =
-    wrongHeader ??
-    problemOfText(description) ??
-    problemOfText(JSON.stringify(schema)) ??
-    (found && `its schema ${found.problem}`);
-  if (problem !== undefined) return { ...changeOf('skipped', name, [problem]), before: previous };
-  const isSame =
-    previous !== undefined &&
-    previous.description === description &&
-    isDeepStrictEqual(previous.input_schema, schema) &&
-    isDeepStrictEqual(previous.parameter_headers ?? {}, parameterHeaders);
-  if (isSame)
-    return {
-      ...changeOf('same', name, notes),
-      approval: previous.approval,
-      before: previous,
-      after: previous,
+  const wanted = listed.filter(({ name }) => only === undefined || only.includes(name));
+  return wanted.toSorted(byName).map(({ name: remoteName, description = '', inputSchema, annotations }) => {
+    const previous = before.find(({ tool }) => tool === remoteName);
+    const name = previous?.name ?? uniqueName(`${prefix}_${remoteName}`, names);
+    const headers: Record<string, string[]> = {};
+    const unknown = new Set<string>();
+    const whole = { type: 'object', properties: {}, ...inputSchema };
+    const schema = withoutExtensions(whole, [], { headers, unknown });
+    const found = problemOfWords({ name, description, inputSchema: schema });
+    const notes = [...unknown].map((keyword) => `the keyword ${keyword} is not supported and was left out`);
+    if (found !== undefined)
+      return { name, previous, tool: undefined, notes: [[...found.field, found.problem].join(' ')] };
+    const tool: McpPinned = {
+      ...{ name, tool: remoteName, description, input_schema: schema },
+      approval: annotations?.readOnlyHint === true ? 'never' : 'always',
+      ...(Object.keys(headers).length > 0 && { parameter_headers: headers }),
     };
-  const isReadOnly = tool.annotations?.readOnlyHint === true;
-  const approval = previous === undefined && isReadOnly ? 'never' : 'always';
-  const after: Pinned = {
-    ...{ name, tool: tool.name, description, approval, input_schema: schema },
-    ...(Object.keys(parameterHeaders).length > 0 && { parameter_headers: parameterHeaders }),
-  };
-  return { ...changeOf(previous ? 'changed' : 'new', name, notes), approval, before: previous, after };
+    return { name, previous, tool, notes };
+  });
 }
-
-const changeOf = (state: PinnedChange['state'], name: string, notes: string[]): PinnedChange<Pinned> => ({
-  ...{ name, state, notes, approval: null, before: undefined, after: undefined },
-});
-
-/** Functions of models have names of 64 letters, digits, underscores and hyphens. */
-function nameOf(wanted: string, names: ReadonlySet<string>): string {
-  const name = wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64);
-  for (let number = 1; ; number += 1) {
-    const candidate = number === 1 ? name : `${name.slice(0, 61)}_${number}`;
-    if (!names.has(candidate)) return candidate;
-  }
-}
-
-/** How many keywords of a schema may be removed. */
-const removals = 100;
 
 /**
- * The schema as models get it: without extensions, and without keywords that the service cannot check. The server checks
- * those itself.
+ * The schema without extensions, which models do not need, and without keywords by which the service cannot check arguments.
+ * The server checks those itself.
+ * @param path of the argument: names of properties
+ * @param seen collects these keywords, and the arguments that headers repeat: marks in the schema
  */
-function readableSchema(given: Record<string, unknown>) {
-  const headers: [name: unknown, path: readonly string[], type: unknown][] = [];
-  const notes: string[] = [];
-  const schema = withoutExtensions({ type: 'object', properties: {}, ...given }, [], headers) as Record<
-    string,
-    unknown
-  >;
-  for (let count = 0; count < removals; count += 1) {
-    const found = problemOfSchema(schema, toolLimits.schemaLevels);
-    if (found === undefined || found.place === '#') break;
-    const steps = found.place
-      .slice(2)
-      .split('/')
-      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-    const parent = steps.slice(0, -1).reduce<unknown>((node, step) => Object(node)[step], schema);
-    if (!isObject(parent) || !Reflect.deleteProperty(parent, steps.at(-1) ?? '')) break;
-    notes.push(`${found.place} ${found.problem} and was left out`);
-  }
-  const parameterHeaders = Object.fromEntries(headers.map(([name, path]) => [String(name), [...path]]));
-  return { schema, parameterHeaders, notes, wrongHeader: problemOfHeaders(headers) };
-}
-
-/** The protocol forbids calls of a tool whose marks of headers are wrong. */
-function problemOfHeaders(
-  headers: readonly (readonly [name: unknown, path: readonly string[], type: unknown])[],
-) {
-  const names = headers.map(([name]) => String(name).toLowerCase());
-  const isRight = ([name, path, type]: (typeof headers)[number], index: number): boolean =>
-    typeof name === 'string' &&
-    /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(name) &&
-    path.length > 0 &&
-    ['string', 'integer', 'boolean'].includes(String(type)) &&
-    names.indexOf(name.toLowerCase()) === index;
-  return headers.every(isRight) ? undefined : 'an argument names a header that is not valid';
-}
-
-/** Names of properties stay, whatever they are. */
 function withoutExtensions(
-  value: unknown,
-  path: readonly string[],
-  headers: [name: unknown, path: readonly string[], type: unknown][],
-  areNames = false,
-): unknown {
-  if (Array.isArray(value)) return value.map((each) => withoutExtensions(each, path, headers));
-  if (!isObject(value)) return value;
-  if (!areNames && 'x-mcp-header' in value) headers.push([value['x-mcp-header'], path, value.type]);
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([name]) => areNames || !/^(?:x-.*|\$schema|\$comment)$/.test(name))
-      .map(([name, each]) => {
-        const hasNames = !areNames && ['properties', '$defs', 'definitions'].includes(name);
-        return [name, withoutExtensions(each, areNames ? [...path, name] : path, headers, hasNames)];
-      }),
+  schema: SchemaObject,
+  path: string[],
+  seen: { headers: Record<string, string[]>; unknown: Set<string> },
+): SchemaObject {
+  const { 'x-mcp-header': header, ...rest } = schema;
+  if (isText(header)) seen.headers[header] = path;
+  const known = Object.entries(rest).filter(([keyword]) => {
+    if (/^(?:x-.*|\$schema|\$comment)$/.test(keyword)) return false;
+    if (!rules.has(keyword)) seen.unknown.add(keyword);
+    return rules.has(keyword);
+  });
+  return withSchemas(Object.fromEntries(known), (child, property) =>
+    withoutExtensions(child, property === undefined ? path : [...path, property], seen),
   );
+}
+
+/** Keywords whose values are data, or schemas by names. */
+const dataKeywords = new Set(['enum', 'const', 'default', 'examples']);
+const namingKeywords = new Set(['properties', '$defs', 'definitions']);
+
+/** The schema with other schemas in it. `convert` gets each of them, and its name if it is that of a property. */
+export function withSchemas(
+  schema: SchemaObject,
+  convert: (child: SchemaObject, property?: string) => unknown,
+): SchemaObject {
+  const each = (child: unknown, property?: string) => (isObject(child) ? convert(child, property) : child);
+  const converted = ([keyword, value]: [string, unknown]): [string, unknown] => {
+    if (dataKeywords.has(keyword)) return [keyword, value];
+    if (!namingKeywords.has(keyword) || !isObject(value))
+      return [keyword, isList(value) ? value.map((child) => each(child)) : each(value)];
+    return [
+      keyword,
+      Object.fromEntries(Object.entries(value).map(([name, child]) => [name, each(child, name)])),
+    ];
+  };
+  return Object.fromEntries(Object.entries(schema).map(converted));
 }

@@ -34,8 +34,8 @@ export interface RemoteHttp {
   /**
    * Sends a request with its credential. A 401 is repeated once with a new credential.
    * @param read gets the body as it comes; the connection is closed unless all of it was read
-   * @throws OutboundFailure for a redirect, a failed connection, a timeout or a large body; Error if a secret is missing or
-   *   not for the host; errors of `read`; the signal's reason
+   * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, or any error of `read`; Error if a
+   *   secret is missing or not for the host; the signal's reason
    */
   send<Body>(
     request: RemoteRequest,

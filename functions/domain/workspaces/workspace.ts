@@ -81,8 +81,8 @@ export interface DeletedCounts {
 export interface WorkspaceDeletion {
   /**
    * Disables the workspace for its deletion.
-   * @returns the time since which it has been disabled for its deletion, ISO 8601, and what was deleted since;
-   *   undefined if the workspace does not exist
+   * @returns undefined if the workspace does not exist. `startedAt`: the time since which it has been disabled for its
+   *   deletion, ISO 8601. `deleted`: what its deletion has deleted in all, also before it was enabled for a while.
    */
   start(workspaceId: string, at: string): Promise<{ startedAt: string; deleted: DeletedCounts } | undefined>;
   /** Adds to the stored counts of the deletion. */

@@ -7,6 +7,7 @@ import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
+import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
 /** A function for each service, which creates the service at the first tool use, because most replies use no tool. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
@@ -41,5 +42,8 @@ export const agentTools = (
     type: 'consultant_call_http_api',
     load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).httpApi,
   },
-  { type: 'consultant_call_function', load: async () => (await import('./function-tools.ts')).functionTools },
+  {
+    type: 'consultant_call_function',
+    load: async () => (await import('./function-tools.ts')).functionTools(defaultProvider()),
+  },
 ];

@@ -1,12 +1,9 @@
-import type { Table } from '#adapters/dynamo/table/table.ts';
-import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
-import { checkTargetWith } from '#agents/tools/remote/check-target.ts';
+import type { CheckTarget } from '#agents/tools/remote/check-target.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
 import { type McpConnection, McpRejection, type OpenMcp } from '#domain/tools/mcp.ts';
@@ -22,24 +19,21 @@ import { countUse, requestDepth } from './remote-use.ts';
  * functions' bundles it is a separate chunk, which does not slow down their start.
  */
 
-export const makeToolSecrets = (table: Table, audit: Audit): ToolSecretStore =>
-  dynamoToolSecretStore(table, audit);
-
 /** The cipher's code is loaded at the first use of a secret. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
-let kinds: Record<'mcp' | 'httpApi', ToolKind> | undefined;
+type Kinds = Record<'mcp' | 'httpApi', ToolKind>;
+
+let kinds: Kinds | undefined;
 
 /** Returns the kinds of remote tools. The process has one of each, because they cache secrets and addresses. */
-export function remoteKinds(toolSecrets: () => ToolSecretStore): NonNullable<typeof kinds> {
+export function remoteKinds(toolSecrets: () => ToolSecretStore): Kinds {
   if (kinds !== undefined) return kinds;
   const services = remoteServices(toolSecrets());
-  kinds = {
-    mcp: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind,
-    httpApi: httpApi(services) as ToolKind,
-  };
+  const mcp = mcpKind({ ...services, openMcp: openMcpWith(services.http) });
+  kinds = { mcp: mcp as ToolKind, httpApi: httpApi(services) as ToolKind };
   return kinds;
 }
 
@@ -51,20 +45,14 @@ export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
   (target) => {
     let opened: Promise<McpConnection> | undefined;
-    const connection = () => {
+    const connection = deferred<McpConnection>(() => {
       opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
       return opened;
-    };
+    });
     return {
-      call: async (...call) =>
-        connection()
-          .then((mcp) => mcp.call(...call))
-          .catch(ownError),
-      list: async (signal) =>
-        connection()
-          .then((mcp) => mcp.list(signal))
-          .catch(ownError),
-      close: async () => (await opened)?.close(),
+      call: (...call) => connection.call(...call).catch(ownError),
+      list: (signal) => connection.list(signal).catch(ownError),
+      close: async () => opened && connection.close(),
     };
   };
 
@@ -84,7 +72,11 @@ export function remoteServices(toolSecrets: ToolSecretStore, allow = environment
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
-    checkTarget: checkTargetWith(toolSecrets, allow),
+    // Loaded by operators' commands alone: replies check no entries.
+    checkTarget: async (...target: Parameters<CheckTarget>) => {
+      const { checkTargetWith } = await import('#agents/tools/remote/check-target.ts');
+      return checkTargetWith(toolSecrets, allow)(...target);
+    },
     http: remoteHttp({
       rules,
       credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),

@@ -21,7 +21,7 @@ export const countUse =
     return (failure) => {
       measurements.add('toolTime', Math.round(performance.now() - startedAt), { tool });
       if (failure === undefined) return;
-      const kind = failureKinds[failure.kind];
+      const kind = failureKinds[failure.kind] ?? failure.kind;
       measurements.add('toolFailures', 1, { tool, failure: kind });
       log.warn('A remote tool failed', {
         ...{ tool, name, failure: kind },
@@ -30,15 +30,8 @@ export const countUse =
     };
   };
 
-const failureKinds: Readonly<Record<OutboundFailureKind, string>> = {
-  ...{ malformed: 'forbidden', forbidden: 'forbidden', unlisted: 'forbidden' },
-  ...{ unresolved: 'unreachable', unreachable: 'unreachable', untrusted: 'unreachable' },
-  ...{ broken: 'protocol', unreadable: 'protocol', protocol: 'protocol', 'too-large': 'too-large' },
-  ...{
-    redirects: 'refused',
-    refused: 'refused',
-    timeout: 'timeout',
-    unauthorized: 'auth',
-    changed: 'changed',
-  },
+/** Metrics have a few kinds of failures. A kind that is not here has its own name there. */
+const failureKinds: Readonly<Partial<Record<OutboundFailureKind, string>>> = {
+  ...{ malformed: 'forbidden', unlisted: 'forbidden', redirects: 'refused', unauthorized: 'auth' },
+  ...{ unresolved: 'unreachable', untrusted: 'unreachable', broken: 'protocol', unreadable: 'protocol' },
 };

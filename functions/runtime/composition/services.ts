@@ -28,6 +28,7 @@ import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/wor
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
 import { dynamoPriceStore } from '#adapters/dynamo/workspaces/price-store.ts';
 import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import {
   dynamoWorkspaceDeletion,
@@ -49,7 +50,7 @@ import type { AttachmentReader, PreparedAttachments } from '#domain/files/servic
 import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
 import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
-import type { ToolSecretCipher, ToolSecretStore } from '#domain/tools/tool-secret.ts';
+import type { ToolSecretCipher } from '#domain/tools/tool-secret.ts';
 import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import {
@@ -215,8 +216,7 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
 });
 /** The module is imported only for agents with remote tools, which few have. */
 const remoteTools = () => import('./remote-tools.ts');
-export const toolSecrets = () =>
-  deferred<ToolSecretStore>(async () => (await remoteTools()).makeToolSecrets(table(), audit));
+export const toolSecrets = () => dynamoToolSecretStore(table(), audit);
 export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );

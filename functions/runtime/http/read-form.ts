@@ -129,7 +129,8 @@ const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
- * Reads the body and resolves at its end.
+ * Lets the body flow, counts its bytes, and resolves at its end. It keeps no bytes: who needs them attaches a listener
+ * at once, or pauses the body. Further calls for the same body return the same promise.
  * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload, or arrives too
  *   slowly
  */

@@ -1,7 +1,7 @@
 import { openMcp } from '../../../functions/adapters/mcp/mcp-client.ts';
 import { remoteHttp } from '../../../functions/adapters/outbound/remote-http.ts';
 import { smallestInstance } from '../../../functions/contract/json-schema.ts';
-import { pinTools } from '../../../functions/domain/tools/pin-tools.ts';
+import { toolsOfServer } from '../../../functions/domain/tools/pin-tools.ts';
 
 /** The service as the protocol's conformance suite drives a client: it pins the tools of a server and calls each. */
 
@@ -29,9 +29,9 @@ const { toolCalls = [] } = JSON.parse(context) as { toolCalls?: { name: string; 
 
 try {
   const { tools } = await mcp.list(signal);
-  for (const { after } of pinTools(tools, [], { prefix: 'x' })) {
-    if (after === undefined) continue;
-    const { tool, input_schema: schema, parameter_headers: parameterHeaders = {} } = after;
+  for (const { tool: pinned } of toolsOfServer(tools, [], { prefix: 'x' })) {
+    if (pinned === undefined) continue;
+    const { tool, input_schema: schema, parameter_headers: parameterHeaders = {} } = pinned;
     const given = toolCalls.filter(({ name }) => name === tool).map((call) => call.arguments);
     for (const args of given.length > 0 ? given : [smallestInstance(schema) ?? {}])
       await mcp

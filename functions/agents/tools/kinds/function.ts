@@ -1,15 +1,14 @@
 import * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
-import { functionArn, maxResultCharacters, pinnedTool, toolTimeout } from '#contract/tools.ts';
+import { callFields, functionArn, pinnedTool } from '#contract/tools.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
-import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
+import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
 
 const config = z.strictObject({
+  ...callFields,
   function: functionArn,
-  timeout_seconds: toolTimeout,
-  max_result_characters: maxResultCharacters,
   tools: z.array(pinnedTool).min(1),
 });
 
@@ -32,24 +31,14 @@ const type = 'consultant_call_function';
 export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
   type,
   config,
-  offers: ({ function: arn, timeout_seconds, max_result_characters, tools }) =>
-    tools.map((tool, index) =>
-      pinnedOffer(
-        tool,
-        {
-          field: ['config', 'tools', index],
-          maxResultCharacters: max_result_characters,
-          countUse: countUse(type),
-        },
-        async (args, use) => {
-          const context = { ...contextOf(use), depth: depth() };
-          const payload = JSON.stringify({ tool: tool.name, arguments: args, context });
-          const { signal } = use;
-          const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal });
-          return { result: resultOf(end, arn) };
-        },
-      ),
-    ),
+  offers: (entry) =>
+    pinnedOffers(entry, countUse(type), async ({ name }, args, use) => {
+      const context = { ...contextOf(use), depth: depth() };
+      const payload = JSON.stringify({ tool: name, arguments: args, context });
+      const { function: arn, timeout_seconds } = entry;
+      const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal: use.signal });
+      return { result: resultOf(end, arn) };
+    }),
 });
 
 function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object {

@@ -5,7 +5,7 @@ import type { CheckTarget } from '../remote/check-target.ts';
 import { fillIn } from '../remote/fill-in.ts';
 import { resultOf } from '../remote/http-reply.ts';
 import { requestOf } from '../remote/http-request.ts';
-import { type CountUse, pinnedOffer } from '../remote/pinned-tool.ts';
+import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
 
 interface Services {
   http: RemoteHttp;
@@ -24,30 +24,21 @@ export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<Htt
   config: httpApiConfig,
   checkConfig: async ({ base_url, auth }, workspaceId) =>
     (await checkTarget(workspaceId, new URL(base_url), auth))?.replace(/^url/, 'base_url'),
-  offers: ({ tools, auth, timeout_seconds, max_result_characters: maxResultCharacters, ...entry }) =>
-    tools.map((tool, index) =>
-      pinnedOffer(
-        tool,
-        {
-          field: ['config', 'tools', index],
-          maxResultCharacters,
-          countUse: countUse(type, new URL(entry.base_url)),
-        },
-        async (args, use) => {
-          const { head, body } = await http.send(
-            {
-              ...requestOf(entry, tool, args, (text, encode) => fillIn(text, use, encode)),
-              workspaceId: use.agents[0].workspaceId,
-              auth,
-              timeout: timeout_seconds * 1000,
-              maxBytes: responseBytes,
-              pool: use.scope.get(http, () => http.openPool()),
-              signal: use.signal,
-            },
-            async (head, chunks) => ({ head, body: Buffer.concat(await Array.fromAsync(chunks)) }),
-          );
-          return resultOf(head, body, tool.pick);
-        },
-      ),
-    ),
+  offers: (entry) =>
+    pinnedOffers(entry, countUse(type, new URL(entry.base_url)), async (tool, args, use) => {
+      const request = {
+        ...requestOf(entry, tool, args, (text, encode) => fillIn(text, use, encode)),
+        workspaceId: use.agents[0].workspaceId,
+        auth: entry.auth,
+        timeout: entry.timeout_seconds * 1000,
+        maxBytes: responseBytes,
+        pool: use.scope.get(http, () => http.openPool()),
+        signal: use.signal,
+      };
+      const { head, body } = await http.send(request, async (head, chunks) => ({
+        head,
+        body: Buffer.concat(await Array.fromAsync(chunks)),
+      }));
+      return resultOf(head, body, tool.pick);
+    }),
 });

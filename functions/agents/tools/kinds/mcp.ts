@@ -5,7 +5,7 @@ import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
 import type { CheckTarget } from '../remote/check-target.ts';
 import { fillIn } from '../remote/fill-in.ts';
-import { type CountUse, pinnedOffer, type RemoteResult } from '../remote/pinned-tool.ts';
+import { type CountUse, pinnedOffers, type RemoteResult } from '../remote/pinned-tool.ts';
 
 interface Services {
   http: RemoteHttp;
@@ -22,22 +22,13 @@ export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): Too
     config: mcpConfig,
     checkConfig: ({ url, auth }, workspaceId) => checkTarget(workspaceId, new URL(url), auth),
     offers: (config) =>
-      config.tools.map(({ tool, parameter_headers: parameterHeaders = {}, ...pinned }, index) =>
-        pinnedOffer(
-          pinned,
-          {
-            field: ['config', 'tools', index],
-            maxResultCharacters: config.max_result_characters,
-            countUse: countUse(type, new URL(config.url)),
-          },
-          async (args, use) => {
-            const target = targetOf(http, config, use);
-            const connection = use.scope.get(config, () => openMcp(target));
-            const call = { tool, args, schema: pinned.input_schema, parameterHeaders };
-            return resultOf(await connection.call(call, use.signal).catch(rejection));
-          },
-        ),
-      ),
+      pinnedOffers(config, countUse(type, new URL(config.url)), async (pinned, args, use) => {
+        const target = targetOf(http, config, use);
+        const connection = use.scope.get(config, () => openMcp(target));
+        const { tool, input_schema: schema, parameter_headers: parameterHeaders = {} } = pinned;
+        const call = { tool, args, schema, parameterHeaders };
+        return resultOf(await connection.call(call, use.signal).catch(rejection));
+      }),
   };
 }
 

@@ -1,5 +1,3 @@
-import { isUtf8 } from 'node:buffer';
-import { ServiceError } from '#contract/errors.ts';
 import { isJsonType } from '#contract/http-api.ts';
 import { isList, isObject, own } from '#contract/json-schema-rules.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
@@ -23,7 +21,9 @@ export function resultOf(
   pick: readonly string[] | undefined,
 ): RemoteResult {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
-  const text = isUtf8(body) ? body.toString().replace(/^\ufeff/, '') : undefined;
+  const decoded = body.toString();
+  const isText = Buffer.from(decoded).equals(body);
+  const text = isText ? decoded.replace(/^\ufeff/, '') : undefined;
   if (status < 200 || status > 299) {
     const reason = redact(text ?? '').slice(0, failureCharacters);
     throw new ToolFailure(`The server responded with status ${status}${reason && `: ${reason}`}`);
@@ -41,9 +41,8 @@ export function resultOf(
 function jsonIn(text: string): { value: unknown } | undefined {
   try {
     return { value: parseJson('The response', text, mostValues) };
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined;
-    throw error;
+  } catch {
+    return undefined;
   }
 }
 

@@ -25,50 +25,42 @@ export function requestOf(
   args: Readonly<Record<string, unknown>>,
   fillIn: (text: string, encode: Encode) => string,
 ): HttpRequest {
-  const names = [...parameters, ...listOf(body)].map((part) => own(part, 'argument'));
-  const unknown = Object.keys(args).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
-  const inLocation = (location: HttpParameter['in'], encode: Encode) =>
-    parameters
-      .filter((parameter) => parameter.in === location)
-      .map((parameter) => ({
-        ...parameter,
-        value:
-          parameter.fixed === undefined
-            ? own(args, parameter.argument ?? '')
-            : fillIn(parameter.fixed, encode),
-      }))
-      .filter(({ value }) => !isEmpty(value));
-
+  rejectUnknown(args, [...parameters, ...listOf(body)]);
   const base = new URL(base_url);
-  const path = inLocation('path', String).reduce(
-    (text, { value, ...parameter }) =>
-      text.replaceAll(`{${parameter.name}}`, () => pathText(parameter, value)),
-    base.pathname.replace(/\/$/, '') + template,
-  );
-  const query = inLocation('query', String).flatMap(({ value, ...parameter }) => {
-    if (isObject(value)) requireDeclared(parameter, value, own(properties, parameter.argument ?? ''));
-    return pairsOf(parameter, value);
-  });
+  let path = base.pathname.replace(/\/$/, '') + template;
+  const query: string[] = [];
+  const ofArguments: Record<string, string> = {};
+  for (const parameter of parameters) {
+    const { name, in: location, argument = '', fixed } = parameter;
+    const encode = location === 'header' ? encodeURIComponent : String;
+    const value = fixed === undefined ? own(args, argument) : fillIn(fixed, encode);
+    if (isEmpty(value)) continue;
+    if (location === 'path') path = path.replaceAll(`{${name}}`, () => pathText(parameter, value));
+    else if (location === 'query') query.push(...queryPairs(parameter, value, own(properties, argument)));
+    else ofArguments[name] = simpleText(parameter, value, (text) => headerText(text, name));
+  }
   const url = new URL(base.origin + path);
   // Braces, without a value. Nothing else is left that the parser of URLs would change.
   if (url.pathname !== path) throw new ToolFailure('The path needs further arguments');
   url.search = query.join('&');
-  const content = body === null ? undefined : contentOf(body, own(args, body.argument));
+  const content = contentOf(body, args);
   const configured = Object.entries(headers).map(([name, text]) => [name, fillIn(text, encodeURIComponent)]);
-  const further = inLocation('header', encodeURIComponent).map(({ value, ...parameter }) => [
-    parameter.name,
-    simpleText(parameter, value, (text) => headerText(text, parameter.name)),
-  ]);
   return {
     ...{ url, method },
     headers: {
       Accept: 'application/json, */*;q=0.5',
-      ...Object.fromEntries([...further, ...configured]),
+      ...ofArguments,
+      ...Object.fromEntries(configured),
       ...(content && { 'Content-Type': body?.content_type }),
     },
     ...(content && { body: content }),
   };
+}
+
+function rejectUnknown(args: object, parts: readonly unknown[]): void {
+  const given = parts.map((part) => own(part, 'argument'));
+  const unknown = Object.keys(args).find((name) => !given.includes(name));
+  if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
 }
 
 /** No value at all, as in RFC 6570: an empty text is one. */
@@ -124,16 +116,15 @@ function pathText(parameter: HttpParameter, value: unknown): string {
   return simpleText(parameter, value, encode);
 }
 
-/** An object of which each property is a parameter of the query: the model would name parameters by others. */
-function requireDeclared(
-  { style, explode = true, argument }: HttpParameter,
-  value: object,
-  schema: unknown,
-): void {
-  if (style === 'json' || !(explode || style === 'deepObject')) return;
-  const declared = declaredNames(schema);
-  const other = Object.keys(value).find((name) => !declared.includes(name));
-  if (other !== undefined) throw new ToolFailure(`The argument ${argument} has no property ${other}`);
+/** Each property of an object may be a parameter. The model may name none that the operation does not declare. */
+function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
+  const { style, explode = true, argument } = parameter;
+  if (isObject(value) && style !== 'json' && (explode || style === 'deepObject')) {
+    const declared = declaredNames(schema);
+    const other = Object.keys(value).find((name) => !declared.includes(name));
+    if (other !== undefined) throw new ToolFailure(`The argument ${argument} has no property ${other}`);
+  }
+  return pairsOf(parameter, value);
 }
 
 const declaredNames = (schema: unknown): string[] =>
@@ -144,29 +135,27 @@ const declaredNames = (schema: unknown): string[] =>
       ]
     : [];
 
-const delimiters: Readonly<Record<string, string>> = { spaceDelimited: '%20', pipeDelimited: '%7C' };
-
 /** Parameters of a query or fields of a form, as `name=value`. */
 function pairsOf(
   { name, style = 'form', explode = style === 'form' }: Serialization & Pick<HttpParameter, 'name'>,
   value: unknown,
 ): string[] {
   const pair = (key: string, text: string) => `${encodeReserved(key)}=${text}`;
-  const isDeep = style === 'deepObject';
   if (style === 'json' || !(isList(value) || isObject(value)))
     return [pair(name, encodeReserved(style === 'json' ? JSON.stringify(value) : textOf(value)))];
   const fields = Object.entries(value).map(([key, each]) => [key, encodeReserved(textOf(each))] as const);
-  if (isDeep) return fields.map(([key, text]) => pair(`${name}[${key}]`, text));
+  if (style === 'deepObject') return fields.map(([key, text]) => pair(`${name}[${key}]`, text));
   if (explode) return fields.map(([key, text]) => pair(isList(value) ? name : key, text));
   const texts = fields.flatMap(([key, text]) => (isList(value) ? [text] : [encodeReserved(key), text]));
-  return [pair(name, texts.join(delimiters[style] ?? ','))];
+  return [pair(name, texts.join(','))];
 }
 
-function contentOf({ content_type, encoding }: NonNullable<HttpTool['body']>, value: unknown) {
-  if (value === undefined) return undefined;
-  if (content_type !== formType) return Buffer.from(JSON.stringify(value));
+function contentOf(body: HttpTool['body'], args: object): Uint8Array | undefined {
+  const value = body && own(args, body.argument);
+  if (body === null || value === undefined) return undefined;
+  if (body.content_type !== formType) return Buffer.from(JSON.stringify(value));
   const pairs = Object.entries(Object(value) as object).flatMap(([name, field]) =>
-    pairsOf({ name, ...(own(encoding, name) ?? (isObject(field) && { style: 'json' })) }, field),
+    pairsOf({ name, ...(own(body.encoding, name) ?? (isObject(field) && { style: 'json' })) }, field),
   );
   return Buffer.from(pairs.join('&'));
 }

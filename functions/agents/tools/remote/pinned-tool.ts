@@ -19,49 +19,49 @@ export interface RemoteResult {
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
-interface PinnedOptions {
-  /** As of `Offer`. */
-  field: Offer['field'];
-  maxResultCharacters: number;
-  countUse: CountUse;
+interface PinnedConfig<Tool> {
+  max_result_characters: number;
+  tools: readonly Tool[];
 }
 
 /**
- * The offer of a tool whose name, description and schema are in agent.json. The model gets what an operator has read there,
+ * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what an operator has read there,
  * whatever the remote system says now. Steps name the tool, and never its host.
- * @param call uses the tool. Its ToolFailure may have a text of the remote system, of any length; an OutboundFailure is
+ * @param call uses a tool. Its ToolFailure may have a text of the remote system, of any length; an OutboundFailure is
  *   counted as a failure of the system
  */
-export function pinnedOffer(
-  { name, description, approval, input_schema: schema }: PinnedTool,
-  { field, maxResultCharacters, countUse }: PinnedOptions,
-  call: (args: Record<string, unknown>, use: ReplyUse) => Promise<RemoteResult>,
-): Offer {
-  return {
-    ...{ name, description, approval, field, isRemote: true },
-    // OpenAI rejects objects without `properties`.
-    inputSchema: { ...schema, properties: schema.properties ?? {} },
-    read(args) {
-      const problem = problemOfArguments(schema, args);
-      return problem === undefined ? { input: args } : { problem };
-    },
-    start: (args) => ({ content: name, args: { tool: name, arguments: args } }),
-    async run(args, use) {
-      const end = countUse(name);
-      let failure: OutboundFailure | undefined;
-      try {
-        const found = await call(args as Record<string, unknown>, use);
-        return { data: shapeResult(found, maxResultCharacters) };
-      } catch (error) {
-        if (error instanceof OutboundFailure) failure = error;
-        else if (!(error instanceof ToolFailure)) throw error;
-        throw new ToolFailure(cut(error.message, maxResultCharacters), { cause: error });
-      } finally {
-        end(failure);
-      }
-    },
-  };
-}
+export const pinnedOffers = <Tool extends PinnedTool>(
+  { tools, max_result_characters }: PinnedConfig<Tool>,
+  countUse: CountUse,
+  call: (tool: Tool, args: Record<string, unknown>, use: ReplyUse) => Promise<RemoteResult>,
+): Offer[] =>
+  tools.map((tool, index) => {
+    const { name, description, approval, input_schema: schema } = tool;
+    return {
+      ...{ name, description, approval, field: ['config', 'tools', index], isRemote: true },
+      // OpenAI rejects objects without `properties`.
+      inputSchema: { ...schema, properties: schema.properties ?? {} },
+      read(args) {
+        const problem = problemOfArguments(schema, args);
+        return problem === undefined ? { input: args } : { problem };
+      },
+      start: (args) => ({ content: name, args: { tool: name, arguments: args } }),
+      async run(args, use) {
+        const end = countUse(name);
+        let failure: OutboundFailure | undefined;
+        try {
+          const found = await call(tool, args as Record<string, unknown>, use);
+          return { data: shapeResult(found, max_result_characters) };
+        } catch (error) {
+          if (error instanceof OutboundFailure) failure = error;
+          else if (!(error instanceof ToolFailure)) throw error;
+          throw new ToolFailure(cut(error.message, max_result_characters), { cause: error });
+        } finally {
+          end(failure);
+        }
+      },
+    };
+  });
 
 function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): string | undefined {
   if (!isObject(args)) return 'must be object';

@@ -1,44 +1,38 @@
-import { writeFile } from 'node:fs/promises';
 import { diffLines } from 'diff';
+import type { PinnedTool } from '#contract/tools.ts';
 import type { HostAndPort } from '#contract/urls.ts';
 import type { PinnedChange } from '#domain/tools/pin-tools.ts';
-import { readJson } from './read-json.ts';
 import { textTable } from './text-table.ts';
 
 export interface ImportOptions {
   workspace: string;
-  file: string;
   name?: string;
   secret?: string;
   clientId?: string;
   only?: string[];
+  /** Compares the tools of the entry alone. */
+  onlyPinned?: true;
   allow: HostAndPort[];
   baseUrl?: string;
 }
 
-interface Entry<Config> {
-  type?: string;
-  config?: Config;
-}
-
-/** The entries of an agent.json, with configs of this form. */
-export async function readAgentFile<Config>(path: string) {
-  const file = (await readJson(path)) as { unified_tools?: Entry<Config>[] };
-  const entries = file.unified_tools ?? [];
-  return {
-    entries,
-    /** Replaces an entry, or adds one at the end. */
-    async write(previous: Entry<Config> | undefined, entry: Entry<object>): Promise<void> {
-      const unified_tools = previous
-        ? entries.map((each) => (each === previous ? entry : each))
-        : [...entries, entry];
-      await writeFile(path, `${JSON.stringify({ ...file, unified_tools }, null, 2)}\n`);
-    },
-  };
-}
-
-/** For `--json`. */
-export const jsonOf = ({ name, approval, state, notes }: PinnedChange) => ({ name, approval, state, notes });
+/**
+ * Compares the tools of a system with those of an entry.
+ * @param written the entry's config; undefined for a new entry
+ */
+export type CompareTools = (
+  address: string,
+  options: ImportOptions,
+  written: Readonly<Record<string, unknown>> | undefined,
+) => Promise<{
+  config: object;
+  /** The tools of the entry, in its order. */
+  before: readonly PinnedTool[];
+  changes: readonly PinnedChange[];
+  /** Of the system, for `--json` and for people. */
+  about: object;
+  lines: string[];
+}>;
 
 export const tableOf = (changes: readonly PinnedChange[]): string[] =>
   textTable(
