@@ -67,7 +67,7 @@ const everyRequest = [
   'An optional field of a JSON body may be null, which means the same as a missing field.',
   `A response has at most ${platformLimits.response}: a larger page of a list is cut off.`,
   `A stage takes at most ${count(settings.gatewayRequestsPerSecond)} requests a second of each route, ${count(gatewayBurst(settings))} at once.`,
-  'Responses of CloudFront itself (502, 503, 504, and 403 to a method such as TRACE), of Lambda itself (429, 502, 504), and to malformed HTTP (400, 431) have no envelope.',
+  'Responses of CloudFront itself (413 to an address of more than 8,192 bytes, 502, 503, 504, and 403 to a method such as TRACE), of Lambda itself (429, 502, 504), and to malformed HTTP (400, 431) have no envelope.',
   'With the stage setting `corsOrigins`, responses have CORS headers, and `OPTIONS` needs no key.',
   'Rates, open batches, the time of a batch and the time without a piece of a reply are settings: a stage may have others.',
 ];

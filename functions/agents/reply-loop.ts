@@ -57,7 +57,7 @@ export class ReplyLoop {
       if (mustRespond) lastCall.take();
       const calls = openToolCalls(agent.offered, {
         emit: this.emit,
-        run: (tool, input) => this.useTool(tool, input),
+        run: (...use) => this.useTool(...use),
       });
       const response = await this.callModel(agent, exchange, mustRespond ? undefined : calls);
       // The calling agent continues, so the steps of a called agent must end first. If the reply itself is cut, its
@@ -174,7 +174,7 @@ export class ReplyLoop {
     );
   }
 
-  private async useTool(tool: OfferedTool, input: unknown): Promise<ToolEnd> {
+  private async useTool(tool: OfferedTool, input: unknown, callId: string): Promise<ToolEnd> {
     const { budget, caller } = this.task;
     const running = budget.startTool(caller);
     if (typeof running === 'string') {
@@ -182,12 +182,13 @@ export class ReplyLoop {
       return failedUse(limitTexts[running](budget));
     }
     this.handedOver ||= tool.handsOver === true;
-    return useTool(tool, input, this.replyUse(running), this.settings).finally(running.end);
+    return useTool(tool, input, this.replyUse(running, callId), this.settings).finally(running.end);
   }
 
-  private replyUse(running: RunningTool): ReplyUse {
+  private replyUse(running: RunningTool, callId: string): ReplyUse {
     const { chat, scope, attachments, agents, signal } = this.task;
     return {
+      callId,
       chat,
       scope,
       attachments,

@@ -286,7 +286,7 @@ describe('an authorization server', () => {
         issue: (_request, response) => response.writeHead(status, { Location: location }).end(),
       });
       expect(await failureOf(call())).toBe(
-        `refused: The authorization server gives no bearer token: its status is ${status}`,
+        `refused: The authorization server gives no token: status ${status}`,
       );
       expect(issuer.received.map(({ path }) => path)).toEqual(['/token']);
       expect(tools.received).toEqual([]);
@@ -295,25 +295,20 @@ describe('an authorization server', () => {
   });
 
   it.each([
-    ['unauthorized: The authorization server gives no bearer token: its status is 400', 400, secret, 2],
-    ['unauthorized: The authorization server gives no bearer token: its status is 401', 401, secret, 2],
-    ['refused: The authorization server gives no bearer token: its status is 500', 500, secret, 1],
-    ['refused: The authorization server gives no bearer token: its status is 201', 201, '{}', 1],
-    ['refused: The authorization server gives no bearer token: its status is 200', 200, secret, 1],
+    ['unauthorized: The authorization server gives no token: status 400', 400, secret, 2],
+    ['unauthorized: The authorization server gives no token: status 401', 401, secret, 2],
+    ['refused: The authorization server gives no token: status 500', 500, secret, 1],
+    ['refused: The authorization server gives no token: status 201', 201, '{}', 1],
+    ['refused: The authorization server gives no token: status 200', 200, secret, 1],
+    ['refused: The authorization server gives no token: status 200', 200, '{"token_type":"bearer"}', 1],
     [
-      'refused: The authorization server gives no bearer token: its status is 200',
-      200,
-      '{"token_type":"bearer"}',
-      1,
-    ],
-    [
-      'refused: The authorization server gives no bearer token: its status is 200',
+      'refused: The authorization server gives no token: status 200',
       200,
       '{"access_token":"canary-token","token_type":"mac"}',
       1,
     ],
     [
-      'refused: The authorization server gives no bearer token: its status is 200',
+      'refused: The authorization server gives no token: status 200',
       200,
       '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}',
       1,

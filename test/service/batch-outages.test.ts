@@ -80,14 +80,14 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
     const tenant = await openTenant(service, { model: 'openai:test', titles: false });
     const requests = requestsOf(requestCount);
     [first, received, outage] = [startOf(names), 0, Promise.withResolvers()];
-    const begin = (): void => {
+    const startOutage = (): void => {
       for (const name of names) Object.assign(down[name], { isDown: true, rejected: 0 });
       outage.resolve();
     };
-    if (first === 0) begin();
+    if (first === 0) startOutage();
     const { id } = await submit(tenant.client, tenant, requests);
     await waitForBatch(tenant.client, id, ({ completed_requests }) => completed_requests >= first);
-    if (first > 0) begin();
+    if (first > 0) startOutage();
     await pass(outageSeconds * 1000);
     for (const name of names) down[name].isDown = false;
     const end = performance.now();

@@ -77,7 +77,7 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
   const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(body) : undefined);
   if (data !== undefined) return data;
   const kind = status === 400 || status === 401 ? 'unauthorized' : 'refused';
-  throw new OutboundFailure(kind, `The authorization server gives no bearer token: its status is ${status}`);
+  throw new OutboundFailure(kind, `The authorization server gives no token: status ${status}`);
 }
 
 /** What the request has to prove that the client sends it. */

@@ -109,6 +109,8 @@ export interface ToolUse<Config> extends ReplyUse {
 
 /** What a use of a tool gets from its reply. */
 export interface ReplyUse {
+  /** The id of the step that shows this use. */
+  callId: string;
   /** Null for a reply that belongs to no chat. */
   chat: Chat | null;
   /** Shared by the tools of the reply, those of called agents included. */

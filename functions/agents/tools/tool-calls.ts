@@ -80,7 +80,10 @@ export function openToolCalls(
   {
     emit,
     run,
-  }: { emit: (part: ReplyPart) => void; run: (tool: OfferedTool, input: unknown) => Promise<ToolEnd> },
+  }: {
+    emit: (part: ReplyPart) => void;
+    run: (tool: OfferedTool, input: unknown, callId: string) => Promise<ToolEnd>;
+  },
 ) {
   const results: Promise<LanguageModelV4ToolResultPart>[] = [];
 
@@ -111,7 +114,7 @@ export function openToolCalls(
       return { type: 'error-text', value };
     }
     emit({ type: 'response.reasoning_step.start', step: { id, type, ...entry.start(read.input) } });
-    const outcome = entry.approval === 'never' ? await run(entry, read.input) : failedUse(noApproval);
+    const outcome = entry.approval === 'never' ? await run(entry, read.input, id) : failedUse(noApproval);
     end(outcome);
     return { type: 'json', value: forModel(entry, outcome.result) as never };
   }

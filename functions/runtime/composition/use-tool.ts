@@ -25,7 +25,10 @@ export async function useRemoteTool(
   const { signal } = new AbortController();
   const chat = { externalUserId: user ?? null };
   try {
-    const use = { ...{ chat, scope, signal, attachments: [] }, agents: [{ workspaceId }] } as never;
+    const use = {
+      ...{ callId: 'tools-call', chat, scope, signal, attachments: [] },
+      agents: [{ workspaceId }],
+    } as never;
     return (await tool.run(read.input, use)).data;
   } finally {
     await scope.close();

@@ -32,6 +32,7 @@ export function checkFuzzResponse(
   if (request.isNoHttp && (response === undefined || isBare(response))) return undefined;
   if (response === undefined) return 'the connection was closed without a response';
   if (response.status >= 500) return 'a 5xx';
+  if (isOfCloudFront(request, response)) return undefined;
   const whole = [...response.headers].flat().concat(response.text).join('\n');
   const leaked = secrets.canaries.find((canary) => whole.includes(canary));
   if (leaked !== undefined) return `it contains data of another workspace: ${leaked}`;
@@ -48,6 +49,13 @@ const headersOf = ({ headers }: RawResponse): string =>
   [...headers]
     .flatMap(([name, value]) => (name === 'x-amzn-errortype' ? [] : `${name}: ${value}`))
     .join('\n');
+
+/** Whether CloudFront itself has rejected the request, for its long address or its large headers. */
+const isOfCloudFront = ({ door, target, headers }: FuzzRequest, { status, text }: RawResponse): boolean =>
+  door === 'front' &&
+  status === 413 &&
+  text === '<h1>Error</h1>' &&
+  (target.length > 8192 || headers.flat().join('').length > 30_000);
 
 /** Whether it is the response of a server that could not read the request: a status without a body. */
 const isBare = ({ status, text }: RawResponse): boolean =>

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ServiceError } from '#contract/errors.ts';
 import { callFields, functionArn, pinnedTool } from '#contract/tools.ts';
+import { responseIdIn } from '#domain/chats/chat.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
@@ -41,11 +42,12 @@ export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.
     }),
 });
 
-function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object {
+function contextOf({ agents, callId, chat }: Pick<ReplyUse, 'agents' | 'callId' | 'chat'>): object {
   const { workspaceId, agentId, number } = agents.at(-1) ?? agents[0];
   return {
     ...{ workspace_id: workspaceId, agent_id: agentId, agent_version: number },
     ...{ chat_id: chat?.id ?? null, external_user_id: chat?.externalUserId ?? null },
+    ...{ response_id: chat?.lease ? (responseIdIn(chat.lease).responseId ?? null) : null, call_id: callId },
   };
 }
 
