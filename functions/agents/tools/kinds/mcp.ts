@@ -14,7 +14,10 @@ interface Services {
   checkTarget: CheckTarget;
 }
 
-/** The tools of an MCP server. A reply has one connection for each entry. */
+/**
+ * The kind of MCP servers. The uses of an entry share one connection in a reply. Each call of an agent by another one has
+ * connections of its own.
+ */
 export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): ToolKind<McpConfig> {
   const type = 'consultant_call_mcp_tool';
   return {
@@ -51,8 +54,9 @@ function rejection(error: unknown): never {
 type Content = McpResult['content'][number];
 
 /**
- * The result of a tool for the model. Only texts are passed on; of other contents it says what they are.
- * @throws ToolFailure with the server's text if the tool has failed
+ * The result of a tool for the model: the structured content, or else the texts. The texts are in `text` if they say
+ * more than the structured content. `attachments` describes other contents, such as images, without their bytes.
+ * @throws ToolFailure if the tool has failed, with the server's text if there is one
  */
 export function resultOf({ content, structuredContent, isError }: McpResult): RemoteResult {
   const texts = content.map(textOf).filter((each) => each !== undefined);
