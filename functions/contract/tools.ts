@@ -103,14 +103,18 @@ export const remoteFields = {
   ...callFields,
 };
 
-/** The ARN of one alias or version of a Lambda function. A stage's roles may invoke exactly the ARNs in its settings. */
+/**
+ * The ARN of one alias or version of a Lambda function. A stage's roles may invoke exactly the ARNs in its settings.
+ */
 export const functionArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
     error: 'must be the ARN of a Lambda function with an alias, without wildcards',
   });
 
-/** What all tools in the configs of such entries have in common: a tool of another system as an operator has read it. */
+/**
+ * What all tools in the configs of such entries have in common: a tool of another system as an operator has read it.
+ */
 export const pinnedTool = z.strictObject({
   name: text(64),
   description: optionalText(8192).default(''),
@@ -142,8 +146,8 @@ export const mcpConfig = z.strictObject({
 export type McpConfig = z.output<typeof mcpConfig>;
 
 /**
- * A character that people do not see, and models read: control, bidirectional, zero-width, tag and private characters, lone
- * surrogates, and those that Unicode has not assigned. Tabs, `\n`, `\r` and the selector of emojis are allowed.
+ * A character that people do not see, and models read: control, bidirectional, zero-width, tag and private characters,
+ * lone surrogates, and those that Unicode has not assigned. Tabs, `\n`, `\r` and the selector of emojis are allowed.
  */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 

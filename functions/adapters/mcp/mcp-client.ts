@@ -39,17 +39,20 @@ interface Session {
 }
 
 /**
- * The maximum number of requests of one call. A handshake, the call and a second attempt of both are four. The others are
- * for streams that are resumed and for requests of the server, which count too. Notifications do not count.
+ * The maximum number of requests of one call. A handshake, the call and a second attempt of both are four. The others
+ * are for streams that are resumed and for requests of the server, which count too. Notifications do not count.
  */
 const callRequests = 6;
 
-/** The maximum numbers of pages, tools and requests of one list of tools. The requests include those of a second attempt. */
+/**
+ * The maximum numbers of pages, tools and requests of one list of tools. The requests include those of a second
+ * attempt.
+ */
 const listLimits = { pages: 20, tools: 500, requests: 26 };
 
 /**
- * Milliseconds that the end of a session may take. After that, the server ends it by itself. The client's own timeout is
- * longer than that of the call by as much.
+ * Milliseconds that the end of a session may take. After that, the server ends it by itself. The client's own timeout
+ * is longer than that of the call by as much.
  */
 const closeMilliseconds = 1000;
 
@@ -99,7 +102,7 @@ class Connection implements McpConnection {
 
   /**
    * Runs a call in the era of the target, or in the one that the last change has left. There is a second attempt if
-   * `changesEra` allows it, with the rest of the call's time and requests.
+   * `#changesEra` allows it, with the rest of the call's time and requests.
    * @throws as `McpConnection`
    */
   async #inEra<Result>(
@@ -134,8 +137,8 @@ class Connection implements McpConnection {
   }
 
   /**
-   * Prepares a second attempt, if one may be made: in the same era if the server has ended the session or speaks the modern
-   * version, otherwise in the other era.
+   * Prepares a second attempt, if one may be made: in the same era if the server has ended the session or speaks the
+   * modern version, otherwise in the other era.
    * @returns false if none may be made, because the server may have carried out the call
    */
   #changesEra(error: unknown, status: number): boolean {

@@ -41,7 +41,7 @@ const calls = new AsyncLocalStorage<CallState>();
 
 /**
  * Runs one call. All requests that it makes, also later ones of its streams, count for it.
- * @param limits `timeout`, in milliseconds, and the maximum number of `requests`
+ * @param options `timeout`, in milliseconds, and the maximum number of `requests`
  * @param work must end when the signal of the state aborts: at the timeout, at a failure, or with `signal`
  */
 export async function asOneCall<Result>(
@@ -68,8 +68,8 @@ type Resumable = Map<string, unknown>;
 
 /**
  * Makes the `fetch` of the client of MCP. Whatever the server sends, the client gets one response with the id of its
- * request, without secrets and of a bounded size, depth and number of contents. In its place the client gets the start of
- * the text for a status of 400 or more, and an event that makes it resume a stream that broke off.
+ * request, without secrets and of a bounded size, depth and number of contents. In its place the client gets the start
+ * of the text for a status of 400 or more, and an event that makes it resume a stream that broke off.
  */
 export function mcpFetch(http: RemoteHttp, target: McpTarget) {
   const resumable: Resumable = new Map();
@@ -200,9 +200,9 @@ async function parseMessage(text: string | Buffer): Promise<Message> {
 const contentTypes: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
 
 /**
- * The response in a stream of events; or, if the stream ended before it and can be resumed, the text of the event that makes
- * the client resume it. Requests of the server before the response are replied to. The rest of the stream is read in the
- * background, so that the connection can be used again.
+ * The response in a stream of events; or, if the stream ended before it and can be resumed, the text of the event that
+ * makes the client resume it. Requests of the server before the response are replied to. The rest of the stream is read
+ * in the background, so that the connection can be used again.
  * @throws OutboundFailure if the stream ended before the response and cannot be resumed
  */
 async function responseInStream(

@@ -8,28 +8,28 @@ import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
 import { jsonIn, sendOutbound } from './send-outbound.ts';
 
-/** Milliseconds for a token, whoever waits for it. */
+/** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
 
-/** Tokens with many claims have 4 KB. */
+/** The maximum size of a response with a token. Tokens with many claims have 4 KB. */
 const maxBytes = 64_000;
 
-/** Milliseconds before its end from which a token is not used: a request may be on its way for so long. */
+/** Milliseconds. A token is not used if it ends sooner than this: a request may be on its way for so long. */
 const reserve = 60_000;
 
-/** Of all workspaces. */
+/** The maximum number of tokens in the cache, of all workspaces. At this number the cache is emptied. */
 const cachedTokens = 1000;
 
-/** A token is as long as other secrets, so that it can be removed from results. */
+/** A token has at least 8 characters, as all secrets have, so that it can be removed from results. */
 const tokenResponse = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{8,16384}$/),
   token_type: z.string().regex(/^bearer$/i),
-  // A text at some servers. Five minutes if there is none; an hour at most, whatever the server says.
+  // Seconds, as a text at some servers. Five minutes if there is no number. More than an hour counts as an hour.
   expires_in: z.coerce.number().catch(300),
 });
 
 interface Options {
-  /** As of the requests of tools. */
+  /** The same rules as for the requests of tools. */
   rules: OutboundRules;
   clock: Pick<Clock, 'now'>;
 }
@@ -54,7 +54,7 @@ export function clientTokens(options: Options): ClientTokens {
         entry = made;
       }
       const used = entry;
-      // Another use may have got a new one since.
+      // Another use may have cached a new token since.
       const forget = () => cached.get(key) === used && cached.delete(key);
       used.token.catch(forget);
       return { token: await untilAborted(used.token, signal), forget };
@@ -97,7 +97,7 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
 /** Signature algorithms of JSON Web Tokens, by the type of the key. */
 const algorithms: Partial<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' };
 
-/** RFC 7523. */
+/** A signed JSON Web Token by which the client proves who it is (RFC 7523). It is valid for a minute. */
 function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
   const { key, kid } = keyOf(secret);
   const alg = algorithms[key.asymmetricKeyType ?? ''];
@@ -111,7 +111,11 @@ function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: O
   return `${signed}.${signature.toString('base64url')}`;
 }
 
-/** @param secret a JWK. @throws Error without the key's text */
+/**
+ * Reads a private key.
+ * @param secret the key as JWK
+ * @throws Error without the key's text if it is no such key
+ */
 function keyOf(secret: string) {
   try {
     const key: JsonWebKey = JSON.parse(secret);

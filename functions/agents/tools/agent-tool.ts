@@ -230,7 +230,9 @@ function jsonSchemaOf(type: z.ZodType): JsonSchema {
 export interface OfferedTool extends Offer {
   /** The type of the entry, and of the tool's steps. */
   type: string;
-  /** The index of the entry in `unified_tools`. The entries that `entriesOf` adds have the indexes after its last one. */
+  /**
+   * The index of the entry in `unified_tools`. The entries that `entriesOf` adds have the indexes after its last one.
+   */
   index: number;
 }
 

@@ -6,8 +6,8 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
 /**
- * Brings the text into the form of hosts in URLs: a host, or `*.` and a domain for all its subdomains. Undefined if it is
- * neither.
+ * Brings the text into the form of hosts in URLs: a host, or `*.` and a domain for all its subdomains. Undefined if it
+ * is neither.
  */
 function parseHostPattern(text: string): string | undefined {
   const isWildcard = text.startsWith('*.');
@@ -87,8 +87,8 @@ export const fetchWebContent = (
 });
 
 /**
- * A part of a text, and the number of characters in the whole text. Offset, length and this number count code points, as
- * clients do. The part is empty if the offset is past the end.
+ * A part of a text, and the number of characters in the whole text. Offset, length and this number count code points,
+ * as clients do. The part is empty if the offset is past the end.
  */
 function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
   // Most texts have no character of two code units, and a search for one is ten times faster than the loop.

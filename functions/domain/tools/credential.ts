@@ -16,7 +16,9 @@ export interface Credential {
   query: Readonly<Record<string, string>>;
   /** The secret texts in it. They must be removed from what the server sends (`redactor`). */
   secrets: readonly string[];
-  /** Drops the cached secret or token. Call it after the server has rejected the credential: the next one is made anew. */
+  /**
+   * Drops the cached secret or token. Call it after the server has rejected the credential: the next one is made anew.
+   */
   forget(): void;
 }
 
@@ -28,8 +30,8 @@ export interface ClientTokens {
    * Gets a token, or takes a cached one. Uses of the same `auth` in a workspace at the same time share one token.
    * @param secret the secret of the client: a password, or a private key as JWK for `private_key_jwt`
    * @returns also a function that drops the token. Call it after a server has rejected the token
-   * @throws OutboundFailure if the authorization server gives no token, `unauthorized` if it rejects the secret; Error if
-   *   the secret is no such key; the signal's reason
+   * @throws OutboundFailure if the authorization server gives no token, `unauthorized` if it rejects the secret; Error
+   *   if the secret is no such key; the signal's reason
    */
   tokenFor(
     workspaceId: string,
@@ -41,8 +43,8 @@ export interface ClientTokens {
 
 /**
  * Makes the credential of a tool's requests. It is empty without `auth`.
- * @throws Error if the secret does not exist, or is not for this host or that of `token_url`; or as `tokenFor`. Nothing may
- *   be sent then
+ * @throws Error if the secret does not exist, or is not for this host or that of `token_url`; or as `tokenFor`. Nothing
+ *   may be sent then
  */
 export async function credentialOf(
   values: SecretValues,
@@ -85,8 +87,8 @@ export async function credentialOf(
 }
 
 /**
- * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in each text and each field
- * name, in the forms in which a server may repeat them.
+ * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in each text and each
+ * field name, in the forms in which a server may repeat them.
  * @param secrets each of at least 8 characters
  */
 export function redactor(secrets: readonly string[]): <Value>(value: Value) => Value {

@@ -46,9 +46,9 @@ export interface McpListing {
 }
 
 /**
- * A connection, which the first call opens. Its errors are OutboundFailure for a failure of the server, McpRejection for
- * an error that it returns in place of a result, Error if the secret is missing or not for the host, and the signal's
- * reason. A tool's own failure is no error, but a result with `isError`.
+ * A connection, which the first call opens. Its errors are OutboundFailure for a failure of the server, McpRejection
+ * for an error that it returns in place of a result, Error if the secret is missing or not for the host, and the
+ * signal's reason. A tool's own failure is no error, but a result with `isError`.
  */
 export interface McpConnection {
   call(call: McpCall, signal: AbortSignal): Promise<McpResult>;

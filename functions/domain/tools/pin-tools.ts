@@ -33,9 +33,9 @@ export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
 }
 
 /**
- * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all else
- * is the same. After a change a person must approve each use, until an operator has read what is new. Only changes with
- * `after` are tools of the entry after the import.
+ * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all
+ * else is the same. After a change a person must approve each use, until an operator has read what is new. Only changes
+ * with `after` are tools of the entry after the import.
  * @param live the tools of the system that are wanted. A pinned tool that is not among them is `removed`
  * @param before the pinned tools
  */
@@ -64,8 +64,8 @@ export const byName = (one: { name: string }, other: { name: string }): number =
   one.name < other.name ? -1 : 1;
 
 /**
- * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters: providers accept no longer names
- * of tools and of arguments.
+ * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters: providers accept no longer
+ * names of tools and of arguments.
  * @param unusable matches the characters that become underscores
  */
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
@@ -84,8 +84,8 @@ interface Words {
 }
 
 /**
- * What is wrong with the words of a tool of another system, and the field of the pinned tool; an empty field stands for the
- * whole tool. Undefined if nothing is wrong. The name is not checked here.
+ * What is wrong with the words of a tool of another system, and the field of the pinned tool; an empty field stands for
+ * the whole tool. Undefined if nothing is wrong. The name is not checked here.
  */
 export function problemOfWords(words: Words): { field: readonly string[]; problem: string } | undefined {
   const size = problemOfSize([words], toolLimits.offerBytes);
@@ -152,8 +152,8 @@ export function toolsOfServer(
 }
 
 /**
- * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot check
- * arguments. The server checks those itself.
+ * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot
+ * check arguments. The server checks those itself.
  * @param path where the schema is: names of properties, from the outermost
  * @param seen collects these keywords, and the paths of arguments that the schema marks for a header
  */

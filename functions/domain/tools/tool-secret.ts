@@ -5,7 +5,9 @@ export const secretLimits = {
   ofWorkspace: 100,
   /** The maximum size of a value: what KMS encrypts in one call. */
   bytes: 4096,
-  /** The minimum length of a value. A shorter one could be a part of other texts, and be removed from results there too. */
+  /**
+   * The minimum length of a value. A shorter one could be a part of other texts, and be removed from results there too.
+   */
   characters: 8,
   hosts: 20,
 } as const;
@@ -60,7 +62,9 @@ export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean 
 /** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
 const cacheMilliseconds = 5 * 60_000;
 
-/** The maximum number of secrets in the cache of a process, of all its workspaces. At this number the cache is emptied. */
+/**
+ * The maximum number of secrets in the cache of a process, of all its workspaces. At this number the cache is emptied.
+ */
 const cachedSecrets = 1000;
 
 /** Reads secrets and caches their decrypted values. */

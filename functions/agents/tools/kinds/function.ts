@@ -19,7 +19,10 @@ interface Services {
   countUse(type: string): CountUse;
 }
 
-/** The maximum number of fields and elements in a result. Each takes two characters, so a larger one would be cut anyway. */
+/**
+ * The maximum number of fields and elements in a result. Each takes two characters, so a larger one would be cut
+ * anyway.
+ */
 const mostValues = 100_000;
 
 /** The maximum number of characters of a function's own error in the log, where operators read it. */
@@ -51,8 +54,8 @@ function contextOf({ agents, chat }: Pick<ReplyUse, 'agents' | 'chat'>): object 
 
 /**
  * Parses what a function has returned. An empty text is null.
- * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not JSON
- *   or has too many values
+ * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not
+ *   JSON or has too many values
  */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.

@@ -15,8 +15,8 @@ interface Services {
 }
 
 /**
- * The kind of MCP servers. The uses of an entry share one connection in a reply. Each call of an agent by another one has
- * connections of its own.
+ * The kind of MCP servers. The uses of an entry share one connection in a reply. Each call of an agent by another one
+ * has connections of its own.
  */
 export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): ToolKind<McpConfig> {
   const type = 'consultant_call_mcp_tool';

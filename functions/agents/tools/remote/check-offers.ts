@@ -7,8 +7,8 @@ import type { OfferedTool } from '../agent-tool.ts';
 type Issue = z.core.$ZodIssue;
 
 /**
- * What is wrong with the number, the sizes, the texts and the schemas of an agent's tools, when it is created or updated.
- * `inspectTools` checks their names.
+ * What is wrong with the number, the sizes, the texts and the schemas of an agent's tools, when it is created or
+ * updated. `inspectTools` checks their names.
  */
 export function issuesOfOffers(
   offered: readonly OfferedTool[],

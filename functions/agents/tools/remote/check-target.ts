@@ -4,7 +4,8 @@ import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-
 
 /**
  * Checks whether the secret of an entry exists and may be sent to the entry's address and to its `token_url`.
- * @returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the entry has no secret
+ * @returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the entry has no
+ *   secret
  */
 export type CheckTarget = (
   workspaceId: string,

@@ -17,7 +17,8 @@ interface HttpRequest {
  * replaces its placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the
  * scheme, host or port, or add a parameter that is not declared.
  * @param fillIn fills in the placeholders of an operator's text; `encode` encodes each value
- * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path: then nothing is sent
+ * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path: then nothing is
+ *   sent
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
@@ -63,7 +64,9 @@ function rejectUnknown(args: object, parts: readonly unknown[]): void {
   if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
 }
 
-/** Whether a parameter has no value and is not sent. As in RFC 6570, an empty list has none, and an empty text is one. */
+/**
+ * Whether a parameter has no value and is not sent. As in RFC 6570, an empty list has none, and an empty text is one.
+ */
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
@@ -92,8 +95,9 @@ function headerText(text: string, name: string): string {
 }
 
 /**
- * What the bytes of a segment must not have: a control character, a backslash, or an overlong form of an ASCII character.
- * Nor may the segment be empty, one dot or two dots, also before a semicolon: some servers ignore what follows it.
+ * What the bytes of a segment must not have: a control character, a backslash, or an overlong form of an ASCII
+ * character. Nor may the segment be empty, one dot or two dots, also before a semicolon: some servers ignore what
+ * follows it.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;

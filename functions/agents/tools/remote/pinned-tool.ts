@@ -17,8 +17,8 @@ export interface RemoteResult {
 /**
  * Counts the uses of tools, for metrics and logs. It is called at the start of a use.
  * @param name the name of the tool
- * @returns a function to call at the end, with the failure if the system cannot be used. A tool that reports an error is
- *   not such a failure
+ * @returns a function to call at the end, with the failure if the system cannot be used. A tool that reports an error
+ *   is not such a failure
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
@@ -74,8 +74,8 @@ function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): 
 }
 
 /**
- * The data of a step. A result that is too long, as a text or as JSON with all that belongs to it, becomes a text that is
- * cut; `truncated_from` is its whole length.
+ * The data of a step. A result that is too long, as a text or as JSON with all that belongs to it, becomes a text that
+ * is cut; `truncated_from` is its whole length.
  * @param maxCharacters the maximum length, in UTF-16 code units
  */
 export function shapeResult({ result, text, attachments }: RemoteResult, maxCharacters: number): object {
