@@ -101,8 +101,8 @@ class Connection implements McpConnection {
   }
 
   /**
-   * Runs a call in the era of the target, or in the one that the last change has left. There is a second attempt if
-   * `#changesEra` allows it, with the rest of the call's time and requests.
+   * Runs a call in the present era: that of the target's version, until `#changesEra` has changed it. If that allows a
+   * second attempt, both share the time and the requests of the call.
    * @throws as `McpConnection`
    */
   async #inEra<Result>(

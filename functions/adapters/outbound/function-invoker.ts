@@ -41,7 +41,7 @@ export const functionInvoker =
       headers: Object.fromEntries((await signer.sign()).headers),
       ...{ rules: undefined, redirects: 0, times: { response: timeout, whole: timeout } },
     });
-    // Such as `AccessDeniedException`, at times with a suffix.
+    // The type is such as `AccessDeniedException`, at times with a suffix after a colon.
     const [error = ''] = String(headers['x-amzn-errortype']).split(':');
     const rejection = rejections[error];
     if (rejection !== undefined) throw new OutboundFailure(...rejection);

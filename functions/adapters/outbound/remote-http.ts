@@ -22,7 +22,7 @@ export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'
   if (!maySendSecret(url, allow)) throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
 }
 
-/** In place of a body: the server has rejected the credential. */
+/** Stands in place of a body: the server has rejected the credential. */
 const rejected = Symbol('rejected');
 
 /** Sends the requests of tools. They go to the addresses in their entries, with the credentials of these. */

@@ -207,8 +207,8 @@ async function responseOf(
   try {
     const { rules, pool } = request;
     const check = rules && (() => untilAborted(checkedAddresses(url, rules, aborted), aborted));
-    // Node.js looks up no host that is an address, so that one is checked here. With a pool, a name is checked by the lookup,
-    // which only a new connection needs.
+    // Node.js looks up no host that is an address, so that one is checked here. With a pool, a name is checked by the
+    // lookup, which only a new connection needs.
     const addresses = pool === undefined || isIP(bare(url.hostname)) !== 0 ? await check?.() : undefined;
     const lookup = addresses ? connecting(async () => addresses) : check && connecting(check);
     return await untilAborted(connect(request, url, lookup, signal, headTimeout), aborted);

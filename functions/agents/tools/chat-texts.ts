@@ -23,7 +23,7 @@ interface SourcedText extends SearchedText {
   source: Record<string, unknown>;
 }
 
-/** Searches messages and files of the chat, including messages that are no longer in the prompt. */
+/** Searches messages and files of the chat, also messages that are too old to be in the prompt. */
 export const lookup = (
   source: LookupSource,
   ranking: PassageRanking,

@@ -35,7 +35,7 @@ const hostPattern = z.string().transform((text, context): string => {
 const config = z.strictObject({
   max_characters: z.int().min(1).max(100_000).default(20_000),
   /**
-   * If set, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
+   * If given, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
    */
   allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
 });

@@ -58,7 +58,8 @@ const placeholder = { type: 'wrong' };
 
 /**
  * Returns the definition without wrong fields, so that the other fields can be checked further.
- * @returns also the indexes of the tools that placeholders have replaced
+ * @returns also the indexes of the wrong tools, which placeholders have replaced. One is undefined if `unified_tools`
+ *   itself is wrong
  */
 function soundPartOf(
   input: unknown,
