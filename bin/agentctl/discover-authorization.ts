@@ -32,8 +32,7 @@ type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
  * Asks an MCP server where its clients get their tokens. The result is written into agent.json, so that no reply has to
  * ask.
  * @param http applies the limits of tools to these requests
- * @returns the entry's `auth` without the client; undefined for any status but 401: then the server needs no credentials,
- *   or the import fails later with its error
+ * @returns the entry's `auth` without client and secret; undefined for any status but 401, also if the server fails
  * @throws Error if the server's metadata is missing or contradicts itself
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {

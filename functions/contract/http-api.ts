@@ -58,7 +58,7 @@ const pathTemplate = text(1024)
 const isSame = (names: readonly string[], others: readonly string[]): boolean =>
   JSON.stringify(names.toSorted()) === JSON.stringify(others.toSorted());
 
-/** One operation of an HTTP API. */
+/** One operation of an HTTP API. Its arguments are exactly those of its parameters and its body. */
 export const httpTool = pinnedTool
   .extend({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),

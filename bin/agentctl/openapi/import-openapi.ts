@@ -75,7 +75,7 @@ export async function importOpenApi(
   };
 }
 
-/** The operation as the document has it, with what the operator has written into the entry. */
+/** The operation as the document has it, with the fixed parameters, `allow_slash` and `pick` of the entry. */
 function refreshed(tool: HttpTool, { parameters: written, pick }: HttpTool): HttpTool {
   const parameters = tool.parameters.map((parameter) => {
     const same = written.find((each) => each.in === parameter.in && each.name === parameter.name);

@@ -24,8 +24,8 @@ import { asOneCall, mcpFetch } from './mcp-fetch.ts';
 const modernVersion = '2026-07-28';
 
 /**
- * Connects to an MCP server with the official client, with or without a handshake (`Era`). `mcpFetch` checks everything
- * that the server sends; the limits of one call and of a list are in this file.
+ * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake
+ * (`Era`). `mcpFetch` checks everything that the server sends. The limits of one call and of a list are in this file.
  */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 

@@ -192,7 +192,7 @@ async function parseMessage(text: string | Buffer): Promise<Message> {
     if (contents.length <= limits.contents && contents.every((each) => isKnown(Object(each))))
       return Object(message);
   } catch {
-    // Not JSON, too deep, or with too many values.
+    // The text is not JSON, is too deep, or has too many values.
   }
   throw new OutboundFailure('protocol');
 }

@@ -32,7 +32,7 @@ function isSameAddress(one: string, other: string): boolean {
   return address !== undefined && address.toNormalizedString() === parse(other)?.toNormalizedString();
 }
 
-/** The unspecified address counts too: connecting to it reaches the loopback interface. */
+/** Whether the text is a loopback address. The unspecified address counts too: a connection to it reaches loopback. */
 function isLoopback(text: string): boolean {
   const range = parse(text)?.range();
   return range === 'loopback' || range === 'unspecified';
@@ -69,7 +69,9 @@ const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
  */
 const addressesOfFamily = 16;
 
-/** Milliseconds until a name of an operator is resolved again. Sooner after a failure, which may be a short one. */
+/**
+ * Milliseconds until a name of an operator is resolved again. It is sooner after a failure, which may be a short one.
+ */
 const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
@@ -120,7 +122,10 @@ function remembered(
   };
 }
 
-/** Each call has a resolver of its own, because a resolver cancels all its queries at once. */
+/**
+ * Resolves a name by DNS. A name that does not resolve in time has no addresses. Each call has a resolver of its own,
+ * because a resolver cancels all its queries at once.
+ */
 async function resolveByServers(
   host: string,
   signal: AbortSignal,

@@ -34,7 +34,9 @@ interface Options {
   clock: Pick<Clock, 'now'>;
 }
 
-/** Tokens by client credentials (RFC 6749, section 4.4), in the memory of this process alone. */
+/**
+ * Makes a source of tokens by client credentials (RFC 6749, section 4.4). It caches them in the memory of this process.
+ */
 export function clientTokens(options: Options): ClientTokens {
   const now = () => options.clock.now().getTime();
   const cached = new Map<string, { token: Promise<string>; until: number }>();
@@ -80,7 +82,7 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
   throw new OutboundFailure(kind, `The authorization server gives no bearer token: its status is ${status}`);
 }
 
-/** What the request has to prove that the client sends it. */
+/** The headers and the fields of the form by which the request proves that the client sends it. */
 function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   const { client_id, method } = auth;
   if (method === 'post') return { headers: {}, fields: { client_id, client_secret: secret } };
@@ -94,7 +96,7 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
 }
 
-/** Signature algorithms of JSON Web Tokens, by the type of the key. */
+/** Signature algorithms of JSON Web Tokens, by the type of the key. That of `ec` is only for the curve P-256. */
 const algorithms: Partial<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' };
 
 /** A signed JSON Web Token by which the client proves who it is (RFC 7523). It is valid for a minute. */

@@ -53,7 +53,9 @@ export async function pageText({ header, body, address }: PageToRead): Promise<P
   return { ...readableHtml(text, new URL(address)), contentType };
 }
 
-/** Longer than any registered media type. The type can reach an error message, so it is cut. */
+/**
+ * The maximum length of a type, longer than any registered one. A longer type is cut: it can reach an error message.
+ */
 const longestType = 100;
 
 function declared(header: string): { type: string; charset: string | undefined } {

@@ -40,7 +40,7 @@ export const searxng = (address: string): WebSearch => ({
 });
 
 const braveResponse = z.object({
-  // Absent if there are no results.
+  // The field is absent if there are no results.
   web: z
     .object({
       results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().nullish() })),

@@ -99,7 +99,7 @@ export function problemOfWords(words: Words): { field: readonly string[]; proble
 function problemOfInput(schema: SchemaObject): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
   const found = problemOfSchema(schema, toolLimits.schemaLevels);
-  // Texts of deeper schemas are not read: that would need too much of the stack.
+  // The texts of a schema with too many levels are not read: that would need too much of the stack.
   if (found === undefined) return problemOfTexts(schema);
   return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
 }

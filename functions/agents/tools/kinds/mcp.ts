@@ -35,7 +35,10 @@ export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): Too
   };
 }
 
-/** @throws ToolFailure if a placeholder has no value */
+/**
+ * How this reply calls the server of an entry, with its headers filled in.
+ * @throws ToolFailure if a placeholder has no value
+ */
 const targetOf = (http: RemoteHttp, config: McpConfig, use: ReplyUse): McpTarget => ({
   workspaceId: use.agents[0].workspaceId,
   url: new URL(config.url),
