@@ -24,7 +24,7 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** The types of tools of other systems. */
+/** The types of entries whose tools are of other systems. */
 const remoteTypes = [
   'consultant_call_mcp_tool',
   'consultant_call_http_api',
@@ -104,14 +104,17 @@ export class Agents extends Construct {
     );
     alarms.add('RemoteToolFailures', {
       summary: 'Half of the uses of tools of other systems fail, at least 20 in five minutes.',
-      // One system of one workspace may be down: that is the matter of its operator.
+      // Fewer failures may be of one system of one workspace: that is the matter of its operator.
       metric: formula('IF(failures < 20, 0, 100 * failures / uses)', { failures, uses }),
       threshold: 50,
       periods: [3, 5],
     });
   }
 
-  /** @param replyLogs the logs of functions that call models. Their metrics contain tokens and workspaces */
+  /**
+   * Makes the graphs of models and tools for the dashboard.
+   * @param replyLogs the logs of functions that call models. Their metrics contain tokens and workspaces
+   */
   graphs = (replyLogs: readonly ILogGroup[]) => [
     graph('Tokens by model', {
       left: [

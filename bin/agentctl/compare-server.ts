@@ -28,8 +28,9 @@ export const compareServer: CompareTools = async (address, options, written) => 
 };
 
 /**
- * What requests carry by the options; undefined without `--secret`.
- * @throws Error if the secret is not for the hosts that get it, or the server names no authorization server
+ * The `auth` of the entry by the options; undefined without `--secret`.
+ * @throws Error if the server asks for no credentials or names no authorization server, or if the secret of an OAuth
+ *   client is not for the hosts that get it
  */
 async function authOf(address: string, { workspace, secret, clientId, allow }: ImportOptions) {
   if (secret === undefined) return undefined;
@@ -50,7 +51,7 @@ async function listTools(
   const { open, pool } = await remoteSystems(allow);
   const connection = open({
     ...{ workspaceId, url: new URL(url), protocol, auth, timeout: timeout_seconds * 1000, pool },
-    // A command belongs to no chat, whose values the placeholders are.
+    // Headers with placeholders are left out: a command belongs to no chat, which has their values.
     headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => !value.includes('{{'))),
   });
   try {

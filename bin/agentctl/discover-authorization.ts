@@ -2,21 +2,24 @@ import * as z from 'zod';
 import type { ClientAuth } from '#domain/tools/credential.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 
-/** RFC 9728. */
+/** The metadata of a protected resource (RFC 9728). */
 const resourceMetadata = z.object({
   resource: z.string(),
   authorization_servers: z.tuple([z.url()], z.string()),
   scopes_supported: z.array(z.string()).default([]),
 });
 
-/** RFC 8414. */
+/** The metadata of an authorization server (RFC 8414). */
 const serverMetadata = z.object({
   issuer: z.string(),
   token_endpoint: z.string(),
   token_endpoint_auth_methods_supported: z.array(z.string()).default(['client_secret_basic']),
 });
 
-/** The first that the server takes, by the names in its metadata. */
+/**
+ * The methods by which a client proves who it is: names in metadata and in `auth`. The first that the server takes is
+ * used.
+ */
 const methods = [
   ['client_secret_basic', 'basic'],
   ['client_secret_post', 'post'],
@@ -29,8 +32,7 @@ type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
  * Asks an MCP server where its clients get their tokens. The result is written into agent.json, so that no reply has to
  * ask.
  * @param http applies the limits of tools to these requests
- * @returns the entry's `auth` without the client; undefined for any status but 401: then the server needs no credentials,
- *   or the import fails later with its error
+ * @returns the entry's `auth` without client and secret; undefined for any status but 401, also if the server fails
  * @throws Error if the server's metadata is missing or contradicts itself
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
@@ -57,13 +59,16 @@ export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise
   return { type: 'oauth_client_credentials', ...pinned, ...(scope !== '' && { scope }) };
 }
 
-/** Where metadata may be: the path of their subject is after the name, or before it. */
+/** The addresses at which metadata may be: the path of what they are about is after the name, or before it. */
 function wellKnown({ origin, pathname }: URL, name: string): string[] {
   const [path, known] = [pathname.replace(/\/$/, ''), `/.well-known/${name}`];
   return [`${origin}${known}${path}`, `${origin}${path}${known}`];
 }
 
-/** The first of these documents that there is. */
+/**
+ * The first of these documents that has the form of the schema.
+ * @throws Error if none has it
+ */
 async function firstOf<Value>(
   http: RemoteHttp,
   addresses: string[],
@@ -88,9 +93,10 @@ async function get(http: RemoteHttp, url: URL) {
 
 /**
  * Sends a GET without credentials, guarded as the requests of tools.
- * @param limits of a response, in milliseconds and bytes
- * @param isDocument says whether a body of this type is read
- * @returns the body of a response with the status 200; otherwise an empty one
+ * @param limits the timeout of the request in milliseconds, and the maximum size of the body
+ * @param isDocument says whether a body of this content type is read. Default: always
+ * @returns `status`, `headers`, and the `body`. It is empty if the status is not 200, or if it was not read
+ * @throws OutboundFailure as `RemoteHttp.send`
  */
 export async function getDocument(
   http: RemoteHttp,

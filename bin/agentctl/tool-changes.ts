@@ -10,7 +10,7 @@ export interface ImportOptions {
   secret?: string;
   clientId?: string;
   only?: string[];
-  /** Compares the tools of the entry alone. */
+  /** Compares only the tools that the entry has: a new tool of the system is no change. */
   onlyPinned?: true;
   allow: HostAndPort[];
   baseUrl?: string;
@@ -26,11 +26,12 @@ export type CompareTools = (
   written: Readonly<Record<string, unknown>> | undefined,
 ) => Promise<{
   config: object;
-  /** The tools of the entry, in its order. */
+  /** The tools of the entry with their defaults, in its order. */
   before: readonly PinnedTool[];
   changes: readonly PinnedChange[];
-  /** Of the system, for `--json` and for people. */
+  /** What an operator should know about the system, for `--json`. */
   about: object;
+  /** The same for people. */
   lines: string[];
 }>;
 
@@ -40,7 +41,7 @@ export const tableOf = (changes: readonly PinnedChange[]): string[] =>
     changes.map(({ name, approval, state }) => [name, approval ?? '', state]),
   );
 
-/** Every word that has changed. */
+/** Lines with every word that has changed, and with the notes on the tools. */
 export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
   changes
     .filter(({ state }) => state !== 'same')
@@ -57,7 +58,7 @@ export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
         ),
     ]);
 
-/** All that the model and the system get. */
+/** All that the model and the system get of a tool, without its name. Empty if there is no tool. */
 function readable(pinned: PinnedChange['after']): string {
   if (pinned === undefined) return '';
   const { name: _, approval: _approval, description, input_schema, ...request } = pinned;

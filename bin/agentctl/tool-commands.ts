@@ -12,7 +12,9 @@ import { readJson } from './read-json.ts';
 import { operation, type Result } from './report.ts';
 import { type CompareTools, type ImportOptions, tableOf, wordsOf } from './tool-changes.ts';
 
-/** What `import` calls a kind of systems, and the field of its entries that says where a system describes its tools. */
+/**
+ * By kind of systems: its name for `import`, and the field of its entries that says where a system describes its tools.
+ */
 const kinds: { name: string; type: string; field: string; compare: CompareTools }[] = [
   { name: 'mcp', type: 'consultant_call_mcp_tool', field: 'url', compare: compareServer },
   { name: 'openapi', type: 'consultant_call_http_api', field: 'document', compare: compareDocument },
@@ -88,7 +90,7 @@ async function importTools(
   if (!changes.some(({ after }) => after !== undefined))
     throw new Mistakes(['There is no tool that can be pinned', ...wordsOf(changes)]);
   const writtenTools = (previous?.config?.tools ?? []) as readonly PinnedTool[];
-  // What has not changed stays byte for byte as it is written.
+  // A tool that has not changed stays as it is written, without the defaults of its schema.
   const tools = changes.flatMap(({ state, before: pinned, after }) =>
     state === 'same' && pinned ? (writtenTools[before.indexOf(pinned)] ?? []) : (after ?? []),
   );
@@ -104,7 +106,10 @@ async function importTools(
   };
 }
 
-/** What an agent's published version contains, or its draft if it has none. */
+/**
+ * What an agent's published version contains, or its draft if it has none.
+ * @throws Error if there is no such agent in the workspace
+ */
 async function definitionOf(agentId: string, workspaceId: string) {
   const { agents } = operatorServices();
   const agent = await findAgent({ agents }, agentId);

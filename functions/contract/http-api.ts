@@ -16,7 +16,7 @@ const httpParameter = z
     name: text(256),
     in: z.enum(['path', 'query', 'header']),
     ...serialization,
-    /** Of a value in the path. */
+    /** Whether a value in the path may have slashes: it is several segments then. */
     allow_slash: z.boolean().optional(),
   })
   .refine(({ argument, fixed }) => (argument === undefined) !== (fixed === undefined), {
@@ -30,7 +30,7 @@ export type HttpParameter = z.output<typeof httpParameter>;
 
 export const formType = 'application/x-www-form-urlencoded';
 
-/** JSON, also of types such as application/merge-patch+json. */
+/** Whether a media type without parameters is JSON, also one such as application/merge-patch+json. */
 export const isJsonType = (type: string): boolean => /^application\/(?:[a-z0-9.-]+\+)?json$/i.test(type);
 
 const httpBody = z.strictObject({
@@ -38,11 +38,11 @@ const httpBody = z.strictObject({
   content_type: z.string().refine((type) => type === formType || isJsonType(type), {
     error: `must be JSON or ${formType}`,
   }),
-  /** Of the fields of a form. */
+  /** How the fields of a form become text, by their names. */
   encoding: z.record(z.string(), z.strictObject(serialization)).optional(),
 });
 
-/** The fields of a result that the model gets, such as `lines[].sku`. */
+/** A field of a result that the model gets, such as `lines[].sku`. */
 const pickedField = z
   .string()
   .max(256)
@@ -50,7 +50,7 @@ const pickedField = z
     error: 'must be like id, customer.name or lines[].sku',
   });
 
-/** A path with the characters of URLs, whose parameters are in braces. */
+/** A path below the entry's `base_url`, with the characters of URLs. Its parameters are in braces. */
 const pathTemplate = text(1024)
   .regex(/^\/[\w.~!$&'()*+,;=:@/{}-]*$/, { error: 'must begin with / and have no query' })
   .refine((path) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(path), { error: 'must have no segments . and ..' });
@@ -58,7 +58,7 @@ const pathTemplate = text(1024)
 const isSame = (names: readonly string[], others: readonly string[]): boolean =>
   JSON.stringify(names.toSorted()) === JSON.stringify(others.toSorted());
 
-/** One operation of an HTTP API. */
+/** One operation of an HTTP API. Its arguments are exactly those of its parameters and its body. */
 export const httpTool = pinnedTool
   .extend({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -90,7 +90,7 @@ export const httpApiConfig = z
   .strictObject({
     ...remoteFields,
     base_url: toolUrl.refine((url) => !url.includes('?'), { error: 'must have no query' }),
-    /** The OpenAPI document, for comparisons. Replies do not read it. */
+    /** The address or file of the OpenAPI document, for imports and comparisons. Replies do not read it. */
     document: text(2048).optional(),
     tools: z.array(httpTool).min(1),
   })
@@ -102,7 +102,7 @@ export const httpApiConfig = z
           report(context, ['tools', index, 'parameters', at, 'name'], 'is in each request of the entry');
   });
 
-/** Headers and parameters that each request of an entry has, in lower case. */
+/** The names of an entry's `headers`, and of the header or parameter in which its `auth` is, in lower case. */
 export function configuredNames(auth: ToolAuth | undefined, headers: object = {}): string[] {
   const ofAuth = auth !== undefined && 'name' in auth ? [auth.name] : [];
   return [...Object.keys(headers), ...ofAuth].map((name) => name.toLowerCase());

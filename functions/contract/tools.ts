@@ -4,10 +4,11 @@ import { isHttpUrl } from './urls.ts';
 
 /** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
-  /** Of all entries. Providers accept 128. */
+  /** The maximum number of tools of an agent, of all its entries together. Providers accept 128. */
   offers: 128,
+  /** The maximum size of a tool as models get it: its name, its description and its schema. */
   offerBytes: 16 * 1024,
-  /** Of all tools as models get them: about 32,000 tokens of each prompt. */
+  /** The maximum size of all tools of an agent as models get them: about 32,000 tokens of each prompt. */
   definitionBytes: 128 * 1024,
   schemaLevels: 16,
   argumentBytes: 256 * 1024,
@@ -18,7 +19,7 @@ export const secretName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, {
 });
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
-/** Headers of HTTP, MCP and this service itself. */
+/** Headers of HTTP, MCP and this service itself, which entries may not set. */
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
@@ -38,7 +39,7 @@ export function report(context: z.RefinementCtx, path: PropertyKey[], problem: s
   if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
 }
 
-/** The address of a remote system. A secret in it would be shown in logs and agents. */
+/** The address of a remote system. It has no user and password, because logs and agents show it. */
 export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
@@ -46,12 +47,12 @@ export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@
 const printableAscii = [/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }] as const;
 const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
-/** How much of a result a model and clients get, in UTF-16 code units. */
+/** The maximum length of a result for the model and for clients, in UTF-16 code units. */
 export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
 
-/** The limits of each use, which an entry may set. */
+/** The limits that an entry may set for the uses of its tools. */
 export const callFields = {
-  /** A tool may take 80 in all. */
+  /** The timeout of a call to the system. The whole use of a tool may take 80 s by default. */
   timeout_seconds: z.int().min(1).max(75).default(30),
   max_result_characters: maxResultCharacters,
 };
@@ -91,7 +92,7 @@ export type ToolAuth = z.output<typeof toolAuth>;
 /** What the entries of systems with an address have in common. */
 export const remoteFields = {
   auth: toolAuth.optional(),
-  /** Further headers of its requests. */
+  /** Headers that each request of the entry has. Their values may have placeholders. */
   headers: z
     .record(z.string(), text(1024).regex(...printableAscii))
     .superRefine((headers, context) => {
@@ -102,14 +103,18 @@ export const remoteFields = {
   ...callFields,
 };
 
-/** Exactly one alias or version of a Lambda function: roles are allowed to invoke it, and no other. */
+/**
+ * The ARN of one alias or version of a Lambda function. A stage's roles may invoke exactly the ARNs in its settings.
+ */
 export const functionArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
     error: 'must be the ARN of a Lambda function with an alias, without wildcards',
   });
 
-/** What the entries of tools of other systems have in common: `tools` of the config. */
+/**
+ * What all tools in the configs of such entries have in common: a tool of another system as an operator has read it.
+ */
 export const pinnedTool = z.strictObject({
   name: text(64),
   description: optionalText(8192).default(''),
@@ -119,10 +124,10 @@ export const pinnedTool = z.strictObject({
 
 export type PinnedTool = z.output<typeof pinnedTool>;
 
-/** The versions of the protocol. The later ones of the two eras are tried first. */
+/** The versions of MCP. The first one has no handshake, and the others have one. */
 const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
 
-/** `config` of an entry: one server. */
+/** The config of an entry of the type `consultant_call_mcp_tool`: one server. */
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
@@ -141,12 +146,12 @@ export const mcpConfig = z.strictObject({
 export type McpConfig = z.output<typeof mcpConfig>;
 
 /**
- * A character that people do not see, and models read: control, bidirectional, zero-width and tag characters, and those that
- * Unicode has not assigned. Tabs, line breaks and the selector of emojis are allowed.
+ * A character that people do not see, and models read: control, bidirectional, zero-width, tag and private characters,
+ * lone surrogates, and those that Unicode has not assigned. Tabs, `\n`, `\r` and the selector of emojis are allowed.
  */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 
-/** What is wrong, such as `has the hidden character U+200B`. */
+/** What is wrong with a text, such as `has the hidden character U+200B`. Undefined if nothing is. */
 export function problemOfText(value: string): string | undefined {
   const point = hiddenCharacter.exec(value)?.[0].codePointAt(0);
   return point === undefined
@@ -154,7 +159,7 @@ export function problemOfText(value: string): string | undefined {
     : `has the hidden character U+${point.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** What is wrong with a name or a text in JSON. */
+/** What is wrong with the first wrong text or field name in a JSON value. Undefined if nothing is. */
 export function problemOfTexts(value: unknown): string | undefined {
   if (typeof value === 'string') return problemOfText(value);
   if (typeof value !== 'object' || value === null) return undefined;

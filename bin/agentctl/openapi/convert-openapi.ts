@@ -14,23 +14,23 @@ import { byName, problemOfWords, uniqueName } from '#domain/tools/pin-tools.ts';
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
 interface OpenApiTools {
-  /** Undefined if the document has none. */
+  /** Undefined if the document names only a path, or nothing, and was not fetched from an address. */
   baseUrl: string | undefined;
-  /** How requests carry the secret. */
+  /** How requests carry the secret. Undefined without a secret. */
   auth: ToolAuth | undefined;
   tools: HttpTool[];
-  /** Operations that are no tools, with the reasons. */
+  /** Operations that cannot be tools, with the reasons. */
   skipped: (Operation & { reason: string })[];
 }
 
 interface Options {
-  /** Of the names of tools. */
+  /** The start of the names of tools. */
   prefix: string;
-  /** Of the document, if it is not a file. */
+  /** The address of the document, if it is not a file. */
   address?: URL | undefined;
-  /** In place of what the document says. */
+  /** The entry's `auth`, in place of what the document says. */
   auth?: ToolAuth | undefined;
-  /** The secret that requests carry. Default: that of `auth`. */
+  /** The name of the secret that requests carry. Default: that of `auth`. */
   secret?: string | undefined;
   /** Headers that all requests of the entry have. */
   headers?: object | undefined;
@@ -38,8 +38,9 @@ interface Options {
 
 /**
  * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools, in the order of their names. The same
- * document gives the same tools, whatever the order in it. Reads no other file and sends no request.
- * @throws Error if the document is not valid, refers to another one, or does not say how requests carry the secret
+ * document gives the same tools, whatever the order of its paths. Reads no other file and sends no request.
+ * @throws Error if the document is not valid, if a path is in another document, or if it does not say how requests
+ *   carry the secret
  */
 export async function convertOpenApi(text: string, options: Options): Promise<OpenApiTools> {
   // A deferred import: it compiles large schemas.
@@ -91,7 +92,10 @@ function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string 
   return URL.parse(url, address?.href)?.href.replace(/\/$/, '');
 }
 
-/** Of the first scheme that the document requires, or else has, without the name of the secret. */
+/**
+ * How requests carry a secret by the first scheme that the document requires, or else has. The name of the secret is
+ * missing. Empty if entries cannot have such a scheme.
+ */
 function authOf(document: SchemaObject): Partial<ToolAuth> {
   const schemes = Object(own(document.components, 'securitySchemes'));
   const [required = {}] = listOf(document.security);
@@ -145,7 +149,10 @@ function toolOf(
   });
 }
 
-/** Whether the tool has no such parameter. */
+/**
+ * Whether a parameter is no argument of the tool: the entry sends it already, OpenAPI says to ignore it, or it is an
+ * optional header that tools may not send.
+ */
 function isLeftOut({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean {
   const lowerCase = String(name).toLowerCase();
   if (location !== 'path' && configured.includes(lowerCase)) return true;
@@ -165,11 +172,11 @@ class Arguments {
     this.#conversion = conversion;
   }
 
-  /** @returns the name of the argument */
+  /** Adds an argument. Returns its name, which is unique in the tool. */
   add(text: string, schema: unknown = {}, { description, required, in: location }: SchemaObject): string {
     const name = uniqueName(text, this.#names, /[^A-Za-z0-9_.-]/g);
     const converted = convertSchema(this.#conversion, schema);
-    // A parameter without entries is not sent.
+    // A parameter whose list is empty is not sent, so a required one needs an item.
     const isFilled = required === true && location !== undefined && own(converted, 'type') === 'array';
     const least = isFilled ? { minItems: 1 } : {};
     this.properties[name] = { ...least, ...Object(converted), ...(isText(description) && { description }) };
@@ -210,7 +217,10 @@ function bodyOf(args: Arguments, body: SchemaObject): object {
   };
 }
 
-/** @throws Skipped if `agents create` would not accept the tool */
+/**
+ * Returns the tool with its defaults.
+ * @throws Skipped if `agents create` would not accept it
+ */
 function checked(tool: object): HttpTool {
   const { data, error } = httpTool.safeParse(tool, { reportInput: true });
   const [issue] = error?.issues ?? [];

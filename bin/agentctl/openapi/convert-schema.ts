@@ -9,21 +9,28 @@ import {
 } from '#contract/json-schema-rules.ts';
 import { withSchemas } from '#domain/tools/pin-tools.ts';
 
-/** Why an operation is no tool. */
+/** An operation cannot be a tool; the message says why. */
 export class Skipped extends Error {}
 
-/** What unfolding a document may take for one operation. Replies check schemas of as many nodes. */
+/**
+ * The maximum number of schemas of one operation, those that references lead to included. `problemOfSchema` accepts as
+ * many in one schema.
+ */
 const mostNodes = 2000;
 
 export interface Conversion {
   document: SchemaObject;
-  /** Of OpenAPI 3.0, whose schemas are not those of JSON Schema. */
+  /** Whether the document is OpenAPI 3.0, whose schemas are not those of JSON Schema. */
   isOld: boolean;
-  /** That the operation has so far. */
+  /** The number of schemas that were converted for the operation so far. */
   nodes: number;
 }
 
-/** The value that a reference leads to, for a value with one. */
+/**
+ * The object that a value is, or that its reference leads to. Empty if there is none.
+ * @param open the references that led to the value
+ * @throws Skipped for a reference that leads back to itself or out of the document
+ */
 export function resolved(document: SchemaObject, value: unknown, open: readonly string[] = []): SchemaObject {
   const reference = own(value, '$ref');
   if (!isText(reference)) return isObject(value) ? value : {};
@@ -41,7 +48,10 @@ function targetOf(document: SchemaObject, reference: string): unknown {
     }, document);
 }
 
-/** Neither the model nor the check of arguments needs the first ones. Only the server checks the last two. */
+/**
+ * Keywords that are left out. Neither the model nor the check of arguments needs those of the first line. Those of the
+ * second line only the server checks.
+ */
 const omitted = new Set(
   [
     'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator readOnly writeOnly',
@@ -50,10 +60,10 @@ const omitted = new Set(
 );
 
 /**
- * A schema of a request as JSON Schema without references. A reference that leads back to a schema around it accepts any
- * value.
+ * A schema of a request as JSON Schema without references. A reference that leads back to a schema around it accepts
+ * any value.
  * @param open the references around it
- * @throws Skipped
+ * @throws Skipped for too many schemas, or a reference out of the document
  */
 export function convertSchema(
   conversion: Conversion,
@@ -77,7 +87,10 @@ export function convertSchema(
   return isApart ? { ...target, ...Object(further) } : { allOf: [target, further] };
 }
 
-/** The schema without what only responses have, and without keywords of OpenAPI alone. References in it stay. */
+/**
+ * The schema without properties that only responses have, and with JSON Schema in place of what only OpenAPI has.
+ * References in it stay.
+ */
 function schemaOfRequest({ document }: Conversion, schema: SchemaObject): SchemaObject {
   const used = Object.entries(schema).filter(
     ([keyword]) => !omitted.has(keyword) && !keyword.startsWith('x-'),

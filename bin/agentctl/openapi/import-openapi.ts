@@ -9,7 +9,7 @@ import { convertOpenApi } from './convert-openapi.ts';
 interface ImportOptions {
   /** Where the document is: a file, or an address. */
   document: string;
-  /** Begins the names of tools. Default: `api`. */
+  /** The start of the names of new tools. Default: `api`. */
   name?: string | undefined;
   /** Ids of operations, or names of tools. Default: the tools of the entry, or all of a new one. */
   only?: readonly string[] | undefined;
@@ -22,9 +22,13 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
 
 /**
  * The config of an entry with the operations of an OpenAPI document. What an operator has written into the entry stays:
- * names, fixed parameters, picked fields and approvals. The approval of a tool that has changed is `always`.
- * @param written the entry's config so far
- * @throws Error if the document is not valid, has no address, or has none of the operations
+ * names, fixed parameters, `allow_slash`, picked fields and approvals. The approval of a tool that has changed is
+ * `always`.
+ * @param text the document
+ * @param written the entry's config so far; undefined for a new entry
+ * @returns also the tools of the entry so far, with their defaults, and the changes
+ * @throws Error if the written config is wrong, as `convertOpenApi`, if the API has no address, or if there are none of
+ *   the operations or more than an agent may have
  */
 export async function importOpenApi(
   text: string,
@@ -71,7 +75,7 @@ export async function importOpenApi(
   };
 }
 
-/** The operation as the document has it, with what the operator has written into the entry. */
+/** The operation as the document has it, with the fixed parameters, `allow_slash` and `pick` of the entry. */
 function refreshed(tool: HttpTool, { parameters: written, pick }: HttpTool): HttpTool {
   const parameters = tool.parameters.map((parameter) => {
     const same = written.find((each) => each.in === parameter.in && each.name === parameter.name);

@@ -24,27 +24,36 @@ import { asOneCall, mcpFetch } from './mcp-fetch.ts';
 const modernVersion = '2026-07-28';
 
 /**
- * Connects to an MCP server with the official client, with or without a handshake (`Era`). `mcpFetch` checks everything
- * that the server sends; the limits of one call and of a list are in this file.
+ * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake
+ * (`Era`). `mcpFetch` checks everything that the server sends. The limits of one call and of a list are in this file.
  */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
 /** `legacy`: versions of the protocol that begin with a handshake, up to 2025-11-25. `modern`: the versions since then. */
 type Era = 'modern' | 'legacy';
 
-/** A client with its session. */
+/** A connected client. Its transport has the server's session, if there is one. */
 interface Session {
   client: Client;
   transport: StreamableHTTPClientTransport;
 }
 
-/** The maximum number of requests of one call: a handshake of two, the call, and a second attempt of each of them. */
+/**
+ * The maximum number of requests of one call. A handshake, the call and a second attempt of both are four. The others
+ * are for streams that are resumed and for requests of the server, which count too. Notifications do not count.
+ */
 const callRequests = 6;
 
-/** The maximum numbers of pages, tools and requests of one list of tools. The requests include two handshakes. */
+/**
+ * The maximum numbers of pages, tools and requests of one list of tools. The requests include those of a second
+ * attempt.
+ */
 const listLimits = { pages: 20, tools: 500, requests: 26 };
 
-/** Milliseconds that the end of a session may take. After that, the server ends it by itself. */
+/**
+ * Milliseconds that the end of a session may take. After that, the server ends it by itself. The client's own timeout
+ * is longer than that of the call by as much.
+ */
 const closeMilliseconds = 1000;
 
 class Connection implements McpConnection {
@@ -92,8 +101,9 @@ class Connection implements McpConnection {
   }
 
   /**
-   * Runs a call in the era that was tried first, or that has worked before. The other era is tried once, after a rejection
-   * that proves that the server has done nothing.
+   * Runs a call in the present era: that of the target's version, until `#changesEra` has changed it. If that allows a
+   * second attempt, both share the time and the requests of the call.
+   * @throws as `McpConnection`
    */
   async #inEra<Result>(
     signal: AbortSignal,
@@ -126,7 +136,11 @@ class Connection implements McpConnection {
     });
   }
 
-  /** Whether another attempt may be made: in the other era, or with a new session if the server has ended this one. */
+  /**
+   * Prepares a second attempt, if one may be made: in the same era if the server has ended the session or speaks the
+   * modern version, otherwise in the other era.
+   * @returns false if none may be made, because the server may have carried out the call
+   */
   #changesEra(error: unknown, status: number): boolean {
     const isSession = this.#era === 'legacy' && this.#session !== undefined;
     const hasEnded = isSession && error instanceof SdkHttpError && status === 404;
@@ -179,7 +193,7 @@ class Connection implements McpConnection {
   }
 }
 
-/** The schema with the marks of arguments that headers repeat, which no model gets. */
+/** A copy of the schema with marks at the arguments that headers repeat. Models get the schema without these marks. */
 function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeaders']): object {
   const copy = structuredClone(schema);
   for (const [name, path] of Object.entries(headers)) {
@@ -189,7 +203,10 @@ function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeade
   return copy;
 }
 
-/** Malformed, invalid, unknown method, another version, headers that do not match. */
+/**
+ * The JSON-RPC errors and the HTTP statuses of a request that was not understood. The errors are: malformed, invalid,
+ * unknown method, another version, headers that do not match.
+ */
 const unheard: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32022, -32020]);
 const rejections: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
 
@@ -198,7 +215,10 @@ const provesNothing = (error: unknown, status: number): boolean =>
   (error instanceof ProtocolError && unheard.has(error.code)) ||
   ((error instanceof ProtocolError || error instanceof SdkHttpError) && rejections.has(status));
 
-/** Messages of the client may have texts of the server, so they are replaced. */
+/**
+ * Converts an error of the client. Its message may have texts of the server, so only a McpRejection, the server's own
+ * error, has it.
+ */
 function failureOf(error: unknown): Error {
   if (error instanceof OutboundFailure) return error;
   if (error instanceof ProtocolError) {
@@ -216,7 +236,7 @@ function failureOf(error: unknown): Error {
   return new OutboundFailure('protocol', undefined, { cause: error });
 }
 
-/** How servers say that they do not have a tool; there is no code for it. */
+/** Whether an error says that the server does not have the tool. There is no code for that. */
 function isUnknownTool(text: string): boolean {
   const said = text.slice(0, 300).toLowerCase();
   return said.includes('tool') && ['unknown', 'not found', 'not exist'].some((words) => said.includes(words));

@@ -6,10 +6,13 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
+  /** The maximum size of all responses of a call together, decompressed. */
   bytes: 2_000_000,
-  /** Fields and elements: a list of 500 tools has some 20,000. */
+  /** The maximum number of fields and elements in a message. A list of 500 tools has some 20,000. */
   values: 50_000,
+  /** The maximum number of contents in the result of a tool. */
   contents: 200,
+  /** How much of a response with a status of 400 or more is read, in UTF-16 code units. */
   errorBytes: 64 * 1024,
   /**
    * Milliseconds for a message that needs no response: a notification, a reply to the server, the end of a session. The
@@ -18,12 +21,13 @@ const limits = {
   notification: 1000,
 };
 
-/** What one call may still use, and why it has failed. */
+/** What one call has used, and why it has failed. */
 interface CallState {
-  /** That are left. */
+  /** The number of requests that are left. */
   requests: number;
+  /** The number of bytes that were received. */
   bytes: number;
-  /** Milliseconds: longer than the call, which the signal ends. */
+  /** Milliseconds for each request: more than for the call, so that the signal ends it first. */
   timeout: number;
   signal: AbortSignal;
   failure?: unknown;
@@ -35,7 +39,11 @@ interface CallState {
 
 const calls = new AsyncLocalStorage<CallState>();
 
-/** Runs one call. All requests that it makes, also later ones of its streams, count for it. */
+/**
+ * Runs one call. All requests that it makes, also later ones of its streams, count for it.
+ * @param options `timeout`, in milliseconds, and the maximum number of `requests`
+ * @param work must end when the signal of the state aborts: at the timeout, at a failure, or with `signal`
+ */
 export async function asOneCall<Result>(
   { timeout, requests }: { timeout: number; requests: number },
   signal: AbortSignal,
@@ -55,12 +63,13 @@ export async function asOneCall<Result>(
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** Of streams that ended before the response: which request each goes on with, by the id of its last event. */
+/** The streams that ended before the response: the id of the request that each is for, by the id of its last event. */
 type Resumable = Map<string, unknown>;
 
 /**
- * The `fetch` of the client of MCP. Whatever the server sends, the client gets one response with the id of its request,
- * without secrets and of a bounded size, depth and number of contents.
+ * Makes the `fetch` of the client of MCP. Whatever the server sends, the client gets one response with the id of its
+ * request, without secrets and of a bounded size, depth and number of contents. In its place the client gets the start
+ * of the text for a status of 400 or more, and an event that makes it resume a stream that broke off.
  */
 export function mcpFetch(http: RemoteHttp, target: McpTarget) {
   const resumable: Resumable = new Map();
@@ -68,7 +77,7 @@ export function mcpFetch(http: RemoteHttp, target: McpTarget) {
     const { method, body } = init as { method: 'GET' | 'POST' | 'DELETE'; body?: string };
     const headers = Object.fromEntries(new Headers(init.headers));
     const lastEvent = headers['last-event-id'];
-    // The stream of messages that belong to no call.
+    // The stream of messages that belong to no call is not opened.
     if (method === 'GET' && lastEvent === undefined) return new Response(null, { status: 405 });
     const id = lastEvent === undefined ? idOf(body) : resumable.get(lastEvent);
     const request = {
@@ -95,7 +104,7 @@ export function mcpFetch(http: RemoteHttp, target: McpTarget) {
   return fetch;
 }
 
-/** Undefined for a notification, and for a response to the server. */
+/** The id of the request in a body. Undefined for a notification, a response to the server, and without a body. */
 function idOf(body = '{}'): unknown {
   const { method, id } = JSON.parse(body) as Message;
   return method === undefined ? undefined : id;
@@ -115,7 +124,7 @@ async function* counting(chunks: AsyncIterable<Uint8Array>, state: CallState): A
   }
 }
 
-/** Of the response to a notification, or to the end of a session. */
+/** Drops the body of a response to a notification, to a response, or to the end of a session. */
 async function readNothing({ status }: RemoteHead, chunks: AsyncIterable<Uint8Array>): Promise<Response> {
   await drain(chunks[Symbol.asyncIterator]());
   return new Response(null, { status: status >= 400 ? status : 202 });
@@ -167,7 +176,10 @@ async function firstText(chunks: AsyncIterable<Uint8Array>): Promise<string> {
 
 let lastParse: Promise<unknown> = Promise.resolve();
 
-/** Large responses of several servers are parsed in turn, each in a turn of the event loop of its own. */
+/**
+ * Parses a message. Large responses of several servers are parsed in turn, each in a turn of the event loop of its own.
+ * @throws OutboundFailure if it is not JSON, too deep, has too many values or contents, or an unknown type of content
+ */
 async function parseMessage(text: string | Buffer): Promise<Message> {
   const turn = lastParse.then(() => new Promise<void>((next) => void setImmediate(next)));
   lastParse = turn;
@@ -180,7 +192,7 @@ async function parseMessage(text: string | Buffer): Promise<Message> {
     if (contents.length <= limits.contents && contents.every((each) => isKnown(Object(each))))
       return Object(message);
   } catch {
-    // Not JSON, too deep, or with too many values.
+    // The text is not JSON, is too deep, or has too many values.
   }
   throw new OutboundFailure('protocol');
 }
@@ -188,8 +200,10 @@ async function parseMessage(text: string | Buffer): Promise<Message> {
 const contentTypes: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
 
 /**
- * The response in a stream of events; or, if the stream ended before it and can be resumed, the event that makes the client
- * resume it. The rest of the stream is read in the background, so that the connection can be used again.
+ * The response in a stream of events; or, if the stream ended before it and can be resumed, the text of the event that
+ * makes the client resume it. Requests of the server before the response are replied to. The rest of the stream is read
+ * in the background, so that the connection can be used again.
+ * @throws OutboundFailure if the stream ended before the response and cannot be resumed
  */
 async function responseInStream(
   chunks: AsyncIterable<Uint8Array>,

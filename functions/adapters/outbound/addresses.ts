@@ -32,13 +32,13 @@ function isSameAddress(one: string, other: string): boolean {
   return address !== undefined && address.toNormalizedString() === parse(other)?.toNormalizedString();
 }
 
-/** The unspecified address counts too: connecting to it reaches the loopback interface. */
+/** Whether the text is a loopback address. The unspecified address counts too: a connection to it reaches loopback. */
 function isLoopback(text: string): boolean {
   const range = parse(text)?.range();
   return range === 'loopback' || range === 'unspecified';
 }
 
-/** Converts an IPv4-mapped IPv6 address to IPv4. Undefined for a text that is not an address, or has a zone id. */
+/** Parses an address; an IPv4-mapped IPv6 address becomes IPv4. Undefined if it is no address, or has a zone id. */
 function parse(text: string): Address | undefined {
   switch (isIP(text)) {
     case 4:
@@ -57,21 +57,27 @@ function parse(text: string): Address | undefined {
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Milliseconds. A lost packet is repeated after 1 s and after 2 s more. All queries together may take 5 s, with any
- * number of servers, because a page's server has 8 s for the head of its response.
+ * Limits of the queries for a name; `timeout` and `whole` are milliseconds. A lost packet is repeated after 1 s and
+ * after 2 s more. All queries together may take 5 s, with any number of servers, because a page's server has 8 s for
+ * the head of its response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
-/** Large sites have eight. A response of 64 KB could have 4,000, and each one is compared with every denied address. */
+/**
+ * The maximum number of IPv4 addresses that are used of a name, and of IPv6 addresses. Large sites have eight. A
+ * response of 64 KB could have 4,000, and each one is compared with every denied address.
+ */
 const addressesOfFamily = 16;
 
-/** Milliseconds until a name of an operator is resolved again. Sooner after a failure, which may be a short one. */
+/**
+ * Milliseconds until a name of an operator is resolved again. It is sooner after a failure, which may be a short one.
+ */
 const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
- * Resolves names of operators by the system, which knows the hosts file and search domains, and names of users by DNS
- * alone. The system's resolver holds one of the four threads of the process until it gives up, so a few names that do
- * not resolve would block all reads of files.
+ * Makes a function that resolves names of operators by the system, which knows the hosts file and search domains, and
+ * all other names by DNS alone. The system's resolver holds one of the four threads of the process until it gives up,
+ * so a few names that do not resolve would block all reads of files.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -93,7 +99,10 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** Looks up one name after the other, so that all of them together hold one thread at most. */
+/**
+ * Makes a function that looks up names and remembers their addresses; a name that does not resolve has none. It looks
+ * up one name after the other, so that all of them together hold one thread at most.
+ */
 function remembered(
   systemLookup: (host: string) => Promise<readonly string[]>,
   clock: Clock,
@@ -113,7 +122,10 @@ function remembered(
   };
 }
 
-/** Each call has a resolver of its own, because a resolver cancels all its queries at once. */
+/**
+ * Resolves a name by DNS. A name that does not resolve in time has no addresses. Each call has a resolver of its own,
+ * because a resolver cancels all its queries at once.
+ */
 async function resolveByServers(
   host: string,
   signal: AbortSignal,
@@ -204,7 +216,7 @@ async function addressesOf(
 }
 
 /**
- * The addresses of denied hosts.
+ * The addresses of the hosts that are denied at this port.
  * @throws OutboundFailure if a denied host has no address now: the request might reach that host
  */
 async function deniedAddresses(

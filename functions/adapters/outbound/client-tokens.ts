@@ -8,33 +8,35 @@ import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
 import { jsonIn, sendOutbound } from './send-outbound.ts';
 
-/** Milliseconds for a token, whoever waits for it. */
+/** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
 
-/** Tokens with many claims have 4 KB. */
+/** The maximum size of a response with a token. Tokens with many claims have 4 KB. */
 const maxBytes = 64_000;
 
-/** Milliseconds before its end from which a token is not used: a request may be on its way for so long. */
+/** Milliseconds. A token is not used if it ends sooner than this: a request may be on its way for so long. */
 const reserve = 60_000;
 
-/** Of all workspaces. */
+/** The maximum number of tokens in the cache, of all workspaces. At this number the cache is emptied. */
 const cachedTokens = 1000;
 
-/** A token is as long as other secrets, so that it can be removed from results. */
+/** A token has at least 8 characters, as all secrets have, so that it can be removed from results. */
 const tokenResponse = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{8,16384}$/),
   token_type: z.string().regex(/^bearer$/i),
-  // A text at some servers. Five minutes if there is none; an hour at most, whatever the server says.
+  // Seconds, as a text at some servers. Five minutes if there is no number. More than an hour counts as an hour.
   expires_in: z.coerce.number().catch(300),
 });
 
 interface Options {
-  /** As of the requests of tools. */
+  /** The same rules as for the requests of tools. */
   rules: OutboundRules;
   clock: Pick<Clock, 'now'>;
 }
 
-/** Tokens by client credentials (RFC 6749, section 4.4), in the memory of this process alone. */
+/**
+ * Makes a source of tokens by client credentials (RFC 6749, section 4.4). It caches them in the memory of this process.
+ */
 export function clientTokens(options: Options): ClientTokens {
   const now = () => options.clock.now().getTime();
   const cached = new Map<string, { token: Promise<string>; until: number }>();
@@ -54,7 +56,7 @@ export function clientTokens(options: Options): ClientTokens {
         entry = made;
       }
       const used = entry;
-      // Another use may have got a new one since.
+      // Another use may have cached a new token since.
       const forget = () => cached.get(key) === used && cached.delete(key);
       used.token.catch(forget);
       return { token: await untilAborted(used.token, signal), forget };
@@ -80,7 +82,7 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
   throw new OutboundFailure(kind, `The authorization server gives no token: status ${status}`);
 }
 
-/** What the request has to prove that the client sends it. */
+/** The headers and the fields of the form by which the request proves that the client sends it. */
 function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   const { client_id, method } = auth;
   if (method === 'post') return { headers: {}, fields: { client_id, client_secret: secret } };
@@ -94,10 +96,10 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
 }
 
-/** Signature algorithms of JSON Web Tokens, by the type of the key. */
+/** Signature algorithms of JSON Web Tokens, by the type of the key. That of `ec` is only for the curve P-256. */
 const algorithms: Partial<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' };
 
-/** RFC 7523. */
+/** A signed JSON Web Token by which the client proves who it is (RFC 7523). It is valid for a minute. */
 function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
   const { key, kid } = keyOf(secret);
   const alg = algorithms[key.asymmetricKeyType ?? ''];
@@ -111,7 +113,11 @@ function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: O
   return `${signed}.${signature.toString('base64url')}`;
 }
 
-/** @param secret a JWK. @throws Error without the key's text */
+/**
+ * Reads a private key.
+ * @param secret the key as JWK
+ * @throws Error without the key's text if it is no such key
+ */
 function keyOf(secret: string) {
   try {
     const key: JsonWebKey = JSON.parse(secret);

@@ -3,10 +3,10 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** Lambda returns 6 MB at most. A model gets a small part even of this. */
+/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets a small part even of this. */
 const maxBytes = 1_000_000;
 
-/** By the types of Lambda's errors. */
+/** The failures of a call by the types of Lambda's errors. Any other type is an error of this service. */
 const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFailure>>> = {
   AccessDeniedException: ['forbidden', 'This service may not call the function'],
   ResourceNotFoundException: ['changed', 'The function does not exist'],
@@ -15,13 +15,14 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
 
 interface InvokerOptions {
   credentials(): Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
-  /** In place of the address of Lambda in the function's Region. */
+  /** A URL in place of the address of Lambda in the function's Region. Undefined on AWS. */
   endpoint: string | undefined;
 }
 
 /**
- * Invokes a function once and waits for its end. The SDK's client would add 14 KB to the start of all functions that reply,
- * because their bundles share its protocol, and reads any answer to its end.
+ * Makes the function that invokes Lambda functions. It does not use the SDK's client. That one would add 14 KB to the
+ * start of all functions that reply, because their bundles share its protocol. It would also read any answer to its
+ * end.
  */
 export const functionInvoker =
   ({ credentials, endpoint }: InvokerOptions): InvokeFunction =>
@@ -40,7 +41,7 @@ export const functionInvoker =
       headers: Object.fromEntries((await signer.sign()).headers),
       ...{ rules: undefined, redirects: 0, times: { response: timeout, whole: timeout } },
     });
-    // Such as `AccessDeniedException`, at times with a suffix.
+    // The type is such as `AccessDeniedException`, at times with a suffix after a colon.
     const [error = ''] = String(headers['x-amzn-errortype']).split(':');
     const rejection = rejections[error];
     if (rejection !== undefined) throw new OutboundFailure(...rejection);

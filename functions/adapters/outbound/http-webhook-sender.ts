@@ -7,24 +7,27 @@ import { checkedAddresses, type OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**
- * A client that creates a batch waits for this lookup. If a lookup takes longer, the name is accepted, like a name that
- * does not resolve.
+ * A client that creates a batch waits for the lookup of its webhook's host. If the lookup takes longer, the address is
+ * accepted, as one whose name does not resolve.
  */
 const lookupTimeoutMilliseconds = 3000;
 
-/** The body of a response is discarded. Up to this size it is received, so that the receiver can finish sending it. */
+/** The body of a response is dropped. Up to this size it is received, so that the receiver can finish sending it. */
 const responseBytes = 64 * 1024;
 
 interface SenderOptions {
   rules: OutboundRules;
-  /** Whether a URL may be `http://127.0.0.1:PORT`. Every other URL must be https. */
+  /** Whether a URL may be `http://127.0.0.1:PORT` or `http://[::1]:PORT`. Every other URL must be https. */
   allowsPlainLoopback: boolean;
-  /** Milliseconds until the head of the response must have arrived. */
+  /** Milliseconds until the head of the response must have arrived. Then its body is no longer received either. */
   timeout: number;
   clock: Clock;
 }
 
-/** @throws OutboundFailure if the URL is plain http that is not allowed */
+/**
+ * The rules for a URL: they allow the address of plain http, if it may be called.
+ * @throws OutboundFailure `malformed` for any other URL that is not https
+ */
 function rulesFor(url: URL, { rules, allowsPlainLoopback }: SenderOptions): OutboundRules {
   if (url.protocol === 'https:') return rules;
   if (!allowsPlainLoopback || !isPlainLoopbackUrl(url.href))
@@ -64,7 +67,9 @@ export const httpWebhookSender = (options: SenderOptions): WebhookSender => ({
   },
 });
 
-/** Converts seconds or a date (RFC 9110, section 10.2.3) to milliseconds from now. Null for any other text. */
+/**
+ * Converts a Retry-After, seconds or a date (RFC 9110, section 10.2.3), to milliseconds from now. Null for any other.
+ */
 export function retryAfterOf(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? '';
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;

@@ -8,7 +8,7 @@ import { readableHtml } from './readable-html.ts';
 type Kind = 'html' | 'xml' | 'text';
 
 /**
- * Registered media types that contain readable text, with the way to decode them. `kindOf` adds text/* and suffixes.
+ * Registered media types that contain readable text, and how each is read. `kindOf` adds text/* and suffixes.
  */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
@@ -41,7 +41,7 @@ export type PageText = Pick<WebPage, 'title' | 'text' | 'contentType'>;
 
 /**
  * The readable text of a response. It takes up to a second, so only a thread may call it.
- * @throws OutboundFailure `unreadable` if the body is not text
+ * @throws OutboundFailure `unreadable` if the body is not text, or has an encoding that is not supported
  */
 export async function pageText({ header, body, address }: PageToRead): Promise<PageText> {
   const { type: contentType, charset } = header === undefined ? guess(body) : declared(header);
@@ -53,7 +53,9 @@ export async function pageText({ header, body, address }: PageToRead): Promise<P
   return { ...readableHtml(text, new URL(address)), contentType };
 }
 
-/** Longer than any registered media type. The type can reach an error message, so it is cut. */
+/**
+ * The maximum length of a type, longer than any registered one. A longer type is cut: it can reach an error message.
+ */
 const longestType = 100;
 
 function declared(header: string): { type: string; charset: string | undefined } {
@@ -62,7 +64,8 @@ function declared(header: string): { type: string; charset: string | undefined }
 }
 
 /**
- * Guesses the type if there is no Content-Type: binary if it has a zero byte, else HTML by its first tag, else text.
+ * Guesses the type by the first 1,024 bytes, if there is no Content-Type: binary if they have a zero byte, else HTML by
+ * the first tag, else text.
  */
 function guess(body: Uint8Array): { type: string; charset: undefined } {
   const start = Buffer.from(body.subarray(0, 1024));
@@ -72,8 +75,9 @@ function guess(body: Uint8Array): { type: string; charset: undefined } {
 }
 
 /**
- * Determines the encoding by the byte order mark, the header and the page's own declaration, in this order. Without any
- * of them: UTF-8 if the bytes are valid UTF-8, else windows-1252.
+ * Decodes a body. Its encoding is that of the byte order mark, the header or the page's own declaration, whichever is
+ * first in this order. Without any of them: UTF-8 if the bytes are valid UTF-8, else windows-1252.
+ * @throws OutboundFailure `unreadable` for an encoding that browsers do not decode
  */
 function decode(body: Uint8Array, charset: string | undefined, kind: Kind): string {
   const encoding = sniffEncoding(body, {
@@ -81,7 +85,7 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
     transportLayerEncodingLabel: charset,
     defaultEncoding: isUtf8(body) ? 'UTF-8' : 'windows-1252',
   });
-  // Browsers do not decode these encodings either: with them, a text can hide its content from filters.
+  // Browsers do not decode such encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
   // `x-user-defined` is the only encoding of HTML that TextDecoder does not support. Real pages do not use it.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);

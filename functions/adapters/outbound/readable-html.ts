@@ -13,7 +13,10 @@ for (const name of 'fieldset legend figcaption hgroup menu option search caption
 const headingPrefix = (name: string): string =>
   /^h[1-6]$/.test(name) ? `${'#'.repeat(Number(name[1]))} ` : '';
 
-/** Lays out text in lines as elements open and close: collapses spaces, separates blocks, writes links as Markdown. */
+/**
+ * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes headings, list
+ * items and links as Markdown.
+ */
 class TextLayout {
   private readonly segments: string[] = [];
   private pendingBreaks = 0;
@@ -68,7 +71,7 @@ class TextLayout {
     this.pendingSpace = words.endsWith(' ');
   }
 
-  /** The current position in the output, for `toString`. */
+  /** The current position in the output, to be a bound of `toString`. */
   position(): number {
     return this.segments.length;
   }
@@ -117,9 +120,9 @@ const skippedElements = new Set('script style template svg iframe noembed nofram
 
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
 const minMainCharacters = 200;
-/** A title is one line. */
+/** The maximum length of a title, which is one line. A longer one is cut and ends in an ellipsis. */
 const titleCharacters = 300;
-/** Longer addresses contain data, such as data: URLs. */
+/** The maximum length of a link's address. Longer ones contain data, and their links become plain text. */
 const addressCharacters = 2000;
 /**
  * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
@@ -144,7 +147,7 @@ type Attributes = ReadonlyMap<string, string>;
 
 interface TagReader {
   text(fragment: string): void;
-  /** Of attributes with the same name, the first one counts. */
+  /** `attributes` has only those that are read. Of attributes with the same name, the first one counts. */
   open(name: string, attributes: Attributes, selfClosing: boolean): void;
   close(name: string): void;
 }
@@ -204,7 +207,7 @@ export function readTags(
 
 const readAttributes = new Set(['href', 'alt']);
 
-/** No relevant element has a longer name; the longest are blockquote and figcaption. Longer names become ''. */
+/** The maximum length of a name. The longest that matter are blockquote and figcaption. Longer names become ''. */
 const longestName = 16;
 const htmlName = (name: string): string => (name.length > longestName ? '' : name.toLowerCase());
 

@@ -8,22 +8,24 @@ import type { OutboundRules } from './addresses.ts';
 import { ConnectionPool, sendOutbound } from './send-outbound.ts';
 
 interface Options {
-  /** Of the stage's setting toolAllow. */
+  /** Their `allow` has the addresses that may get a secret without TLS too, such as those of the setting toolAllow. */
   rules: OutboundRules;
   credentialOf: (auth: ToolAuth | undefined, target: CredentialTarget) => Promise<Credential>;
-  /** How many agents the current request has come through. */
+  /**
+   * Returns how many agents the current request has come through. The requests of tools have a header with one more.
+   */
   depth: () => number;
 }
 
-/** @throws OutboundFailure for an address that may get no secret */
+/** @throws OutboundFailure `forbidden` for an address that may get no secret (`maySendSecret`) */
 export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'>): void {
   if (!maySendSecret(url, allow)) throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
 }
 
-/** In place of a body: the server has rejected the credential. */
+/** Stands in place of a body: the server has rejected the credential. */
 const rejected = Symbol('rejected');
 
-/** The requests of tools to the addresses in their entries. */
+/** Sends the requests of tools. They go to the addresses in their entries, with the credentials of these. */
 export const remoteHttp = (options: Options): RemoteHttp => ({
   openPool: () => new ConnectionPool(),
   async send(request, read) {

@@ -15,7 +15,7 @@ import { untilAborted } from '#domain/platform/promises.ts';
 import { bare, checkedAddresses, type OutboundRules } from './addresses.ts';
 
 /**
- * A response's body, decompressed, as it comes.
+ * The body of a response, decompressed, as it comes.
  * @throws OutboundFailure `too-large` for more than `maxBytes` of decompressed data, `broken` for an unknown content
  *   coding; errors of the connection or the decompression unchanged
  */
@@ -77,17 +77,21 @@ export interface OutboundRequest {
   body?: Uint8Array;
   /** Undefined for an address of an operator, or one that this service has signed: it is not checked. */
   rules: OutboundRules | undefined;
-  /** Maximum number of redirects, each checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
+  /**
+   * The maximum number of redirects, each checked like the first address. With 0, or if the method is not GET, a 3xx is
+   * returned.
+   */
   redirects: number;
   /**
-   * Timeouts in milliseconds. `response`: for the head of each server's response. `whole`: for the complete request.
+   * Timeouts in milliseconds. `response`: for the address check and the head of each server's response. `whole`: for
+   * all, with redirects and the body.
    */
   times: { response: number; whole: number };
-  /** Maximum size of the decompressed body. A larger one is a failure. */
+  /** The maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;
-  /** Receives the body within the timeout and drops it. An error in the body is not a failure. */
+  /** Receives and drops the body, up to `maxBytes` and within the timeout. An error in the body is not a failure. */
   discardBody?: true;
-  /** Retains connections for the next request to the same server. Addresses are checked when a connection is made. */
+  /** Keeps connections for the next request to the same server. A name is checked only when a connection is made. */
   pool?: ConnectionPool | undefined;
   signal: AbortSignal;
 }
@@ -103,7 +107,10 @@ interface OutboundResponse<Body> extends ResponseHead {
   body: Body;
 }
 
-/** Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed unless all of it was read. */
+/**
+ * Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed if only a part of the body was
+ * read. If nothing was read, it stays open until the whole timeout is over, or the pool is closed.
+ */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
 /** The open connections of one reply. They must not outlive it: the function may be frozen then. */
@@ -120,13 +127,14 @@ export class ConnectionPool {
   }
 }
 
-/** The headers of real sites, with policies and cookies, stay below 16 KB. */
+/** The maximum size of a response's headers. Those of real sites, with policies and cookies, stay below 16 KB. */
 const headerBytes = 32 * 1024;
 
 /**
  * Sends a request to an address that a user, agent or operator named. It connects only where the rules allow, and ends
- * within the timeout and with a bounded response, whatever the server does.
- * @throws OutboundFailure, or the signal's reason
+ * within the timeout and with a bounded response, whatever the server does. A response with any status is a response.
+ * @param read reads the body. Default: the body is one buffer
+ * @throws OutboundFailure, also for any error of `read`; or the signal's reason
  */
 export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse<Buffer>>;
 export async function sendOutbound<Body>(
@@ -184,7 +192,10 @@ async function follow(
   }
 }
 
-/** Sends one request and waits for the head of its response. */
+/**
+ * Checks the address, sends one request and waits for the head of its response.
+ * @param hop the number of redirects before it
+ */
 async function responseOf(
   request: OutboundRequest,
   url: URL,
@@ -196,7 +207,8 @@ async function responseOf(
   try {
     const { rules, pool } = request;
     const check = rules && (() => untilAborted(checkedAddresses(url, rules, aborted), aborted));
-    // No lookup precedes a connection to an address. Otherwise the check is part of the lookup.
+    // Node.js looks up no host that is an address, so that one is checked here. With a pool, a name is checked by the
+    // lookup, which only a new connection needs.
     const addresses = pool === undefined || isIP(bare(url.hostname)) !== 0 ? await check?.() : undefined;
     const lookup = addresses ? connecting(async () => addresses) : check && connecting(check);
     return await untilAborted(connect(request, url, lookup, signal, headTimeout), aborted);
@@ -245,7 +257,7 @@ function connect(
   return promise;
 }
 
-/** Connects to the checked addresses instead of resolving the name again. TLS still verifies the name. */
+/** Makes a lookup that gives the checked addresses and does not resolve the name again. TLS still verifies the name. */
 const connecting =
   (check: () => Promise<readonly string[]>): LookupFunction =>
   (_host, { all }, done) => {
@@ -271,7 +283,9 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL
 
 const timeoutText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;
 
-/** Maps the error codes of Node.js and OpenSSL. Their messages must not reach users: they contain addresses. */
+/**
+ * Makes a failure by the error code of Node.js or OpenSSL. Their messages must not reach users: they contain addresses.
+ */
 function failureOf(error: unknown): OutboundFailure {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW')
@@ -281,7 +295,7 @@ function failureOf(error: unknown): OutboundFailure {
   return new OutboundFailure('unreachable');
 }
 
-/** Undefined if the body is no JSON. */
+/** Parses a body. Undefined if it is no JSON. */
 export function jsonIn(body: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(body).toString());

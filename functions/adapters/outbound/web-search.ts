@@ -4,20 +4,28 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { readableHtml } from './readable-html.ts';
 import { jsonIn, type OutboundRequest, sendOutbound } from './send-outbound.ts';
 
-/** A search usually takes 2 s; 10 s let SearXNG wait for one of its slow search engines. 2 MB are 1,000 results. */
+/**
+ * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for one of its
+ * slow search engines. 2 MB are 1,000 results.
+ */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
 
-/** Providers return about 300 characters of a page. Longer texts are cut and end in an ellipsis. */
+/**
+ * The maximum length of a title or snippet. Providers return about 300 characters; a longer text ends in an ellipsis.
+ */
 const snippetCharacters = 1000;
 
-/** HTML that is read for a snippet: much more than a snippet has, and a thousandth of a second. */
+/** How much HTML is read for a title or snippet: much more than they have. It takes a thousandth of a second. */
 const snippetHtmlCharacters = 20_000;
 
 const searxngResponse = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
 });
 
-/** @param address URL of the SearXNG instance; its settings must allow the format `json` */
+/**
+ * Searches with SearXNG.
+ * @param address the URL of the instance, with or without `/search`. Its settings must allow the format `json`
+ */
 export const searxng = (address: string): WebSearch => ({
   async search(query, count, signal) {
     const url = new URL(address);
@@ -32,7 +40,7 @@ export const searxng = (address: string): WebSearch => ({
 });
 
 const braveResponse = z.object({
-  // Absent if there are no results.
+  // The field is absent if there are no results.
   web: z
     .object({
       results: z.array(z.object({ title: z.string(), url: z.string(), description: z.string().nullish() })),
@@ -66,7 +74,8 @@ const shortened = (text: string): string =>
 
 /**
  * Sends a GET to a service that an operator configured, and validates the JSON of its response.
- * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema
+ * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema; or
+ *   as `sendOutbound`
  */
 async function readJson<Value>(
   request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,

@@ -7,7 +7,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { ReplyScope } from './reply-scope.ts';
 
-/** Amazon Bedrock's own limit. More words only make the results less precise. */
+/** Amazon Bedrock's limit for a query of a knowledge base. More words only make the results less precise. */
 const queryCharacters = 1000;
 
 export const query = z
@@ -18,7 +18,7 @@ export const query = z
     'What to look for: the words that the passage would use. Only the first 32 different words count.',
   );
 
-/** Four decimal places are enough to compare results. */
+/** Rounds a score to four decimal places, which are enough to compare results. */
 export const scoreOf = (score: number): number => Math.round(score * 1e4) / 1e4;
 
 const field = z.object({
@@ -43,7 +43,8 @@ type Config = z.output<typeof config>;
 type Input = z.output<typeof form> | z.output<typeof nothing>;
 
 /**
- * Asks the user to fill in a form. The client receives the form as the step's `args`; the next message responds to it.
+ * Asks the user to fill in a form. The client receives the form as the step's `args`. The user responds with the next
+ * message.
  */
 export const requestForm: AgentTool<Config, Input> = {
   type: 'consultant_request_form',
@@ -65,41 +66,41 @@ export const requestForm: AgentTool<Config, Input> = {
 };
 
 /**
- * A tool of the service itself, whose entry is one tool: `kindOf` makes its kind. Each tool has one line in
- * runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
+ * A tool of the service itself. An entry of its type offers the model this one tool: `kindOf` makes its kind. Each tool
+ * has one line in runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {
   /** The step's type. Also the tool's name for the model, unless the agent sets another name. */
   type: string;
   /** Tells the model when to use the tool, unless the agent sets another description. */
   description: string;
-  /** The schema of `config` in an agent's tool. */
+  /** The schema of `config` in an entry. */
   config: z.ZodType<Config>;
   /**
-   * Checks what the schema cannot, when an agent is created or updated.
+   * Checks what the schema cannot, when an agent is created or updated. The text begins with the field of the config.
    * @returns what is wrong, such as `agent_id names no agent`; undefined if nothing is
    */
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
   /**
-   * The schema of the model's arguments. Return the same schema object for the same config: its JSON Schema is cached
-   * by the object.
+   * Returns the schema of the model's arguments. It must be the same object for the same config: its JSON Schema is
+   * cached by the object.
    */
   input(config: Config): z.ZodType<Input>;
-  /** The step's start event: a line for people, and the arguments to show. */
+  /** Returns what the step's start event shows: `content`, a line for people, and `args`, the arguments. */
   start(input: Input, config: Config): { content: string; args: Record<string, unknown> };
   /**
    * Runs the tool. A failure becomes a step with `success: false`, and the reply continues.
    * @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them.
    */
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
-  /** Returns false if this deployment is not configured for the tool. Agents are then not offered it. */
+  /** Returns false if this deployment is not configured for the tool. Models are then not offered it. */
   isAvailable?: () => boolean;
   /**
    * The tool searches the chat. An agent that was called by another agent is not offered the tool, because the chat
    * belongs to the calling agent.
    */
   searchesChat?: true;
-  /** After this tool the model may only write text: the reply ends and the user responds next. */
+  /** After this tool the model may only write text: the reply ends, and the user responds next. */
   handsOver?: true;
 }
 
@@ -107,21 +108,25 @@ export interface ToolUse<Config> extends ReplyUse {
   config: Config;
 }
 
-/** What a use of a tool gets from its reply. */
+/** What a reply gives to each use of a tool. */
 export interface ReplyUse {
   /** The id of the step that shows this use. */
   callId: string;
-  /** Null for a reply that belongs to no chat. */
+  /** The chat of the reply, also for a called agent. Null for a reply that belongs to no chat. */
   chat: Chat | null;
   /** Shared by the tools of the reply, those of called agents included. */
   scope: ReplyScope;
-  /** Files attached to the current user message. */
+  /** The files of the user's current message. A called agent has none. */
   attachments: readonly StoredFile[];
   /** The chain of agents: the reply's agent first, the agent that uses the tool last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
-  /** Aborts when the reply is aborted, or at the tool's timeout. */
+  /** Aborts when the reply is aborted, or when the time of this use is over. */
   signal: AbortSignal;
-  /** Runs another agent with this message and returns its text. */
+  /**
+   * Runs another agent with this message. Its steps and its usage are counted for the reply.
+   * @returns its text, and the usage of all its model calls
+   * @throws ToolFailure, with the usage so far, if its model fails or its text is cut
+   */
   callAgent(
     agent: AgentVersion,
     message: string,
@@ -132,7 +137,7 @@ export interface ReplyUse {
 export interface ToolOutcome {
   /** JSON for the model and for clients: the step's `result.data`. */
   data: unknown;
-  /** Token usage of the tool's own model calls. */
+  /** Token usage of the tool's own model calls. Absent if it makes none. */
   usage?: TokenUsage;
 }
 
@@ -146,7 +151,7 @@ export class ToolFailure extends Error {
   }
 }
 
-/** Whether a person must approve each use: `caller` leaves it to the request. */
+/** Whether a person must approve each use: `caller` leaves that to the client's request. */
 export type Approval = 'never' | 'always' | 'caller';
 
 /** One tool as a model gets it. */
@@ -155,44 +160,44 @@ export interface Offer {
   name: string;
   description: string;
   inputSchema: JsonSchema;
-  /** `never`: the tool runs at once. Replies cannot wait for a person yet, so other uses fail. */
+  /** `never`: the tool runs at once. Replies cannot wait for a person yet, so with any other value each use fails. */
   approval: Approval;
   /** Where the tool is in its entry, such as `['config', 'tools', 3]`; empty if the entry is one tool. */
   field: readonly (string | number)[];
-  /** The arguments for `start` and `run`, or what is wrong with them. */
+  /** Checks the model's arguments. Returns `input` for `start` and `run`, or what is wrong with the arguments. */
   read(args: unknown): { input: unknown; problem?: undefined } | { problem: string };
-  /** As of `AgentTool`. */
+  /** As in `AgentTool`. */
   start(input: unknown): ReturnType<AgentTool['start']>;
   run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
-  /** Others have written its texts, those of failures included. */
+  /** A tool of another system: others have written its description and its results, also the texts of its failures. */
   isRemote?: true;
   searchesChat?: true;
   handsOver?: true;
 }
 
 /**
- * What entries of one type are: it makes the tools of an entry from the entry's config. Each kind is one file and one line
- * in runtime/composition/agent-tools.ts.
+ * A kind of entries: it makes the tools of an entry from the entry's config. Each kind has one line in
+ * runtime/composition/agent-tools.ts.
  */
 export interface ToolKind<Config = unknown> {
-  /** Of the entries, and of the steps of their tools. */
+  /** The type of the entries, and of the steps of their tools. */
   type: string;
   /** The schema of `config` in an entry. */
   config: z.ZodType<Config>;
-  /** As of `AgentTool`. */
+  /** As in `AgentTool`. */
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
   isAvailable?: () => boolean;
-  /** In the same order for the same config: a provider's cache of prompts depends on it. */
+  /** Makes the tools, in the same order for the same config: a provider's cache of prompts depends on it. */
   offers(config: Config, entry: Pick<Entry, 'name' | 'description'>): Offer[];
 }
 
-/** A kind that is loaded for the agents that have an entry of it. */
+/** A kind whose code is loaded only for an agent that has an entry of it. */
 export interface DeferredKind {
   type: string;
   load(): Promise<ToolKind>;
 }
 
-/** The kind of a tool of the service itself. */
+/** Makes the kind of a tool. Each entry offers this tool, with the entry's name and description if it has them. */
 export const kindOf = (tool: AgentTool): ToolKind => ({
   ...tool,
   offers(config, { name = tool.type, description = tool.description }) {
@@ -214,7 +219,7 @@ export const kindOf = (tool: AgentTool): ToolKind => ({
 
 const schemas = new WeakMap<z.ZodType, JsonSchema>();
 
-/** Cached for each schema object, because the conversion is too slow to repeat in every reply. */
+/** Converts a schema. The result is cached by the object: the conversion is too slow to repeat in every reply. */
 function jsonSchemaOf(type: z.ZodType): JsonSchema {
   const cached = schemas.get(type);
   if (cached !== undefined) return cached;
@@ -223,11 +228,13 @@ function jsonSchemaOf(type: z.ZodType): JsonSchema {
   return schema;
 }
 
-/** An offer of one agent. */
+/** An offer, and the entry that it is from. */
 export interface OfferedTool extends Offer {
-  /** The type of the steps. */
+  /** The type of the entry, and of the tool's steps. */
   type: string;
-  /** In `unified_tools`. Tools that are not in it have the indexes after its last one. */
+  /**
+   * The index of the entry in `unified_tools`. The entries that `entriesOf` adds have the indexes after its last one.
+   */
   index: number;
 }
 
@@ -252,7 +259,7 @@ const searchType = 'consultant_search_web';
 /**
  * The tools of an agent that this deployment can offer.
  * @param needed types of tools that this reply needs, whether or not the agent has them
- * @throws Error for an entry that `inspectTools` would report
+ * @throws Error for an entry with an unknown type or a wrong config
  */
 export async function offeredTools(
   available: AvailableKinds,
@@ -269,8 +276,9 @@ export async function offeredTools(
 }
 
 /**
- * All tools of an agent, for its check when it is created, updated or published.
- * @returns also what is wrong with the types and configs of entries. A wrong entry has no tools
+ * All tools of an agent, also those that this deployment cannot offer, for its check when it is created or updated.
+ * @returns also the entries with a right type and config, and `issues`: what is wrong with the types and configs of the
+ *   other entries, which have no tools, and with the names of tools
  */
 export async function inspectTools(
   available: AvailableKinds,
@@ -323,7 +331,7 @@ function issuesOfName(
   ];
 }
 
-/** The agent's entries, then an entry for each further tool. */
+/** The agent's entries, then one for each type that it needs and does not have: for `use_search`, and of `needed`. */
 function entriesOf(
   { unified_tools: entries, use_search }: AgentDefinition,
   needed: readonly string[] = [],

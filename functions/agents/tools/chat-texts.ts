@@ -9,7 +9,7 @@ import { type AgentTool, query, scoreOf, ToolFailure, type ToolUse } from './age
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Returns the searchable texts of a chat. */
+/** Returns the texts of a chat that a search reads. Throws ToolFailure without a chat. */
 type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
 
 interface SearchResult {
@@ -23,7 +23,7 @@ interface SourcedText extends SearchedText {
   source: Record<string, unknown>;
 }
 
-/** Searches messages and files of the chat, including messages that are no longer in the prompt. */
+/** Searches messages and files of the chat, also messages that are too old to be in the prompt. */
 export const lookup = (
   source: LookupSource,
   ranking: PassageRanking,
@@ -61,9 +61,9 @@ export const lookup = (
 });
 
 /**
- * A search covers the newest messages and files of a chat, up to the limit that is reached first. To index 4 million
- * characters takes 1 s and about 80 MB; 2,000 messages of 2,000 characters have as many. Chats typed by people are
- * smaller.
+ * A search covers the newest messages and files of a chat. It ends at the limit of messages or of characters, which
+ * messages and files share. Files after the limit of files are skipped. To index 4 million characters takes 1 s and
+ * about 80 MB; 2,000 messages of 2,000 characters have as many. Chats typed by people are smaller.
  */
 const searchLimits = {
   messages: 2000,
@@ -80,7 +80,10 @@ interface Services {
   messages: () => Pick<MessageStore, 'range'>;
 }
 
-/** This turn's files, then the chat's earlier messages with their files, newest first. */
+/**
+ * Makes the source of a chat's texts: this turn's files, then the earlier messages with their files, newest first.
+ * Messages that `promptFilter` leaves out of prompts are not searched.
+ */
 export const chatTexts =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
@@ -117,7 +120,7 @@ function chatSearch(chatId: number, attachments: Services['attachments'], signal
   return {
     texts,
 
-    /** Reads files that were not read before. */
+    /** Adds the texts of files that were not seen before. Files without text are left out. */
     async addFiles(files: readonly StoredFile[]): Promise<void> {
       for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
         filesSeen.add(file.uuid);
@@ -125,7 +128,7 @@ function chatSearch(chatId: number, attachments: Services['attachments'], signal
       }
     },
 
-    /** Returns false if a limit is reached. */
+    /** Adds a message. Returns false, and does not add it, if a limit is reached. */
     addMessage(message: Message): boolean {
       if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
       searched += 1;

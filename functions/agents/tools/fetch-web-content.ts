@@ -5,7 +5,10 @@ import type { WebPages } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
-/** A host in the form of URLs, or `*.` and a domain for all its subdomains. Undefined if the text is neither. */
+/**
+ * Brings the text into the form of hosts in URLs: a host, or `*.` and a domain for all its subdomains. Undefined if it
+ * is neither.
+ */
 function parseHostPattern(text: string): string | undefined {
   const isWildcard = text.startsWith('*.');
   const name = isWildcard ? text.slice(2) : text;
@@ -26,13 +29,13 @@ const hostPattern = z.string().transform((text, context): string => {
 });
 
 /**
- * A part of 20,000 characters is about 5,000 tokens: five times the page of a usual article. A part of 100,000
+ * A part of 20,000 characters is about 5,000 tokens, five times as much as a usual article. A part of 100,000
  * characters already fills a fifth of a context window of 128,000 tokens.
  */
 const config = z.strictObject({
   max_characters: z.int().min(1).max(100_000).default(20_000),
   /**
-   * If set, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
+   * If given, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
    */
   allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
 });
@@ -46,7 +49,7 @@ const input = z.object({
     .describe('Where to read on, in characters: next_offset of the part before. 0 unless given.'),
 });
 
-/** Reads a web page, part by part. */
+/** Reads one part of a web page. Each use fetches the page again. */
 export const fetchWebContent = (
   pages: () => WebPages,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
@@ -84,7 +87,8 @@ export const fetchWebContent = (
 });
 
 /**
- * A part of a text, and the number of characters in the whole text. Offset and length count code points, as clients do.
+ * A part of a text, and the number of characters in the whole text. Offset, length and this number count code points,
+ * as clients do. The part is empty if the offset is past the end.
  */
 function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
   // Most texts have no character of two code units, and a search for one is ten times faster than the loop.

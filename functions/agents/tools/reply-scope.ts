@@ -6,14 +6,14 @@ interface Closable {
 export class ReplyScope {
   readonly #shared = new Map<unknown, Closable>();
 
-  /** @param open makes what belongs to the key, at its first use in the reply */
+  /** Returns what belongs to the key. At the first use of the key in the reply, `open` makes it. */
   get<Shared extends Closable>(key: unknown, open: () => Shared): Shared {
     const shared = this.#shared.get(key) ?? open();
     this.#shared.set(key, shared);
     return shared as Shared;
   }
 
-  /** The last that was opened is closed first: sessions end over open connections. */
+  /** Closes all, without errors. What was opened last is closed first: sessions end over open connections. */
   async close(): Promise<void> {
     for (const shared of [...this.#shared.values()].reverse())
       try {

@@ -20,7 +20,7 @@ const input = z.object({ query });
 
 type Config = z.output<typeof config>;
 
-/** Searches the documents of the workspace, or a knowledge base of Amazon Bedrock. */
+/** Searches the documents of the workspace, or the knowledge base of Amazon Bedrock that the config names. */
 export const retrieveContextSource = (sources: {
   knowledge: () => Pick<KnowledgeStore, 'search'>;
   knowledgeBase: () => KnowledgeBase;

@@ -19,7 +19,7 @@ const inputUpTo = (maxResults: number) =>
       .describe(`How many results; ${maxResults} unless given.`),
   });
 
-/** The index is `max_results` - 1. One schema object for each value, because schemas are cached by object. */
+/** The schemas by `max_results` - 1. There is one object for each value, because JSON Schemas are cached by object. */
 const inputs = Array.from({ length: maxResultsLimit }, (_each, index) => inputUpTo(index + 1));
 
 type Input = z.output<ReturnType<typeof inputUpTo>>;

@@ -17,7 +17,10 @@ export interface ToolSettings {
   clock: Pick<Clock, 'after'>;
   /** Timeout of one tool use, in milliseconds. */
   toolTimeout: number;
-  /** Called with each error that is no ToolFailure: neither the model nor the client learns of it. */
+  /**
+   * Called with each error that is no ToolFailure. The model and the client learn only that the tool has failed. It is
+   * not called after the timeout, or if the reply is aborted.
+   */
   onToolError: (tool: string, error: unknown) => void;
 }
 
@@ -29,7 +32,6 @@ export interface ToolEnd {
 
 /**
  * Runs a tool. An error of the tool, or its timeout, becomes a failed result.
- * @param settings.toolTimeout in milliseconds
  * @throws only the signal's reason, if the reply itself is aborted
  */
 export async function useTool(
@@ -72,8 +74,9 @@ export const functionTools = (offered: readonly Offer[]): LanguageModelV4Functio
   }));
 
 /**
- * Runs the tool calls of one model response. Each call starts as soon as it is received; the calls run concurrently.
- * The step ids are our own, because a provider may give two calls the same id.
+ * Makes an object that runs the tool calls of one model response. Each call starts as soon as it is received, and the
+ * calls run concurrently. The step ids are our own, because a provider may give two calls the same id.
+ * @param run runs a tool. It must not reject, unless the reply is aborted
  */
 export function openToolCalls(
   offered: readonly OfferedTool[],
@@ -92,8 +95,8 @@ export function openToolCalls(
     args: Arguments,
   ): Promise<LanguageModelV4ToolResultPart['output']> {
     const entry = offered.find(({ name }) => name === call.toolName);
-    // The model invented a tool name. The error goes back to the model; there is no reasoning step, because no tool
-    // ran.
+    // The model invented a tool name. The error goes back to the model. There is no reasoning step, because there is no
+    // such tool.
     if (entry === undefined)
       return {
         type: 'error-text',
@@ -120,7 +123,7 @@ export function openToolCalls(
   }
 
   return {
-    /** @returns the arguments for the assistant message of the next call */
+    /** @returns the arguments for the assistant message of the next call: an empty object if they are no object */
     start(call: LanguageModelV4ToolCall): object {
       const args = argumentsOf(call.input);
       const { toolCallId, toolName } = call;
@@ -136,7 +139,7 @@ export function openToolCalls(
       results.push(result);
       return objectIn(args);
     },
-    /** In the order of the calls. Rejects if the reply is aborted. */
+    /** The results of all calls, in the order of the calls. Rejects if the reply is aborted. */
     results: () => Promise.all(results),
   };
 }
@@ -156,10 +159,10 @@ const noApproval = 'This needs the approval of a person, and replies cannot wait
 
 type Arguments = { value: unknown; problem?: undefined } | { value?: undefined; problem: string };
 
-/** The largest form has 5,000 options. */
+/** The maximum number of fields and elements in the arguments of a call. The largest form has 5,000 options. */
 const mostValues = 10_000;
 
-/** Some models send an empty string for a tool without arguments. */
+/** Parses the arguments of a call. An empty text means none: some models send it for a tool without arguments. */
 function argumentsOf(text: string): Arguments {
   try {
     return { value: text.trim() === '' ? {} : wellFormed(parseJson('The input', text, mostValues)) };
@@ -169,7 +172,7 @@ function argumentsOf(text: string): Arguments {
   }
 }
 
-/** Providers accept only objects as a tool call's input in the history. */
+/** The arguments, or an empty object: providers accept only objects as a tool call's input in the history. */
 const objectIn = (args: Arguments): Record<string, unknown> =>
   typeof args.value === 'object' && args.value !== null && !Array.isArray(args.value)
     ? { ...args.value }

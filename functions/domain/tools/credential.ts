@@ -2,7 +2,7 @@ import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { SecretValues } from './tool-secret.ts';
 
-/** For whom a credential is, and the address that it is sent to. */
+/** The workspace that a credential belongs to, and the address that it is sent to. */
 export interface CredentialTarget {
   workspaceId: string;
   url: URL;
@@ -14,9 +14,11 @@ export interface Credential {
   headers: Readonly<Record<string, string>>;
   /** Parameters of the query. */
   query: Readonly<Record<string, string>>;
-  /** The texts that results must not have. */
+  /** The secret texts in it. They must be removed from what the server sends (`redactor`). */
   secrets: readonly string[];
-  /** After the server has rejected it: the next credential is made anew. */
+  /**
+   * Drops the cached secret or token. Call it after the server has rejected the credential: the next one is made anew.
+   */
   forget(): void;
 }
 
@@ -25,10 +27,11 @@ export type ClientAuth = Extract<ToolAuth, { type: 'oauth_client_credentials' }>
 /** Tokens that authorization servers give to clients. */
 export interface ClientTokens {
   /**
-   * A token, of which all that use the same client of a workspace at once have the same.
-   * @param secret of the client
-   * @returns also a function that drops the token, after a server has rejected it
-   * @throws OutboundFailure, `unauthorized` if the authorization server rejects the secret
+   * Gets a token, or takes a cached one. Uses of the same `auth` in a workspace at the same time share one token.
+   * @param secret the secret of the client: a password, or a private key as JWK for `private_key_jwt`
+   * @returns also a function that drops the token. Call it after a server has rejected the token
+   * @throws OutboundFailure if the authorization server gives no token, `unauthorized` if it rejects the secret; Error
+   *   if the secret is no such key; the signal's reason
    */
   tokenFor(
     workspaceId: string,
@@ -39,8 +42,9 @@ export interface ClientTokens {
 }
 
 /**
- * The credential of a tool's requests.
- * @throws Error if the secret does not exist or is not for this host. Nothing may be sent then
+ * Makes the credential of a tool's requests. It is empty without `auth`.
+ * @throws Error if the secret does not exist, or is not for this host or that of `token_url`; or as `tokenFor`. Nothing
+ *   may be sent then
  */
 export async function credentialOf(
   values: SecretValues,
@@ -73,7 +77,7 @@ export async function credentialOf(
       };
       const { own, token, forget } = await request().catch((error) => {
         if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
-        // An operator may have replaced it.
+        // An operator may have replaced the secret.
         values.forget(workspaceId, auth.secret);
         return request();
       });
@@ -83,8 +87,9 @@ export async function credentialOf(
 }
 
 /**
- * Replaces secrets in what a server has sent, in the forms in which it may repeat them. Returns JSON of the same form.
- * @param secrets each of 8 characters and more
+ * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in each text and each
+ * field name, in the forms in which a server may repeat them.
+ * @param secrets each of at least 8 characters
  */
 export function redactor(secrets: readonly string[]): <Value>(value: Value) => Value {
   const forms = [...new Set(secrets.flatMap(formsOf))].toSorted((one, other) => other.length - one.length);

@@ -1,29 +1,29 @@
 import type { ToolAuth } from '#contract/tools.ts';
 import type { RemotePool } from './remote-http.ts';
 
-/** An MCP server, as one reply or one command calls it. */
+/** How one reply or one command calls an MCP server. */
 export interface McpTarget {
   workspaceId: string;
   url: URL;
-  /** What is tried first: `2026-07-28`, or an earlier version with its handshake. */
+  /** A version of MCP. It decides what is tried first: no handshake for `2026-07-28`, or one for an earlier version. */
   protocol: string;
   headers: Readonly<Record<string, string>>;
   auth: ToolAuth | undefined;
-  /** Milliseconds of one call, handshakes included. */
+  /** The timeout of one call or one listing, with its handshakes, in milliseconds. */
   timeout: number;
   pool: RemotePool;
 }
 
 export interface McpCall {
-  /** The name at the server. */
+  /** The name of the tool at the server. */
   tool: string;
   args: Record<string, unknown>;
   schema: Readonly<Record<string, unknown>>;
-  /** Headers that repeat arguments, each with the path of its argument. */
+  /** Headers that repeat arguments. Each has the path of its argument: names of properties, from the outermost. */
   parameterHeaders: Readonly<Record<string, readonly string[]>>;
 }
 
-/** As the server has sent it, without secrets. */
+/** A result as the server has sent it, without secrets. */
 export interface McpResult {
   content: readonly Record<string, unknown>[];
   structuredContent?: unknown;
@@ -38,7 +38,7 @@ export interface McpTool {
 }
 
 export interface McpListing {
-  /** The version that the server speaks. */
+  /** The version of MCP that the server speaks. */
   protocol: string;
   server: string | undefined;
   instructions: string | undefined;
@@ -46,19 +46,20 @@ export interface McpListing {
 }
 
 /**
- * A connection. Its errors are OutboundFailure for a failure of the server, and McpRejection for an error that it returns
- * in place of a result.
+ * A connection, which the first call opens. Its errors are OutboundFailure for a failure of the server, McpRejection
+ * for an error that it returns in place of a result, Error if the secret is missing or not for the host, and the
+ * signal's reason. A tool's own failure is no error, but a result with `isError`.
  */
 export interface McpConnection {
   call(call: McpCall, signal: AbortSignal): Promise<McpResult>;
   list(signal: AbortSignal): Promise<McpListing>;
-  /** Ends the server's session, within a second. */
+  /** Ends the server's session, if there is one, in a second at most. A failure is no error. */
   close(): Promise<void>;
 }
 
 export type OpenMcp = (target: McpTarget) => McpConnection;
 
-/** The server's own error, whose text others have written. */
+/** An error that a server returns. Others have written its text. */
 export class McpRejection extends Error {
   override readonly name = 'McpRejection';
 }

@@ -15,9 +15,9 @@ import type { McpTool } from './mcp.ts';
 export interface LiveTool<Tool extends PinnedTool> {
   /** The name that a new tool gets. */
   name: string;
-  /** Undefined for a tool that cannot be pinned; `notes` say why. */
+  /** In the form of an entry. Undefined for a tool that cannot be pinned; `notes` say why. */
   tool: Tool | undefined;
-  /** The same tool as it is pinned. */
+  /** The same tool as it is pinned. Undefined for a new one. */
   previous: Tool | undefined;
   notes: readonly string[];
 }
@@ -33,8 +33,11 @@ export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
 }
 
 /**
- * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all else is
- * the same. After a change a person must approve each use, until an operator has read what is new.
+ * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all
+ * else is the same. After a change a person must approve each use, until an operator has read what is new. Only changes
+ * with `after` are tools of the entry after the import.
+ * @param live the tools of the system that are wanted. A pinned tool that is not among them is `removed`
+ * @param before the pinned tools
  */
 export function compareTools<Tool extends PinnedTool>(
   live: readonly LiveTool<Tool>[],
@@ -60,7 +63,11 @@ export function compareTools<Tool extends PinnedTool>(
 export const byName = (one: { name: string }, other: { name: string }): number =>
   one.name < other.name ? -1 : 1;
 
-/** Providers accept names of 64 characters, of tools and of arguments. */
+/**
+ * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters: providers accept no longer
+ * names of tools and of arguments.
+ * @param unusable matches the characters that become underscores
+ */
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
   const start = text.replaceAll(unusable, '_').slice(0, 64);
   let name = start;
@@ -76,7 +83,10 @@ interface Words {
   inputSchema: SchemaObject;
 }
 
-/** What is wrong with the words of a tool of another system, and the field of its entry. */
+/**
+ * What is wrong with the words of a tool of another system, and the field of the pinned tool; an empty field stands for
+ * the whole tool. Undefined if nothing is wrong. The name is not checked here.
+ */
 export function problemOfWords(words: Words): { field: readonly string[]; problem: string } | undefined {
   const size = problemOfSize([words], toolLimits.offerBytes);
   if (size !== undefined) return { field: [], problem: size };
@@ -89,12 +99,15 @@ export function problemOfWords(words: Words): { field: readonly string[]; proble
 function problemOfInput(schema: SchemaObject): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
   const found = problemOfSchema(schema, toolLimits.schemaLevels);
-  // Texts of deeper schemas are not read: that would need too much of the stack.
+  // The texts of a schema with too many levels are not read: that would need too much of the stack.
   if (found === undefined) return problemOfTexts(schema);
   return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
 }
 
-/** @param most bytes of all words together */
+/**
+ * What is wrong with the size of tools. Undefined if they are not too large.
+ * @param most the maximum of bytes of all words together, as JSON
+ */
 export function problemOfSize(tools: readonly Words[], most: number): string | undefined {
   const words = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const bytes = words.reduce((sum, each) => sum + Buffer.byteLength(JSON.stringify(each)), 0);
@@ -106,9 +119,10 @@ export function problemOfSize(tools: readonly Words[], most: number): string | u
 type McpPinned = McpConfig['tools'][number];
 
 /**
- * The tools of an MCP server in the form of entries. The same tools give the same result, whatever their order at the server.
- * @param prefix of new names
- * @param only names at the server; undefined for all
+ * The tools of an MCP server in the form of entries. The same tools give the same result, whatever their order at the
+ * server.
+ * @param prefix the start of new names
+ * @param only the names at the server of the tools that are wanted; undefined for all
  */
 export function toolsOfServer(
   listed: readonly McpTool[],
@@ -138,10 +152,10 @@ export function toolsOfServer(
 }
 
 /**
- * The schema without extensions, which models do not need, and without keywords by which the service cannot check arguments.
- * The server checks those itself.
- * @param path of the argument: names of properties
- * @param seen collects these keywords, and the arguments that headers repeat: marks in the schema
+ * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot
+ * check arguments. The server checks those itself.
+ * @param path where the schema is: names of properties, from the outermost
+ * @param seen collects these keywords, and the paths of arguments that the schema marks for a header
  */
 function withoutExtensions(
   schema: SchemaObject,
@@ -160,11 +174,15 @@ function withoutExtensions(
   );
 }
 
-/** Keywords whose values are data, or schemas by names. */
+/** Keywords whose values are data. */
 const dataKeywords = new Set(['enum', 'const', 'default', 'examples']);
+/** Keywords whose values are objects that have schemas by their names. */
 const namingKeywords = new Set(['properties', '$defs', 'definitions']);
 
-/** The schema with other schemas in it. `convert` gets each of them, and its name if it is that of a property. */
+/**
+ * A copy of the schema in which each schema directly in it is converted.
+ * @param convert gets also the name of a schema that has one: that of a property or of a definition
+ */
 export function withSchemas(
   schema: SchemaObject,
   convert: (child: SchemaObject, property?: string) => unknown,

@@ -8,11 +8,11 @@ export interface RemoteRequest {
   headers: Readonly<Record<string, string>>;
   body?: Uint8Array | undefined;
   auth: ToolAuth | undefined;
-  /** Milliseconds for the whole request. */
+  /** Milliseconds for each attempt, from the address check to the end of the body. */
   timeout: number;
-  /** Of the decompressed body. */
+  /** The maximum size of the decompressed body. */
   maxBytes: number;
-  /** The connections of the reply. */
+  /** The connections that the request may use again. */
   pool: RemotePool;
   signal: AbortSignal;
 }
@@ -20,11 +20,11 @@ export interface RemoteRequest {
 export interface RemoteHead {
   status: number;
   headers: Readonly<Record<string, string>>;
-  /** Removes the secrets of the request from what the server has sent. Call it before anything else sees that. */
+  /** Removes the secrets of the request from JSON that the server has sent. Call it before anything else sees that. */
   redact<Value>(value: Value): Value;
 }
 
-/** Connections, which one reply shares. */
+/** Open connections that the requests of one reply or one command share. */
 export interface RemotePool {
   close(): void;
 }
@@ -32,10 +32,11 @@ export interface RemotePool {
 export interface RemoteHttp {
   openPool(): RemotePool;
   /**
-   * Sends a request with its credential. A 401 is repeated once with a new credential.
-   * @param read gets the body as it comes; the connection is closed unless all of it was read
-   * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, or any error of `read`; Error if a
-   *   secret is missing or not for the host; the signal's reason
+   * Sends a request with its credential. If there is `auth`, a 401 is repeated once with a new credential.
+   * @param read gets the body as it comes. The connection is closed if only a part of the body was read. If nothing was
+   *   read, it stays open until the timeout, or until the pool is closed
+   * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, a credential that cannot be
+   *   got, or any error of `read`; Error if a secret is missing or not for the host; the signal's reason
    */
   send<Body>(
     request: RemoteRequest,

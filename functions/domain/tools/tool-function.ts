@@ -1,8 +1,10 @@
 /**
  * Invokes a function once, and waits for its end.
- * @param call.payload JSON; `timeout` in milliseconds
- * @returns JSON: the result, or what the function has thrown
- * @throws OutboundFailure if it does not run, or not to its end in this time. None of its texts has the ARN
+ * @param call.payload the function's event, as JSON
+ * @param call.timeout in milliseconds
+ * @returns `payload`, as JSON: the result, or what the function has thrown if `hasFailed`
+ * @throws OutboundFailure if the function may not be called, does not exist or is busy, does not end in this time, or
+ *   returns too much; Error for any other error of Lambda; the signal's reason. None of their texts has the ARN
  */
 export type InvokeFunction = (call: {
   arn: string;

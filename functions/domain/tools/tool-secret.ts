@@ -3,9 +3,11 @@ import type { Clock } from '#domain/platform/services.ts';
 
 export const secretLimits = {
   ofWorkspace: 100,
-  /** What KMS encrypts in a call. */
+  /** The maximum size of a value: what KMS encrypts in one call. */
   bytes: 4096,
-  /** A shorter value could be a part of other texts, which would then be removed from results too. */
+  /**
+   * The minimum length of a value. A shorter one could be a part of other texts, and be removed from results there too.
+   */
   characters: 8,
   hosts: 20,
 } as const;
@@ -14,7 +16,7 @@ export const secretLimits = {
 export interface ToolSecret {
   /** Unique in the workspace. */
   name: string;
-  /** Each as HOST:PORT, exactly, sorted. The ciphertext is bound to them. */
+  /** Each is exactly one HOST:PORT. They are sorted, because the ciphertext is bound to them. */
   hosts: readonly string[];
   encrypted: string;
   updatedAt: string;
@@ -22,11 +24,11 @@ export interface ToolSecret {
 
 export interface ToolSecretStore {
   get(workspaceId: string, name: string): Promise<ToolSecret | undefined>;
-  /** In the order of names. */
+  /** All secrets of the workspace, in the order of names. */
   list(workspaceId: string): Promise<ToolSecret[]>;
-  /** Creates or replaces it, with an audit entry that has the hosts and no value. */
+  /** Creates or replaces a secret, with an audit entry that has the hosts and no value. */
   put(workspaceId: string, secret: ToolSecret): Promise<void>;
-  /** @returns false if there is none */
+  /** Removes a secret, with an audit entry. Returns false if there is none. */
   remove(workspaceId: string, name: string): Promise<boolean>;
 }
 
@@ -42,11 +44,14 @@ export interface ToolSecretCipher {
   decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
 }
 
-/** An address in the form of `hosts`: `mcp.crm.example:443`. */
+/** The host and port of a URL in the form of `hosts`: `mcp.crm.example:443`. */
 export const hostOf = ({ hostname, port, protocol }: URL): string =>
   `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`;
 
-/** @param allow the stage's setting toolAllow: addresses that may get a secret without TLS */
+/**
+ * Whether a secret may be sent to the URL: over https to any, otherwise only to listed addresses.
+ * @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow
+ */
 export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean {
   const address = hostOf(url);
   const isListed = ({ host, port }: HostAndPort) =>
@@ -57,10 +62,12 @@ export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean 
 /** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
 const cacheMilliseconds = 5 * 60_000;
 
-/** Of all workspaces, so that the cache of a process that serves many stays small. */
+/**
+ * The maximum number of secrets in the cache of a process, of all its workspaces. At this number the cache is emptied.
+ */
 const cachedSecrets = 1000;
 
-/** The decrypted secrets that a process has used. */
+/** Reads secrets and caches their decrypted values. */
 export class SecretValues {
   readonly #services: { toolSecrets: ToolSecretStore; toolSecretCipher: ToolSecretCipher; clock: Clock };
   readonly #cached = new Map<
@@ -73,7 +80,7 @@ export class SecretValues {
   }
 
   /**
-   * The value of a secret, for a request to this address.
+   * Returns the value of a secret, for a request to this address.
    * @throws Error if there is no such secret, or if it is not for the host. Nothing may be sent then
    */
   async valueFor(workspaceId: string, name: string, url: URL): Promise<string> {
@@ -91,7 +98,7 @@ export class SecretValues {
     return value;
   }
 
-  /** After a server has rejected the value. */
+  /** Drops the cached value. Call it after a server has rejected the value. */
   forget(workspaceId: string, name: string): void {
     this.#cached.delete(`${workspaceId} ${name}`);
   }

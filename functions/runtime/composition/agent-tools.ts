@@ -9,14 +9,14 @@ import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowle
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
-/** A function for each service, which creates the service at the first tool use, because most replies use no tool. */
+/** A function for each service. It creates the service at the first use of a tool, because most replies use none. */
 type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
 
 const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
-/** Lists all kinds of tools. The adapters and libraries of some are imported at their first use. */
+/** Makes the list of all kinds of tools. The adapters and libraries of some are imported at their first use. */
 export const agentTools = (
   services: Lazy<
     Pick<

@@ -25,13 +25,16 @@ const agentFile = agentDefinition
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /** The definition without the wrong fields. */
+  /** The definition without the wrong fields. In place of a wrong tool it has an entry of the type `wrong`. */
   definition: AgentDefinition;
   /** All mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
 }
 
-/** Checks an agent in the form in which operators write it: the content of agent.json. */
+/**
+ * Checks an agent in the form in which operators write it.
+ * @param input the content of agent.json
+ */
 export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];
@@ -55,7 +58,8 @@ const placeholder = { type: 'wrong' };
 
 /**
  * Returns the definition without wrong fields, so that the other fields can be checked further.
- * @returns also the indexes of the tools that placeholders have replaced
+ * @returns also the indexes of the wrong tools, which placeholders have replaced. One is undefined if `unified_tools`
+ *   itself is wrong
  */
 function soundPartOf(
   input: unknown,

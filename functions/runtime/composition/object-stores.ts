@@ -29,8 +29,8 @@ export const files = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * The client signs addresses for bodies that it does not have. Without this setting, it would sign the checksum of an
- * empty body.
+ * The client signs addresses for uploads whose bodies it does not have. Without this setting, it would sign the
+ * checksum of an empty body.
  */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(

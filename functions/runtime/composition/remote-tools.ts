@@ -28,7 +28,10 @@ type Kinds = Record<'mcp' | 'httpApi', ToolKind>;
 
 let kinds: Kinds | undefined;
 
-/** Returns the kinds of remote tools. The process has one of each, because they cache secrets and addresses. */
+/**
+ * Returns the kinds of tools of systems that have an address. The process has one of each, because they cache secrets,
+ * tokens and addresses.
+ */
 export function remoteKinds(toolSecrets: () => ToolSecretStore): Kinds {
   if (kinds !== undefined) return kinds;
   const services = remoteServices(toolSecrets());
@@ -38,8 +41,8 @@ export function remoteKinds(toolSecrets: () => ToolSecretStore): Kinds {
 }
 
 /**
- * Makes a function that opens a connection to an MCP server. The MCP client is loaded with the first call, because an
- * agent may have tools that its replies do not use.
+ * Makes a function that opens a connection to an MCP server. The MCP client is loaded at the first call to a server,
+ * because an agent may have tools that its replies do not use.
  */
 export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
@@ -66,13 +69,16 @@ function ownError(error: Error & { kind?: OutboundFailureKind }): never {
   throw error.name === 'McpRejection' ? new McpRejection(error.message, { cause: error }) : error;
 }
 
-/** Makes the services that the kinds of remote tools share. */
+/**
+ * Makes the services that the kinds of remote tools share.
+ * @param allow addresses that may be called although they are not public, and may get a secret without TLS
+ */
 export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
-    // Loaded by operators' commands alone: replies check no entries.
+    // Only operators' commands load this module: replies check no entries.
     checkTarget: async (...target: Parameters<CheckTarget>) => {
       const { checkTargetWith } = await import('#agents/tools/remote/check-target.ts');
       return checkTargetWith(toolSecrets, allow)(...target);

@@ -78,17 +78,17 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
 /**
- * Calls have six attempts where a client waits, because a reply that cannot be stored is lost, and another second is
- * only a delay.
+ * Where a client waits, calls have six attempts (`DeadlineRetries`): a reply that cannot be stored is lost, and another
+ * second is only a delay.
  */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /**
- * Calls have only two attempts where a client waits, because requests must not wait long for the limiter. It fails open
- * if its bucket is unavailable.
+ * Where a client waits, calls have only two attempts (`DeadlineRetries`): requests must not wait long for the limiter.
+ * It lets them pass if its bucket is unavailable.
  */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** The process has one such object, because it contains what all requests of the process have used. */
+/** The process has one such object, because it knows what all requests of the process have used. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
@@ -185,7 +185,7 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
-/** For agentctl. The slowest known file of 50 MB takes 60 s, and 120 s are twice that. Memory is in MB. */
+/** For agentctl. The slowest known file of 50 MB takes 60 s, and the limit is twice that. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
@@ -214,14 +214,15 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** The module is imported only for agents with remote tools, which few have. */
+/** The module is imported only for agents with tools of other systems, which few have, and for operators' commands. */
 const remoteTools = () => import('./remote-tools.ts');
 export const toolSecrets = () => dynamoToolSecretStore(table(), audit);
 export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * Makes the clients of remote systems for operators' commands, which call these systems themselves.
+ * Makes the clients of remote systems for operators' commands, which call these systems themselves. The caller closes
+ * the pool.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
 export const remoteSystems = async (allow: readonly HostAndPort[]) => {
@@ -229,7 +230,7 @@ export const remoteSystems = async (allow: readonly HostAndPort[]) => {
   const { http, checkTarget } = remoteServices(toolSecrets(), [...environment('toolAllow'), ...allow]);
   return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };
 };
-/** The services that erase chats, and the data of persons. */
+/** The services that erase chats and the data of persons. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,
   batches: batches(),

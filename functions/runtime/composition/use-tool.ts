@@ -5,9 +5,10 @@ import { agentTools } from './agent-tools.ts';
 import * as services from './services.ts';
 
 /**
- * Uses a tool of another system as a reply does, for an operator's command.
+ * Uses a tool of another system for an operator's command, as a reply does, but whatever its approval, and without the
+ * timeout of replies. There is no id of a chat or an agent.
  * @param user the external user of a chat, for placeholders
- * @returns the data of the step
+ * @returns the data that the step would have
  * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
  */
 export async function useRemoteTool(

@@ -15,20 +15,23 @@ const config = z.strictObject({
 
 interface Services {
   invoke: InvokeFunction;
-  /** How many agents a request has come through that one of these functions sends. */
+  /** Returns how many agents a request has come through if a called function sends it, the present agent included. */
   depth(): number;
   countUse(type: string): CountUse;
 }
 
-/** Every value of a result takes two characters of it or more, so a result with more values would be cut anyway. */
+/**
+ * The maximum number of fields and elements in a result. Each takes two characters, so a larger one would be cut
+ * anyway.
+ */
 const mostValues = 100_000;
 
-/** Of what a function has thrown. It is for operators, in the log. */
+/** The maximum number of characters of a function's own error in the log, where operators read it. */
 const loggedCharacters = 2000;
 
 const type = 'consultant_call_function';
 
-/** The tools of a Lambda function. The function learns from `context` for whom it works. */
+/** The kind whose tools a Lambda function carries out. The function learns from `context` for whom it works. */
 export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
   type,
   config,
@@ -51,7 +54,11 @@ function contextOf({ agents, callId, chat }: Pick<ReplyUse, 'agents' | 'callId' 
   };
 }
 
-/** @throws Error with the text of a function that has failed: only the log gets it */
+/**
+ * Parses what a function has returned. An empty text is null.
+ * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not
+ *   JSON or has too many values
+ */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.
   const text = payload.replaceAll(arn.slice(0, arn.lastIndexOf(':')), '[function]');

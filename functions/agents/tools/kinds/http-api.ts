@@ -15,10 +15,10 @@ interface Services {
 
 const type = 'consultant_call_http_api';
 
-/** Of a decompressed response. */
+/** The maximum size of a decompressed response. */
 const responseBytes = 1_000_000;
 
-/** An HTTP API: each operation is a tool, which sends one request. */
+/** The kind of HTTP APIs: each operation is a tool. A use sends one request, and repeats it once after a 401. */
 export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,

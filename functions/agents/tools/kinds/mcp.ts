@@ -14,7 +14,10 @@ interface Services {
   checkTarget: CheckTarget;
 }
 
-/** The tools of an MCP server. A reply has one connection for each entry. */
+/**
+ * The kind of MCP servers. The uses of an entry share one connection in a reply. Each call of an agent by another one
+ * has connections of its own.
+ */
 export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): ToolKind<McpConfig> {
   const type = 'consultant_call_mcp_tool';
   return {
@@ -32,7 +35,10 @@ export function mcpKind({ http, openMcp, countUse, checkTarget }: Services): Too
   };
 }
 
-/** @throws ToolFailure if a placeholder has no value */
+/**
+ * How this reply calls the server of an entry, with its headers filled in.
+ * @throws ToolFailure if a placeholder has no value
+ */
 const targetOf = (http: RemoteHttp, config: McpConfig, use: ReplyUse): McpTarget => ({
   workspaceId: use.agents[0].workspaceId,
   url: new URL(config.url),
@@ -51,8 +57,9 @@ function rejection(error: unknown): never {
 type Content = McpResult['content'][number];
 
 /**
- * The result of a tool for the model. Only texts are passed on; of other contents it says what they are.
- * @throws ToolFailure with the server's text if the tool has failed
+ * The result of a tool for the model: the structured content, or else the texts. The texts are in `text` if they say
+ * more than the structured content. `attachments` describes other contents, such as images, without their bytes.
+ * @throws ToolFailure if the tool has failed, with the server's text if there is one
  */
 export function resultOf({ content, structuredContent, isError }: McpResult): RemoteResult {
   const texts = content.map(textOf).filter((each) => each !== undefined);

@@ -6,7 +6,10 @@ import type { OfferedTool } from '../agent-tool.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What is wrong with the tools of an agent, when it is created, updated or published. */
+/**
+ * What is wrong with the number, the sizes, the texts and the schemas of an agent's tools, when it is created or
+ * updated. `inspectTools` checks their names.
+ */
 export function issuesOfOffers(
   offered: readonly OfferedTool[],
   { unified_tools: entries }: Pick<AgentDefinition, 'unified_tools'>,
@@ -28,7 +31,7 @@ function issuesOfWords(offer: OfferedTool): Issue[] {
   return issue(['unified_tools', offer.index, ...offer.field, ...(found?.field ?? [])], found?.problem);
 }
 
-/** An entry of another system has its names and descriptions in its tools. The first tool reports it. */
+/** Reports a name or a description of an entry whose tools have their own. Only the first tool reports it. */
 const issuesOfEntry = ({ isRemote, field, index }: OfferedTool, entry: Entry | undefined): Issue[] =>
   (['name', 'description'] as const)
     .filter((name) => isRemote && field.at(-1) === 0 && entry?.[name] !== undefined)

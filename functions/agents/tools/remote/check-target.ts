@@ -2,14 +2,18 @@ import type { ToolAuth } from '#contract/tools.ts';
 import type { HostAndPort } from '#contract/urls.ts';
 import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
 
-/** @returns what is wrong with the address of an entry and its secret, such as `auth.secret names no secret …` */
+/**
+ * Checks whether the secret of an entry exists and may be sent to the entry's address and to its `token_url`.
+ * @returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the entry has no
+ *   secret
+ */
 export type CheckTarget = (
   workspaceId: string,
   url: URL,
   auth: ToolAuth | undefined,
 ) => Promise<string | undefined>;
 
-/** @param allow the stage's setting toolAllow */
+/** @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow */
 export const checkTargetWith =
   (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]): CheckTarget =>
   async (workspaceId, url, auth) => {

@@ -1,7 +1,8 @@
 import { type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
 /**
- * Fills in `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}`, percent-encoded unless `encode` does something else.
+ * Fills in the placeholders `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}` of a text.
+ * @param encode converts each value. Default: percent-encoding
  * @throws ToolFailure if the reply has no such value: nothing may be sent then
  */
 export function fillIn(

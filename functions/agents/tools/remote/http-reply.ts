@@ -5,15 +5,20 @@ import type { RemoteHead } from '#domain/tools/remote-http.ts';
 import { ToolFailure } from '../agent-tool.ts';
 import type { RemoteResult } from './pinned-tool.ts';
 
-/** Of a failed response: error pages are longer, and say no more. */
+/** The maximum number of characters that a failure quotes. Error pages are longer, and say no more. */
 const failureCharacters = 2000;
 
-/** Objects and arrays take up to 20 times the memory of their text. */
+/**
+ * The maximum number of fields and elements in JSON. Objects and arrays take up to 20 times the memory of their text.
+ */
 const mostValues = 100_000;
 
 /**
- * The result of a response: JSON or text, without the secrets of the request.
- * @throws ToolFailure for a status other than 2xx, with its text
+ * The result of a response, without the secrets of the request: JSON, or else the text. It is null for an empty body,
+ * and for one that is not UTF-8, which is an attachment.
+ * @param pick the fields of the result; undefined for the whole
+ * @throws ToolFailure for a status other than 2xx, with the response's text; or if fields are to be picked from a body
+ *   that is not JSON
  */
 export function resultOf(
   { status, headers, redact }: RemoteHead,
@@ -37,7 +42,7 @@ export function resultOf(
   return { result: redact(picked(json.value, pick.map(stepsOf))) };
 }
 
-/** Undefined if it is none, or too large for one. It is a text then. */
+/** Parses JSON. Undefined if the text is no JSON, or has too many values or levels: then it stays a text. */
 function jsonIn(text: string): { value: unknown } | undefined {
   try {
     return { value: parseJson('The response', text, mostValues) };
@@ -48,7 +53,9 @@ function jsonIn(text: string): { value: unknown } | undefined {
 
 const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
 
-/** The value with these fields alone. What has another form than the fields say becomes null. */
+/**
+ * The value with these fields alone. A missing field stays missing. What has another form than the fields say is null.
+ */
 function picked(value: unknown, fields: readonly string[][]): unknown {
   if (fields.some((steps) => steps.length === 0)) return value;
   const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);

@@ -13,11 +13,12 @@ interface HttpRequest {
 }
 
 /**
- * The request of an operation. Arguments are only values, of its parameters and its body. In the path, a value replaces its
- * placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the scheme, host or
- * port, or add a parameter that is not declared.
- * @param fillIn fills in the placeholders of a text, each of them encoded
- * @throws ToolFailure for a value that must not be sent; the caller then sends nothing
+ * Makes the request of an operation. Arguments are only values, of its parameters and its body. In the path, a value
+ * replaces its placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the
+ * scheme, host or port, or add a parameter that is not declared.
+ * @param fillIn fills in the placeholders of an operator's text; `encode` encodes each value
+ * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path: then nothing is
+ *   sent
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
@@ -40,7 +41,7 @@ export function requestOf(
     else ofArguments[name] = simpleText(parameter, value, (text) => headerText(text, name));
   }
   const url = new URL(base.origin + path);
-  // Braces, without a value. Nothing else is left that the parser of URLs would change.
+  // The parser of URLs encodes braces that had no value. Nothing else is left that it would change.
   if (url.pathname !== path) throw new ToolFailure('The path needs further arguments');
   url.search = query.join('&');
   const content = contentOf(body, args);
@@ -63,7 +64,9 @@ function rejectUnknown(args: object, parts: readonly unknown[]): void {
   if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
 }
 
-/** No value at all, as in RFC 6570: an empty text is one. */
+/**
+ * Whether a parameter has no value and is not sent. As in RFC 6570, an empty list has none, and an empty text is one.
+ */
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
@@ -76,7 +79,7 @@ const encodeReserved: Encode = (text) =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** OpenAPI's style `simple`. */
+/** A value in OpenAPI's style `simple`, or as JSON, for the path or a header. */
 function simpleText({ style, explode }: Serialization, value: unknown, encode: Encode): string {
   if (style === 'json') return encode(JSON.stringify(value));
   if (isList(value)) return value.map((item) => encode(textOf(item))).join(',');
@@ -92,13 +95,14 @@ function headerText(text: string, name: string): string {
 }
 
 /**
- * In the bytes of a segment: a control character, a backslash, an overlong form of an ASCII character, or nothing but dots.
- * Some servers ignore what follows a semicolon.
+ * What the bytes of a segment must not have: a control character, a backslash, or an overlong form of an ASCII
+ * character. Nor may the segment be empty, one dot or two dots, also before a semicolon: some servers ignore what
+ * follows it.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;
 
-/** Some servers decode twice, and some repair what is not well encoded. */
+/** Decodes what is percent-encoded, once. Some servers decode twice, and some repair what is not well encoded. */
 const decoded: Encode = (text) =>
   text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
@@ -116,7 +120,11 @@ function pathText(parameter: HttpParameter, value: unknown): string {
   return simpleText(parameter, value, encode);
 }
 
-/** Each property of an object may be a parameter. The model may name none that the operation does not declare. */
+/**
+ * The parameters that one argument becomes. Each property of an object may be a parameter of its own, so the model may
+ * name none that the operation does not declare.
+ * @throws ToolFailure if it does
+ */
 function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
   const { style, explode = true, argument } = parameter;
   if (isObject(value) && style !== 'json' && (explode || style === 'deepObject')) {
@@ -135,7 +143,7 @@ const declaredNames = (schema: unknown): string[] =>
       ]
     : [];
 
-/** Parameters of a query or fields of a form, as `name=value`. */
+/** Parameters of a query or fields of a form, as `name=value`, encoded. */
 function pairsOf(
   { name, style = 'form', explode = style === 'form' }: Serialization & Pick<HttpParameter, 'name'>,
   value: unknown,

@@ -4,18 +4,21 @@ import { type PinnedTool, toolLimits } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
-/** What a use of a remote tool has found: JSON. `text` is what the result says in addition. */
+/** What a use of a remote tool has found. */
 export interface RemoteResult {
+  /** A JSON value. */
   result: unknown;
+  /** What the system says in addition to the result. */
   text?: string | undefined;
-  /** What is not passed on, such as images. */
+  /** Descriptions of contents that are not passed on, such as images. */
   attachments?: readonly object[] | undefined;
 }
 
 /**
- * Counts the uses of tools, for metrics and logs.
- * @param name of the tool
- * @returns called at the end, with a failure of the system; a use that the system has carried out without success has none
+ * Counts the uses of tools, for metrics and logs. It is called at the start of a use.
+ * @param name the name of the tool
+ * @returns a function to call at the end, with the failure if the system cannot be used. A tool that reports an error
+ *   is not such a failure
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
@@ -25,10 +28,10 @@ interface PinnedConfig<Tool> {
 }
 
 /**
- * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what an operator has read there,
- * whatever the remote system says now. Steps name the tool, and never its host.
- * @param call uses a tool. Its ToolFailure may have a text of the remote system, of any length; an OutboundFailure is
- *   counted as a failure of the system
+ * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what an operator has read
+ * there, whatever the remote system says now. Steps name the tool, and never its host.
+ * @param call uses a tool. Its ToolFailure may have a text of the remote system, of any length: it is cut. An
+ *   OutboundFailure becomes a ToolFailure with its text, and is counted as a failure of the system
  */
 export const pinnedOffers = <Tool extends PinnedTool>(
   { tools, max_result_characters }: PinnedConfig<Tool>,
@@ -70,7 +73,11 @@ function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): 
   return problemOfData(schema, args);
 }
 
-/** The data of a step. A result that is too long becomes a text that is cut. */
+/**
+ * The data of a step. A result that is too long, as a text or as JSON with all that belongs to it, becomes a text that
+ * is cut; `truncated_from` is its whole length.
+ * @param maxCharacters the maximum length, in UTF-16 code units
+ */
 export function shapeResult({ result, text, attachments }: RemoteResult, maxCharacters: number): object {
   const data = { result, ...(text !== undefined && { text }), ...(attachments && { attachments }) };
   const isText = typeof result === 'string' && text === undefined && attachments === undefined;
