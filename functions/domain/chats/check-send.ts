@@ -44,7 +44,7 @@ export interface CheckedSend extends SendInput {
 }
 
 /**
- * Makes the checks of a send that need no lease, in the order of the specification (section 7.2), and waits for the
+ * Makes the checks of a send that need no chat lease, in the order of the specification (section 7.2), and waits for the
  * rate limit. Without attached files, openTurn checks the chat. The checks only read: one round trip for a new message,
  * three with attached files. For a repeated send, it does not check whether the agent, the chat and the files exist.
  * @param key idempotency key of the request; null if it has none
