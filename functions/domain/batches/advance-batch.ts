@@ -90,8 +90,8 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
 /**
- * Ends a batch if its workflow cannot continue. Requests without a result fail, also those whose workers are alive. Does
- * nothing if the batch has ended.
+ * Ends a batch if its workflow cannot continue. Requests without a result fail, also those whose workers are alive.
+ * Does nothing if the batch has ended.
  * @returns the batch as it is then; undefined if it was deleted with its workspace
  */
 export async function failBatch(
@@ -176,8 +176,8 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
 
 /**
  * Completes the batch if all its requests have ended, and first closes the turns of failed ones.
- * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller reads
- *   it once more
+ * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller
+ *   reads it once more
  */
 async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
   const requests = await readRequests(services, batch);

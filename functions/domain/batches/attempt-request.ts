@@ -54,9 +54,9 @@ export interface Started {
  * files and the whitelist may have changed since.
  * @param started `block`: new requests, of which those that follow another one in their history are left out; `named`:
  *   requests by their index
- * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already. A former owner of
- *   the slot has stored them, or this worker has, in a write whose response was lost. Both are empty if the caller has
- *   lost the slot
+ * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already. A former owner
+ *   of the slot has stored them, or this worker has, in a write whose response was lost. Both are empty if the caller
+ *   has lost the slot
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -219,8 +219,8 @@ async function finish(
 }
 
 /**
- * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and 5 s
- * after `blocked`.
+ * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and
+ * 5 s after `blocked`.
  */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
 

@@ -22,7 +22,9 @@ export interface RequestEraser {
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
-  /** Removes the entry by which `ofUser` finds a batch. The caller has erased the user's requests in the batch before. */
+  /**
+   * Removes the entry by which `ofUser` finds a batch. The caller has erased the user's requests in the batch before.
+   */
   forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;
 }
 
@@ -32,8 +34,8 @@ export interface BatchStore extends BatchTransitions {
    * changes nothing.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
    * @param format the response format of all requests
-   * @returns `exists` if there is a batch with this id; `too-many` if the workspace has `mostOpen` open batches. In both
-   *   cases no batch is stored
+   * @returns `exists` if there is a batch with this id; `too-many` if the workspace has `mostOpen` open batches. In
+   *   both cases no batch is stored
    */
   create(
     batch: Batch,
@@ -48,7 +50,7 @@ export interface BatchStore extends BatchTransitions {
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /**
    * One page, newest first, and the number of all matching batches.
-   * @returns `ends`: the first and the last batch of the page, for links to other pages; undefined if the filter is for
+   * @returns `ends`: where the page starts and ends in the list, for links to other pages; undefined if the filter is for
    *   an open status. Then `offset` alone determines the page
    */
   page(

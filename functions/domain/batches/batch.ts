@@ -20,8 +20,8 @@ export interface Batch {
   status: BatchStatus;
   total: number;
   /**
-   * Number of requests that have succeeded. This and `failed` are stored at the end of the batch. Until then they are 0,
-   * and clients get counts of the items (`countBatch` in `read-batches.ts`).
+   * Number of requests that have succeeded. This and `failed` are stored at the end of the batch. Until then they are
+   * 0, and clients get counts of the items (`countBatch` in `read-batches.ts`).
    */
   completed: number;
   failed: number;
@@ -69,7 +69,9 @@ export interface Slot {
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /** The new requests of the last take: the index of the first one, and their number, which may reach beyond `total`. */
+  /**
+   * The new requests of the last take: the index of the first one, and their number, which may reach beyond `total`.
+   */
   first: number;
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
@@ -154,8 +156,8 @@ export interface BatchItem {
   /** The epoch of the slot owner that made the newest attempt. */
   epoch: number;
   /**
-   * Number of attempts, from 1; 0 if the request was ended without a worker. Each lost worker and each wait adds one, but
-   * not a short wait in the worker (`waitsAtOnce`).
+   * Number of attempts, from 1; 0 if the request was ended without a worker. Each lost worker and each wait adds one,
+   * but not a short wait in the worker (`waitsAtOnce`).
    */
   attempt: number;
   /**
@@ -191,8 +193,8 @@ export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
 }
 
 /**
- * Whether a worker has started the request, or the next attempt of a waiting one. The take is stored before the item, so
- * a started request may have no item, or still a waiting one.
+ * Whether a worker has started the request, or the next attempt of a waiting one. The take is stored before the item,
+ * so a started request may have no item, or still a waiting one.
  * @param isSuccessor whether the request follows another one in its history (`successorsIn`)
  */
 export function isStarted(

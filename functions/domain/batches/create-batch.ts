@@ -23,8 +23,8 @@ interface CreateOptions {
   /** Maximum of open batches in the workspace, this one included; null without a limit. */
   mostOpen: number | null;
   /**
-   * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not for
-   * a repeated request whose batch exists.
+   * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not
+   * for a repeated request whose batch exists.
    */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
@@ -39,11 +39,11 @@ const millisecondsBetweenChecks = 250;
 /**
  * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
  * open batches once more.
- * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has the
- *   status and the counts of a new one
+ * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
+ *   the status and the counts of a new one
  * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,
- *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2
- *   and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if the rate limit
+ *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2 and
+ *   5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if the rate limit
  *   can never allow so many requests at once
  */
 export async function createBatch(

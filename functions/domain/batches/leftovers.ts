@@ -71,8 +71,8 @@ const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' |
 
 /**
  * Counts attempts in the metrics and the usage. Makes one write for each agent; the requests of a batch nearly always
- * have the same agent. Makes one more write, to the rate limit of the API key, if the attempts made more model calls than
- * one for each request that has ended: the batch has paid for this one at its creation. Never rejects.
+ * have the same agent. Makes one more write, to the rate limit of the API key, if the attempts made more model calls
+ * than one for each request that has ended: the batch has paid for this one at its creation. Never rejects.
  */
 export async function countRequests(
   services: CountServices,

@@ -70,8 +70,8 @@ const repliesAtOnce = 50;
 /**
  * One page of a batch's results, in input order. The states of all requests are small items and are read together. The
  * replies of the page are read while it is written.
- * @returns `total`: number of all results with the given status; `pages`: the results of the page, in parts that fit into
- *   memory
+ * @returns `total`: number of all results with the given status; `pages`: the results of the page, in parts that fit
+ *   into memory
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(

@@ -32,8 +32,9 @@ interface Found {
 
 /**
  * Repairs the effects of crashes and outages. Until its deadline, it checks every open batch, and every webhook whose
- * next attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with open batches in a random order. So two runs that reach their deadline usually leave
- * different batches unchecked. A repeated run, or a run concurrent with workers, does no harm.
+ * next attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with
+ * open batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
+ * repeated run, or a run concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
  *   that the oldest request has waited for a worker
  */

@@ -137,8 +137,8 @@ export class SlotOwner {
 
   /**
    * Number of request groups for the next take; 0 if no new requests are left, or the slot is beyond the share of its
-   * batch. All slots share the new requests until the end, so that no worker is idle while others have requests in their
-   * buffers.
+   * batch. All slots share the new requests until the end, so that no worker is idle while others have requests in
+   * their buffers.
    * @param idleCapacity number of further requests that the worker can process at once
    */
   groupsToTake(idleCapacity: number): number {
@@ -182,8 +182,8 @@ export class SlotOwner {
   }
 
   /**
-   * Whether this worker owns the slot for at least half the length of a lease. A worker that was frozen may have lost the
-   * slot without knowing it, so the method first renews the slot if it has less time left.
+   * Whether this worker owns the slot for at least half the length of a lease. A worker that was frozen may have lost
+   * the slot without knowing it, so the method first renews the slot if it has less time left.
    */
   isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
@@ -207,8 +207,8 @@ export class SlotOwner {
   }
 
   /**
-   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. Does nothing
-   * if the slot is lost.
+   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. Does
+   * nothing if the slot is lost.
    */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;

@@ -63,8 +63,8 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 }
 
 /**
- * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker is
- * alive; or all its slots were removed, because all requests have ended.
+ * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
+ * is alive; or all its slots were removed, because all requests have ended.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

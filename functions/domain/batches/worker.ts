@@ -25,8 +25,8 @@ type WorkerServices = ClaimServices &
   Services<'identifiers'>;
 
 /**
- * Works on the slot of a message until the worker passes or removes the slot, or has lost it. Does nothing if the message
- * is a duplicate, or if the batch has ended.
+ * Works on the slot of a message until the worker passes or removes the slot, or has lost it. Does nothing if the
+ * message is a duplicate, or if the batch has ended.
  */
 export async function workOnSlot(
   services: WorkerServices,

@@ -61,7 +61,8 @@ export const requestedForm = async (
 
 /**
  * A part of a running reply. The types that start with `response.` are those of the events that clients get; the time
- * of a step is added later. For each start of a reasoning step there is an end, unless the reply is aborted or cut short.
+ * of a step is added later. For each start of a reasoning step there is an end, unless the reply is aborted or cut
+ * short.
  */
 export type ReplyPart =
   | Extract<StreamEventBody, { type: 'response.output_text.delta' }>

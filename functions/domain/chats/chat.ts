@@ -159,8 +159,7 @@ export interface ChatStore {
   /**
    * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
    * this one; and the last lease was not for the same request. A further attempt of that request does not need the last
-   * condition.
-   * A lease that has expired still counts as a lease.
+   * condition. A lease that has expired still counts as a lease.
    * @returns if taken, the chat with the new lease; otherwise the chat as it is, undefined if it does not exist.
    *   `startedAt`: the position of the user message if the last lease was for the same request; otherwise undefined
    */

@@ -225,9 +225,9 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 }
 
 /**
- * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it later.
- * Does not wait for a reply in progress: within about a second, the reply ends like a stopped one. A reply of a batch
- * continues.
+ * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it
+ * later. Does not wait for a reply in progress: within about a second, the reply ends like a stopped one. A reply of a
+ * batch continues.
  * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(

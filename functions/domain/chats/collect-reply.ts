@@ -38,8 +38,8 @@ export interface Reply {
   /** The model calls; `usage` is their sum. */
   calls: CountedCall[];
   /**
-   * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls of
-   * called agents do not count. Undefined if there is no such call.
+   * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls
+   * of called agents do not count. Undefined if there is no such call.
    */
   model?: string;
 }

@@ -92,8 +92,8 @@ export interface MessageStore {
    */
   put(chat: Chat, message: Message): Promise<boolean>;
   /**
-   * Stores a user message and the idempotency record of its request, in one transaction. If it does not return `stored`,
-   * it has stored nothing.
+   * Stores a user message and the idempotency record of its request, in one transaction. If it does not return
+   * `stored`, it has stored nothing.
    */
   putWithKey(
     chat: Chat,
@@ -101,8 +101,8 @@ export interface MessageStore {
     key: IdempotencyKey,
   ): Promise<'stored' | 'position-taken' | 'key-in-use'>;
   /**
-   * Stores the reply of a turn, releases the chat lease as `ChatStore.releaseLease` does, and sets the number of messages
-   * to the reply's position, in one transaction. If it does not return `stored`, it has changed nothing.
+   * Stores the reply of a turn, releases the chat lease as `ChatStore.releaseLease` does, and sets the number of
+   * messages to the reply's position, in one transaction. If it does not return `stored`, it has changed nothing.
    */
   putAndRelease(
     chat: Chat,

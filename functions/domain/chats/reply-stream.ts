@@ -227,9 +227,9 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply, which
- * may still be running. Events that are not stored, such as all events of any other reply, are made from the stored
- * reply, with the rest of its text in one delta.
+ * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply,
+ * which may still be running. Events that are not stored, such as all events of any other reply, are made from the
+ * stored reply, with the rest of its text in one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,

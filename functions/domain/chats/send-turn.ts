@@ -120,8 +120,8 @@ const attempts = 5;
 /**
  * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. A new message
  * without files takes three round trips: the reads of the checks, concurrently with the rate limit; the chat lease,
- * concurrently with the history; and the user message, concurrently with the model. The client gets nothing of the reply
- * before the message is stored. A send that checkSend rejects stores nothing.
+ * concurrently with the history; and the user message, concurrently with the model. The client gets nothing of the
+ * reply before the message is stored. A send that checkSend rejects stores nothing.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline returns the milliseconds that the model may take from the time of the call on

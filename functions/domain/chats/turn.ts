@@ -22,10 +22,10 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Closes a turn that its function did not end: stores a reply if the user message is stored and has none, and releases
- * the chat lease. Does nothing if `chat` has no lease. The reply has an error, unless a client had asked to stop it. It has the stored text if it was resumable;
- * otherwise it is empty. Each write has the condition that the chat still has the given lease, or has none and the same
- * count. So several functions, and the owner of the lease, may close the same turn concurrently, and none of them
- * changes a later turn.
+ * the chat lease. Does nothing if `chat` has no lease. The reply has an error, unless a client had asked to stop it. It
+ * has the stored text if it was resumable; otherwise it is empty. Each write has the condition that the chat still has
+ * the given lease, or has none and the same count. So several functions, and the owner of the lease, may close the same
+ * turn concurrently, and none of them changes a later turn.
  * @param reason error message of the reply, for clients. With another message than the default, the reply is empty.
  */
 export async function closeAbandonedTurn(
