@@ -150,6 +150,7 @@ export interface ChatPages {
   /**
    * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing
    * on the page.
+   * @returns `ends`: where the page starts and ends in the list, for links to other pages
    */
   page(filter: ChatFilter, page: ListPage): Promise<{ total: number; chats: Chat[]; ends: PageEnds }>;
 }

@@ -84,7 +84,7 @@ const chatsPerPage = 100;
 /**
  * Yields the histories of a workspace, or of one user, in pages that fit into memory: each chat, oldest first, followed
  * by its messages, oldest first.
- * @param filter.externalUserId undefined for the chats of all users, and those without a user
+ * @param filter.externalUserId undefined for all chats, also those without an external user
  */
 export async function* exportChats(
   services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {

@@ -76,8 +76,8 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
 /**
- * The field of a stored reply that counts rejected turns. The number of the earlier ones is read only for a rejected
- * turn.
+ * Makes the field `rejectedTurns` of a stored reply (see `AssistantMessage`); no field for a turn that needs none. Only
+ * for a rejected turn, it reads the reply of the turn before, which has the number of the earlier ones.
  */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,

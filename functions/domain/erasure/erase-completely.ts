@@ -99,7 +99,7 @@ export async function eraseCompletely(
 
 /** Replaces the queue of purges: purges each chat at once, and remembers its purge. Ignores erasures. */
 class Purger implements PurgeQueue {
-  /** The purges by the ids of their chats. */
+  /** All purges that were sent, by the ids of their chats. Those that were pending may be of chats of other users. */
   readonly purges = new Map<number, Purge>();
   private readonly services: Services;
 

@@ -31,7 +31,7 @@ export interface PersonTraces {
   /**
    * Reads the keys of all items, and erases the items of the person, also those that are in no list. Chats and what
    * belongs to them only count as found: the next run erases them.
-   * @param chatIds the person's deleted chats: items of these chats that still exist count as found
+   * @param chatIds deleted chats, at least those of the person: items of these chats that still exist count as found
    * @param onFound called with the number of items that were found since the last call
    * @returns `items`: number of all items whose keys were read; `found`: number of the found items
    */

@@ -49,8 +49,8 @@ const interval = 5000;
 const validity = 30_000;
 
 /**
- * Workspaces that a report names for a pool. With two pools and the longest ids, a report stays below 1 KB, one write
- * unit.
+ * Maximum of workspaces that a report names for a pool; it counts the others together. With two pools and the longest
+ * ids, a report stays below 1 KB, one write unit.
  */
 const namedWorkspaces = 12;
 

@@ -60,7 +60,7 @@ export interface DeliveryStore {
   /** Ends a delivery as `exhausted`. For one whose last attempt was killed before its result was stored. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /**
-   * Starts a new round of attempts, the first of them due at once.
+   * Starts a new round of attempts, the first of them due at once, and writes the audit entry.
    * @param at the time of the restart, ISO 8601
    * @returns undefined if another caller changed the delivery after it was read
    */

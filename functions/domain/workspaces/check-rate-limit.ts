@@ -21,8 +21,8 @@ type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 const maxKeys = 10_000;
 
 /**
- * The first attempt uses what this process knows, the second what the first has found. The third is for writes of
- * others meanwhile.
+ * Maximum of attempts of one write. The first attempt uses what this process knows, the second what the first has
+ * found. The third is for the case that other processes write between these two.
  */
 const attempts = 3;
 
