@@ -1,12 +1,12 @@
 import { type AgentDefinition, type AgentResource, publicTool } from '#contract/agent.ts';
 
-/** An agent as operators edit it. Clients see its content only after it is published. */
+/** An agent as operators edit it: its definition is the draft. Clients see the draft only after it is published. */
 export interface Agent {
   id: string;
   workspaceId: string;
   publishState: 'draft' | 'published' | 'unpublished';
   definition: AgentDefinition;
-  /** Number of the newest version ever published; 0 if there is none. */
+  /** Number of the newest version that was ever published; 0 if there is none. It stays after an unpublish. */
   newestVersion: number;
   publishedVersionId: string | null;
   publishedAt: string | null;
@@ -65,7 +65,7 @@ export const agentResource = (agent: Agent): AgentResource => ({
 /** The reads of agents that functions use. */
 export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
-  /** The version that serves replies; undefined if the agent is not published. */
+  /** The version that serves replies; undefined if the agent is not published, or the workspace has no such agent. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
   /** The published versions, in the order in which their agents were created, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;

@@ -7,7 +7,7 @@ import type { WebPages, WebSearch } from './web-pages.ts';
 export interface AgentServices extends WorkspaceServices {
   agents: AgentReader;
   webPages: WebPages;
-  /** Null if the stage has no search provider. */
+  /** Null if the stage has no provider of web searches. */
   webSearch: WebSearch | null;
 }
 
@@ -49,7 +49,8 @@ export async function createAgent(
 /**
  * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A repeated call
  * continues after one that was interrupted.
- * @param check gets the agent before it is deleted; it throws if the agent must stay
+ * @param check gets the agent before it is deleted; it throws if the agent must stay. Not called if an interrupted call
+ *   has deleted the agent itself
  * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export async function deleteAgent(
@@ -76,7 +77,7 @@ export async function findAgent(services: Services<'agents'>, agentId: string): 
 }
 
 /**
- * Replaces the draft's content. A published version does not change until the agent is published again.
+ * Replaces the draft's content. What clients see does not change until the agent is published again.
  * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export const updateAgent = (

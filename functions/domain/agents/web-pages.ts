@@ -4,7 +4,7 @@ export interface WebPage {
   /** Empty if the page has none. */
   title: string;
   text: string;
-  /** Without parameters, such as text/html. */
+  /** The media type of the response without its parameters, such as `text/html`. */
   contentType: string;
 }
 

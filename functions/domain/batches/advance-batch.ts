@@ -52,7 +52,7 @@ type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
 type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 
-/** `wait`: the batch has work; `finish`: it is stopped and waits for running requests; `over`: it has ended. */
+/** `wait`: the batch has work; `finish`: it is stopped and waits for its running requests; `over`: it has ended. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
@@ -76,7 +76,10 @@ export async function advanceBatch(
   }
 }
 
-/** @returns false if the batch is stopped, or its time has not passed */
+/**
+ * Stops a batch whose time has passed.
+ * @returns whether the batch must be read once more; false if it is stopped already, or its time has not passed
+ */
 async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
   const now = clock.now();
   if (batch.stop !== null || now.getTime() < Date.parse(batch.expiresAt)) return false;
@@ -87,8 +90,9 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
 /**
- * Ends a batch if its workflow cannot continue. Requests without a result have failed.
- * @returns undefined if the batch was deleted with its workspace
+ * Ends a batch if its workflow cannot continue. Requests without a result fail, also those whose workers are alive.
+ * Does nothing if the batch has ended.
+ * @returns the batch as it is then; undefined if it was deleted with its workspace
  */
 export async function failBatch(
   services: EndServices,
@@ -170,7 +174,11 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
   ...{ chatId: null, messagePosition: null, incomplete: null, calls: [] },
 });
 
-/** @returns false if requests have not ended; true does not mean that this call has closed the batch */
+/**
+ * Completes the batch if all its requests have ended, and first closes the turns of failed ones.
+ * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller
+ *   reads it once more
+ */
 async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
   const requests = await readRequests(services, batch);
   const statuses = requests.map(

@@ -37,13 +37,13 @@ export interface Claimant {
   batch: Batch;
   workspace: Workspace;
   slot: OwnedSlot;
-  /** The form of all requests of the batch. */
+  /** Reads the response format of all requests of the batch. */
   format: () => Promise<ResponseFormat | undefined>;
-  /** Whether the slot is still the claimant's. */
+  /** Whether the claimant owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
   isOwner: () => Promise<boolean>;
 }
 
-/** Requests that a take has started. */
+/** Indexes of requests that a take has started. */
 export interface Started {
   block: readonly number[];
   named: readonly number[];
@@ -54,8 +54,9 @@ export interface Started {
  * files and the whitelist may have changed since.
  * @param started `block`: new requests, of which those that follow another one in their history are left out; `named`:
  *   requests by their index
- * @returns `others`: items that existed already. A former owner of the slot has stored them, or this worker has, in a
- *   write whose response was lost
+ * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already. A former owner
+ *   of the slot has stored them, or this worker has, in a write whose response was lost. Both are empty if the caller
+ *   has lost the slot
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -128,7 +129,10 @@ export async function takeOver(
   }
 }
 
-/** Reads and checks what a request needs after its item was taken over. */
+/**
+ * Reads and checks what a request needs after its item was taken over. A request that cannot be processed any more is
+ * returned with the reason.
+ */
 export async function prepareRequest(
   services: ClaimServices,
   { batch, workspace, format }: Claimant,
@@ -168,7 +172,11 @@ const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
 
-/** Responds to a claimed request, and stores its result. */
+/**
+ * Makes one attempt to respond to a claimed request, and stores the result if there is one. Otherwise the caller
+ * decides about a retry. Errors of the service are logged and not thrown, except an error of the write that ends the
+ * last attempt.
+ */
 export async function attemptRequest(
   services: RespondServices,
   batch: Batch,
@@ -198,7 +206,7 @@ export async function attemptRequest(
   }
 }
 
-/** Stores the result. */
+/** Stores the result in the item. The outcome is `lost` if another worker has changed the item. */
 async function finish(
   { batches, clock }: RespondServices,
   { batch, item, calls }: RequestAttempt,
@@ -211,16 +219,20 @@ async function finish(
 }
 
 /**
- * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and 5 s
- * after `blocked`.
+ * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and
+ * 5 s after `blocked`.
  */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
+
+/** The longest wait in milliseconds that is computed so. */
 const longestWait = 300_000;
-/** The longest delay of a message of the queue, and so of a request. */
+
+/** The longest delay of a message of the queue, and so of a request, in milliseconds. */
 const longestDelay = 900_000;
+
 /**
- * If the model fails, a new request keeps its place in the worker before its first two retries, for 5 s and for 10 s.
- * So the batch calls a busy model less.
+ * Milliseconds. If the model fails, a new request keeps its place in the worker before its first two retries, for 5 s
+ * and then for 10 s. So the worker starts no other request meanwhile, and calls a busy model less.
  */
 export const waitsAtOnce = [5000, 10_000];
 
@@ -228,6 +240,7 @@ export const waitsAtOnce = [5000, 10_000];
  * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
  * for, and at most the longest delay. The factor depends on the group of the request, so groups that failed together
  * are not retried together.
+ * @param shortWait the wait; undefined for a wait that depends on the outcome and the number of the attempt
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const first = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;

@@ -11,7 +11,7 @@ import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 /** The requests of one user in a batch. */
 export interface RequestsOfUser {
   batchId: string;
-  /** The time of creation of the batch. */
+  /** The time of creation of the batch, ISO 8601. */
   createdAt: string;
   requestIndexes: number[];
 }
@@ -22,7 +22,9 @@ export interface RequestEraser {
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
-  /** Removes the entry that names a batch of the user. The user's requests in the batch were erased before. */
+  /**
+   * Removes the entry by which `ofUser` finds a batch. The caller has erased the user's requests in the batch before.
+   */
   forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;
 }
 
@@ -31,6 +33,9 @@ export interface BatchStore extends BatchTransitions {
    * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
    * changes nothing.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
+   * @param format the response format of all requests
+   * @returns `exists` if there is a batch with this id; `too-many` if the workspace has `mostOpen` open batches. In
+   *   both cases no batch is stored
    */
   create(
     batch: Batch,
@@ -39,13 +44,14 @@ export interface BatchStore extends BatchTransitions {
     mostOpen: number | null,
     format?: ResponseFormat | undefined,
   ): Promise<'created' | 'exists' | 'too-many'>;
-  /** The form of all requests; undefined if the batch has none. */
+  /** The response format of all requests; undefined if the batch has none. */
   format(batch: Batch): Promise<ResponseFormat | undefined>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /**
-   * One page, newest first, and the number of all matching batches. `ends` is undefined if the filter is for open
-   * batches.
+   * One page, newest first, and the number of all matching batches.
+   * @returns `ends`: where the page starts and ends in the list, for links to other pages; undefined if the filter is for
+   *   an open status. Then `offset` alone determines the page
    */
   page(
     workspaceId: string,
@@ -68,7 +74,7 @@ export interface BatchStore extends BatchTransitions {
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
 
-/** Offers a slot of a batch to a worker. A message with an old epoch is a duplicate. */
+/** Offers a slot of a batch to a worker. A message with another epoch than that of the slot is a duplicate. */
 export interface SlotMessage {
   workspaceId: string;
   batchId: string;
@@ -79,14 +85,14 @@ export interface SlotMessage {
 export interface BatchQueue {
   /** @param delay seconds, at most 900 */
   send(messages: readonly SlotMessage[], delay?: number): Promise<void>;
-  /** Whether messages wait for a worker. */
+  /** Whether messages wait for a worker. The queue knows it only approximately. */
   isFilled(): Promise<boolean>;
 }
 
 export interface BatchWorkflow {
   /** Starts the execution with the batch's execution number; does nothing if it was started before. */
   start(batch: Batch): Promise<void>;
-  /** The state of the execution with the batch's execution number. */
+  /** The state of the execution with the batch's execution number; `none` if it was never started. */
   stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
   /** Ends the wait of the workflow. Returns false if no task waits with this token. */
   completeTaskCallback(taskToken: string): Promise<boolean>;
@@ -112,7 +118,7 @@ export interface ReconciliationIndex {
   workspacesWithWebhooks(): AsyncIterable<string>;
   /** The webhooks of one workspace that are due until a time (ISO 8601), in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
-  /** Replaces the due time of an entry. */
+  /** Replaces the due time of an entry (ISO 8601). */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;
   removeWebhook(entry: WebhookEntry): Promise<void>;
 }
@@ -141,7 +147,7 @@ interface QueueSettings {
    * batches, each has one slot.
    */
   workspaceSlots: number;
-  /** Requests that one worker processes at once. */
+  /** Maximum of requests that one worker processes at once. */
   requestsPerWorker: number;
 }
 

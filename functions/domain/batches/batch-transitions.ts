@@ -87,9 +87,10 @@ export interface BatchTransitions {
    */
   stop(batch: BatchKey, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /**
-   * Ends the batch with exact counts, and starts the delivery of its webhook, in one transaction.
+   * Ends the batch with exact counts, removes its slots, and starts the delivery of its webhook, in one transaction.
    * Writers: advance-batch and fail-batch. Condition: the status is as it was read.
    * After a crash before the write: the workflow retries the function.
+   * @returns false if the condition did not hold
    */
   complete(
     batch: Batch,
@@ -124,7 +125,7 @@ export interface BatchTransitions {
   /**
    * Replaces an item.
    * Writers: the owner of the slot. For an abandoned item of a stopped batch: advance-batch and fail-batch.
-   * Condition: the item still has the attempt and the status that were read.
+   * Condition: the item still has the attempt and the status that were read, or there still is no item.
    * @param before the item as it was read; undefined if there was none
    * @returns false if the condition did not hold
    */

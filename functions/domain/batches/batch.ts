@@ -6,7 +6,7 @@ import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
 import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 
-/** Why a batch starts no further request (specification, sections 3.1, 3.2 and 7.4). */
+/** Why a batch starts and retries no further request (specification, sections 3.1, 3.2 and 7.4). */
 export type StopReason = 'cancelled' | 'expired' | 'failed';
 
 export interface Batch {
@@ -20,7 +20,8 @@ export interface Batch {
   status: BatchStatus;
   total: number;
   /**
-   * Stored at the end of the batch. Until then, clients get counts of the items (`countBatch` in `read-batches.ts`).
+   * Number of requests that have succeeded. This and `failed` are stored at the end of the batch. Until then they are
+   * 0, and clients get counts of the items (`countBatch` in `read-batches.ts`).
    */
   completed: number;
   failed: number;
@@ -29,10 +30,11 @@ export interface Batch {
   completedAt: string | null;
   cancelledAt: string | null;
   /**
-   * Stored when the batch stops. Then no further request is started, and requests that were not started have failed.
+   * Why and when (ISO 8601) the batch was stopped; null before. Then no further request is started or retried: requests
+   * that were not started, or that wait for a retry, have failed.
    */
   stop: { reason: StopReason; at: string } | null;
-  /** The events that its webhook wants; empty without a webhook. */
+  /** The events for which its webhook is called; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
   /**
    * Whether its requests have a `response_format`. It is a separate item: in the item of the batch, each update would
@@ -61,13 +63,15 @@ export interface Slot {
   epoch: number;
   /** Random name of the worker that owns the slot; null while its message is under way. */
   owner: string | null;
-  /** Number of takes of this owner. */
+  /** Number of takes that this owner has made. */
   takes: number;
   /** Epoch milliseconds. After it the slot is silent: its worker or its message is lost. */
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /** The new requests of the last take: the index of the first one, and their number. */
+  /**
+   * The new requests of the last take: the index of the first one, and their number, which may reach beyond `total`.
+   */
   first: number;
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
@@ -103,7 +107,7 @@ export const chatLeaseOf = (batch: Pick<Batch, 'id'>, requestIndex: number): str
 export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
   status === 'in_progress' || status === 'cancelling';
 
-/** Whether the webhook of the batch wants the event of its status. */
+/** Whether the batch has a webhook that is called for the event of the batch's status. */
 export const wantsWebhook = (batch: Pick<Batch, 'status' | 'webhookEvents'> | undefined): boolean =>
   batch?.webhookEvents.some((event) => event === batch.status) ?? false;
 
@@ -117,13 +121,14 @@ export interface BatchRequest {
   message: string;
   agentId: string;
   externalUserId: string | null;
-  /** Name of the chat that is created for the request. */
+  /** Name of the chat that is created for the request, if it has no `historyId`. */
   name: string;
   attachedFileUuids: string[];
+  /** The chat that the request continues; null if a chat is created for it. */
   historyId: number | null;
-  /** The request that starts after this one in the same chat (`history_id`); null if there is none. */
+  /** Index of the request that starts after this one in the same chat (`history_id`); null if there is none. */
   next: number | null;
-  /** The request that comes before this one in the same chat (`history_id`); null if there is none. */
+  /** Index of the request that comes before this one in the same chat (`history_id`); null if there is none. */
   previous: number | null;
 }
 
@@ -135,8 +140,8 @@ export interface ManifestEntry {
 }
 
 /**
- * The requests that follow another request in their history. A take starts them by their index, when that request has
- * ended.
+ * The indexes of the requests that follow another request in their history. A take starts them by their index, after
+ * that request has ended.
  */
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
@@ -146,12 +151,13 @@ export interface BatchItem {
   requestIndex: number;
   /** `waiting`: an attempt failed, and another one follows. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
-  /** The slot that has started the request. It never changes; 0 if the request was ended without a worker. */
+  /** Number of the slot that has started the request. It never changes; 0 if the request was ended without a worker. */
   slot: number;
   /** The epoch of the slot owner that made the newest attempt. */
   epoch: number;
   /**
-   * Number of attempts. Each lost worker and each wait adds one, but not a short wait in the worker (`waitsAtOnce`).
+   * Number of attempts, from 1; 0 if the request was ended without a worker. Each lost worker and each wait adds one,
+   * but not a short wait in the worker (`waitsAtOnce`).
    */
   attempt: number;
   /**
@@ -166,13 +172,16 @@ export interface BatchItem {
   /** The chat of the request, and the position of its message in the chat; both are null until they are known. */
   chatId: number | null;
   messagePosition: number | null;
+  /** Why the request has failed, with a code of a result (specification, section 7.4); null if it has not failed. */
   error: { code: number; message: string } | null;
   incomplete: Incomplete | null;
+  /** The model calls of the reply of a successful request; empty for any other request. */
   calls: CountedCall[];
+  /** When the request ended, ISO 8601; null before. */
   processedAt: string | null;
 }
 
-/** Error codes of results (specification, section 7.4). */
+/** The errors of requests that a stopped batch does not start or retry (specification, section 7.4). */
 const stopErrors: Readonly<Record<StopReason, { code: number; message: string }>> = {
   cancelled: { code: 499, message: 'The batch was cancelled' },
   expired: { code: 408, message: 'The batch timed out before the request was processed' },
@@ -184,7 +193,9 @@ export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
 }
 
 /**
- * Whether a worker has started the request. The take is stored before the item, so a started request may have no item.
+ * Whether a worker has started the request, or the next attempt of a waiting one. The take is stored before the item,
+ * so a started request may have no item, or still a waiting one.
+ * @param isSuccessor whether the request follows another one in its history (`successorsIn`)
  */
 export function isStarted(
   { next, slots }: Pick<Batch, 'next' | 'slots'>,
@@ -242,7 +253,7 @@ export function batchResource(batch: Batch): BatchResource {
   };
 }
 
-/** The delivery that the end of a batch starts; null if its webhook does not want the event. */
+/** The webhook delivery that the end of a batch starts; null if the webhook is not called for this end, or missing. */
 export function deliveryOf(ended: Batch): WebhookDelivery | null {
   const { status } = ended;
   if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;

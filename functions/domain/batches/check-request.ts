@@ -25,8 +25,8 @@ export interface Invalid {
 
 /**
  * Makes functions that check the user, the agent and the files of requests. They are called at the creation of the
- * batch, and again when a worker claims a request or takes it over, because all three may have changed since. Each
- * user, agent and file is read once.
+ * batch, and again when a worker claims a request or takes it over, because all three may have changed since. The
+ * functions of one call read each user, agent and file once.
  */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
@@ -44,7 +44,10 @@ export function requestChecks(
     },
     /** The published version of the agent; undefined if there is none. */
     agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),
-    /** @throws badRequest that names the entry of `field` that is not a file, or has expired */
+    /**
+     * The attached files of the request.
+     * @throws badRequest that names the first entry of `field` that is not a file of the workspace, or has expired
+     */
     filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
       findAttachedFiles(files, id, attachedFileUuids, field),
   };
@@ -89,7 +92,7 @@ export async function prepareRequests(
   return new Map(await Promise.all(prepared));
 }
 
-/** Why the request has no text: it was erased with its chat, or with its user. */
+/** The error message for a request whose text was erased: with its chat, or with its user. */
 async function whyErased(
   { chats }: Services<'chats'>,
   { id }: Workspace,

@@ -22,7 +22,10 @@ interface CreateOptions {
   key: IdempotencyKey | null;
   /** Maximum of open batches in the workspace, this one included; null without a limit. */
   mostOpen: number | null;
-  /** Takes the tokens of the requests from the rate limit of the key. Called after the checks of the batch. */
+  /**
+   * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not
+   * for a repeated request whose batch exists.
+   */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
 
@@ -36,9 +39,12 @@ const millisecondsBetweenChecks = 250;
 /**
  * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
  * open batches once more.
+ * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
+ *   the status and the counts of a new one
  * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,
- *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2
- *   and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches
+ *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2 and
+ *   5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if the rate limit
+ *   can never allow so many requests at once
  */
 export async function createBatch(
   services: CreateServices,
@@ -87,7 +93,7 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/** The progress of a new batch: each response to its creation has this, also a repeated one. */
+/** The status and the counts of a new batch. Each response to its creation has these, also a replayed one. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -150,8 +156,9 @@ async function reserveId(
 }
 
 /**
- * Waits for the batch of an earlier request with the same idempotency key, as long as its creation usually takes. If
+ * Waits for the batch of an earlier request with the same idempotency key, for 3 s: its creation usually takes less. If
  * this request created the batch instead, all of it would be written twice.
+ * @returns undefined if the batch does not exist then
  */
 async function awaitBatch(
   services: CreateServices,
@@ -166,7 +173,7 @@ async function awaitBatch(
   return undefined;
 }
 
-/** The batch as the first response had it. */
+/** The result of a repeated request: the batch as the first response had it. */
 const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
 
 /** The requests of a body. Those that continue the same history form a chain, in input order. */
@@ -211,7 +218,11 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   }
 }
 
-/** @returns the checks of agents and files, which the caller still has to make */
+/**
+ * Checks the users of all requests.
+ * @returns the checks of agents and files, which the caller still has to make
+ * @throws accessDenied without a workspace; clientNotAllowed that names the first request with a wrong user
+ */
 async function checkUsers(
   services: CreateServices,
   workspaceId: string,

@@ -16,16 +16,18 @@ import type { Services } from './batch-store.ts';
 interface Leftovers {
   /** Started requests that have not ended: their worker was lost, or passed the slot on before it took them over. */
   lost: BatchItem[];
+  /** Requests that wait for a retry that was not started. */
   waiting: BatchItem[];
-  /** Requests whose predecessor in the history has ended. */
+  /** Indexes of requests that were not started, and whose predecessor in the history has ended. */
   ready: number[];
-  /** Requests of the last take that have no item. No other worker has them. */
+  /** Indexes of requests of the last take that have no item. No other worker has them. */
   withoutItem: number[];
 }
 
 /**
  * Finds the leftovers of a slot with one scan of the items. A request always belongs to the slot that has started it.
  * @param slot as its last owner has left it
+ * @param number number of the slot
  * @param items all items of the batch
  */
 export function leftoversOf(
@@ -69,8 +71,8 @@ const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' |
 
 /**
  * Counts attempts in the metrics and the usage. Makes one write for each agent; the requests of a batch nearly always
- * have the same agent. Makes one more write if there were more model calls than the batch has paid. The batch has paid
- * one for each request.
+ * have the same agent. Makes one more write, to the rate limit of the API key, if the attempts made more model calls
+ * than one for each request that has ended: the batch has paid for this one at its creation. Never rejects.
  */
 export async function countRequests(
   services: CountServices,

@@ -34,8 +34,8 @@ export async function findBatch(
 const batchesAtOnce = 8;
 
 /**
- * The batch with its current counts. A later read of the results shows at least as many ended requests (specification,
- * section 2.9). For an ended batch, the stored counts are used.
+ * The batch with the current numbers of successful and failed requests. A later read of the results shows at least as
+ * many ended requests (specification, section 2.9). An ended batch already has its final numbers.
  * @param batch read before this call
  */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
@@ -70,6 +70,8 @@ const repliesAtOnce = 50;
 /**
  * One page of a batch's results, in input order. The states of all requests are small items and are read together. The
  * replies of the page are read while it is written.
+ * @returns `total`: number of all results with the given status; `pages`: the results of the page, in parts that fit
+ *   into memory
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(

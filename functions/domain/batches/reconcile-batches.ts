@@ -31,9 +31,10 @@ interface Found {
 }
 
 /**
- * Repairs the effects of crashes and outages. Checks every open batch, and every webhook whose next attempt is overdue.
- * Workspaces take turns, those with open batches in a random order. So two runs that reach their deadline usually leave
- * different batches unchecked. A repeated run, or a run concurrent with workers, does no harm.
+ * Repairs the effects of crashes and outages. Until its deadline, it checks every open batch, and every webhook whose
+ * next attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with
+ * open batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
+ * repeated run, or a run concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
  *   that the oldest request has waited for a worker
  */
@@ -98,13 +99,13 @@ async function reconcileOpenBatch(
 }
 
 /**
- * Milliseconds that the oldest request without a worker has waited; 0 if workers have taken all requests, or the batch
- * is stopped.
+ * Milliseconds that the new requests of the batch have waited for a worker, since its creation; 0 if workers have taken
+ * all new requests, or the batch is stopped.
  */
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
-/** Yields the checks of due webhooks, for each workspace with undelivered webhooks. */
+/** Yields, for each workspace with undelivered webhooks, an iterator of the checks of its overdue webhooks. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,

@@ -20,7 +20,7 @@ export type RespondServices = Parameters<typeof collectReply>[0] &
 export interface RequestAttempt {
   batch: Batch;
   request: BatchRequest;
-  /** The chat, if the claim has just created it under the lease of the request. */
+  /** The chat, if the claim has just created it under the chat lease of the request; otherwise null. */
   newChat: Chat | null;
   /** The item as it is stored. The chat and the position of the message are stored in it before the model is called. */
   item: BatchItem;
@@ -56,13 +56,15 @@ const brokenRepliesAtMost = 3;
 /** Milliseconds by which the chat lease outlives a reply. So it need not be renewed. */
 const chatLeaseMargin = 30_000;
 
-/** Length of the chat lease, milliseconds. */
+/** Length of the chat lease of a request, in milliseconds. */
 export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
 /**
  * Responds to one claimed request of a batch. Message and reply are stored after the model has ended; until then, the
- * text of the message is stored with the batch. So an attempt whose model fails leaves no message in the chat.
+ * text of the message is stored with the batch. So an attempt that is to be retried leaves no message in the chat. The
+ * caller stores the result in the item. Sets `attempt.calls`, and `attempt.item` when it changes the stored item.
+ * @throws Error if the service fails, for example the table
  */
 export async function respondToRequest(
   services: RespondServices,
@@ -134,8 +136,9 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether a later attempt can succeed: the model is busy or unavailable, and has sent nothing. A model that fails in
- * the middle of a reply, or sends nothing until a timeout, may do so every time, and each attempt is paid.
+ * Whether the failure will pass by itself: the model is busy or unavailable, and has sent nothing. Such failures are
+ * retried without a limit of their own. A model that fails in the middle of a reply, or sends nothing until a timeout,
+ * may do so every time, and each attempt is paid.
  */
 const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
   content === '' &&
@@ -147,8 +150,8 @@ const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
 /**
- * Stores the turn. If a send that had lost the chat lease has stored its message at the position, that turn is closed
- * first.
+ * Stores the turn. If a send that had lost the chat lease has stored its message at the position, closes that turn and
+ * then stores this one at the next position. A turn that can never be stored ends with a failed result.
  */
 async function store(
   services: RespondServices,
@@ -188,7 +191,7 @@ const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agen
   },
 });
 
-/** The calls of a stored reply. No list of them is stored, so they count as one call. */
+/** The calls of a reply that an earlier attempt has stored. No list of them is stored, so they count as one call. */
 const callsOf = (
   { tokenUsage }: Pick<AssistantMessage, 'tokenUsage'>,
   { definition }: AgentVersion,

@@ -11,8 +11,8 @@ import {
 } from './slots.ts';
 
 /**
- * Starts the execution of a batch if it was never started. If the execution has ended before its batch or webhook,
- * starts the execution with the next number.
+ * Starts the execution of a batch if it was never started. If the execution has ended, starts the execution with the
+ * next number: call this only while the batch is open or its webhook is undelivered. Does nothing while it runs.
  */
 export async function restartExecution(
   services: Services<'batchWorkflow' | 'batches' | 'log'>,
@@ -42,12 +42,12 @@ export type OwnerServices = SlotServices &
 const longestTaking = 300_000;
 
 /**
- * While messages wait in the queue and a workspace uses all its slots, about this many of its workers hand back at each
- * beat.
+ * While messages wait in the queue, about this many workers of a workspace that uses all its slots end at each beat and
+ * pass their slots on. So the slots of these messages get workers.
  */
 const handBacksPerBeat = 2;
 
-/** Milliseconds until the next worker gets a slot whose worker met an error of the service. */
+/** Milliseconds until the next worker gets a slot whose worker has ended because of an error of the service. */
 const waitAfterBreak = 5000;
 
 /** The work that a worker leaves to the next one, except new requests. */
@@ -91,7 +91,7 @@ export class SlotOwner {
     return this.#batch;
   }
 
-  /** Whether the batch starts no further requests. */
+  /** Whether the batch is stopped or has expired, so that it starts no further requests. */
   #isOver = (): boolean => this.#batch.stop !== null || this.#now() >= Date.parse(this.#batch.expiresAt);
 
   isEnding(): boolean {
@@ -136,8 +136,10 @@ export class SlotOwner {
   }
 
   /**
-   * Number of request groups for the next take. All slots share the new requests until the end, so that no worker is
-   * idle while others have requests in their buffers.
+   * Number of request groups for the next take; 0 if no new requests are left, or the slot is beyond the share of its
+   * batch. All slots share the new requests until the end, so that no worker is idle while others have requests in
+   * their buffers.
+   * @param idleCapacity number of further requests that the worker can process at once
    */
   groupsToTake(idleCapacity: number): number {
     const left = leftOf(this.#batch);
@@ -152,7 +154,8 @@ export class SlotOwner {
   /**
    * Starts groups of new requests, and the named requests.
    * @param named requests by their index, with the numbers of their attempts
-   * @returns the new requests that were taken; undefined if the batch is stopped, or the slot is lost
+   * @returns the indexes of the new requests that were taken; undefined if the batch is stopped, or the slot is lost:
+   *   then the worker must end
    */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;
@@ -179,8 +182,8 @@ export class SlotOwner {
   }
 
   /**
-   * Whether this worker owns the slot for at least half a lease. A worker that was frozen may have lost the slot
-   * without knowing it, so the method renews a lease that has less time left.
+   * Whether this worker owns the slot for at least half the length of a lease. A worker that was frozen may have lost
+   * the slot without knowing it, so the method first renews the slot if it has less time left.
    */
   isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
@@ -189,7 +192,7 @@ export class SlotOwner {
     return !this.lost.aborted;
   };
 
-  /** Renews the slot, and decides whether the worker must end. */
+  /** Renews the slot, and ends the worker if it must end or hand back its slot. */
   async renew(): Promise<void> {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
@@ -203,7 +206,10 @@ export class SlotOwner {
     if (mustHandBack || (mayHandBack && (await batchQueue.isFilled()))) this.end();
   }
 
-  /** Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. */
+  /**
+   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. Does
+   * nothing if the slot is lost.
+   */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;
     const { batches, batchQueue } = this.#services;

@@ -14,8 +14,8 @@ export const messageMilliseconds = 55_000;
 export const epochsPerSlot = 1_000_000;
 
 /**
- * Fewest new requests for which a slot is worth a worker: two groups. If a worker processes more at once, that number
- * applies instead.
+ * A batch gets one slot for each so many new requests that are left: two groups. If a worker processes more at once,
+ * that number applies instead.
  */
 const fewestPerSlot = 2 * requestsPerGroup;
 
@@ -32,8 +32,8 @@ export async function shareOf(
 }
 
 /**
- * Makes the slots that a batch can use and does not have, and sends their messages. Also sends the messages of silent
- * slots again.
+ * Makes the slots that a batch can use and does not have, and sends their messages. Also takes silent slots from their
+ * owners and sends their messages again. Does nothing if the batch is stopped, or another caller has changed the slots.
  * @param isFirst also sends the messages of slots that never had an owner: the caller may have crashed before it sent
  *   them
  */
@@ -63,8 +63,8 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 }
 
 /**
- * Whether the workflow has something to do: the batch has expired; it is stopped and no worker is alive; or it has no
- * slots because all requests have ended.
+ * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
+ * is alive; or all its slots were removed, because all requests have ended.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

@@ -24,7 +24,10 @@ type WorkerServices = ClaimServices &
   OwnerServices &
   Services<'identifiers'>;
 
-/** Works on the slot of a message. Does nothing if the message is a duplicate, or if the batch has ended. */
+/**
+ * Works on the slot of a message until the worker passes or removes the slot, or has lost it. Does nothing if the
+ * message is a duplicate, or if the batch has ended.
+ */
 export async function workOnSlot(
   services: WorkerServices,
   { workspaceId, batchId, slot, epoch }: SlotMessage,
@@ -180,7 +183,7 @@ class Worker {
     await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
   }
 
-  /** The form of all requests of the batch. It is read once. */
+  /** The response format of all requests of the batch. It is read once. */
   #format = (): Promise<ResponseFormat | undefined> => {
     this.#formatRead ??= this.#services.batches.format(this.#owner.batch);
     return this.#formatRead;
@@ -260,8 +263,9 @@ class Worker {
   }
 
   /**
-   * Waits and keeps the request's place in the worker, or schedules a retry and gives the place to another request.
-   * @returns whether the request may be retried now
+   * Waits a short time and keeps the request's place in the worker, or schedules a retry and gives the place to another
+   * request.
+   * @returns true if the wait is over and the request can be retried now; false if a retry was scheduled
    */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
@@ -315,7 +319,7 @@ class Worker {
   }
 
   /**
-   * Starts the beat, which renews the slot regularly.
+   * Starts the beat. After each sixth of the lease, it renews the slot and counts the attempts that have ended.
    * @returns a function that ends the beat, and waits for the last one
    */
   #startBeat(): () => Promise<void> {

@@ -60,7 +60,8 @@ export const requestedForm = async (
   format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
 
 /**
- * An event of a running reply, by the name that clients know if they see it; the time is added. For each start of a reasoning step there is an end, unless the reply is aborted or cut
+ * A part of a running reply. The types that start with `response.` are those of the events that clients get; the time
+ * of a step is added later. For each start of a reasoning step there is an end, unless the reply is aborted or cut
  * short.
  */
 export type ReplyPart =
@@ -82,12 +83,12 @@ export type ReplyPart =
 export interface ModelCall {
   /** The agent's `llm_model`, or one of its fallback models. */
   model: string;
-  /** The service tier: such a call has a price of its own. */
+  /** The provider's service tier, such as `flex`; undefined for the usual one. Each tier has a price of its own. */
   tier?: string | undefined;
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
 
-/** The usage of one call. Clients do not see what the provider has written to its cache. */
+/** The usage of one call. Clients do not see `written_prompt_tokens`: what the provider has written to its cache. */
 export interface CallUsage extends TokenUsage {
   written_prompt_tokens?: number;
 }
@@ -113,7 +114,7 @@ export type ReplyEndReason =
   | 'max-model-calls'
   | 'max-tool-uses'
   | 'content-filter'
-  /** The text is not in the form of the reply, also after a repair if the model could make one. */
+  /** The text is not in the form that the reply must have, also after the model was asked to correct it, if it was. */
   | 'invalid-reply';
 
 export interface ReplyEnd {
@@ -137,8 +138,8 @@ export interface AgentRuntime {
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
-   * @param request.onCall called with the only call that is paid: when it starts, still without its tokens, and when it
-   *   has ended. With undefined if it has failed and is free
+   * @param request.onCall called when a model call starts, still without its tokens, and when it has ended, with its
+   *   tokens, or with undefined if it has failed and is free. At the end, the last value is the only call that is paid
    * @returns undefined if the model makes none, or if the reply's budget has no call left
    * @throws ModelFailure if the model fails
    */
@@ -153,7 +154,7 @@ export interface AgentRuntime {
 
 /** Limits of one reply. The agents that it calls and the title of its chat count too. */
 export interface ReplyLimits {
-  /** Model calls, retries included. */
+  /** Maximum of model calls, retries included. */
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
@@ -163,7 +164,10 @@ export interface ReplyLimits {
 
 /** A tool that runs. */
 export interface RunningTool {
-  /** Whether the tool has called an agent, and waits while that agent uses a tool. Then the two tools count as one. */
+  /**
+   * Whether the tool has called an agent, and waits while that agent uses a tool. Then the two tools count as one for
+   * `toolsAtOnce`.
+   */
   isWaiting: boolean;
   end(): void;
 }
@@ -224,8 +228,9 @@ export class ReplyBudget {
   }
 
   /**
+   * Counts a tool that starts.
    * @param caller the running tool that called the agent of this tool; undefined for a tool of the reply's own agent
-   * @returns the limit that was reached, if the tool may not start
+   * @returns the running tool, which the caller must end; or the limit that was reached, if the tool may not start
    */
   startTool(caller: RunningTool | undefined): RunningTool | 'toolUses' | 'toolsAtOnce' {
     if (this.toolUses >= this.limits.toolUses) return 'toolUses';

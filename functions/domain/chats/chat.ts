@@ -18,7 +18,8 @@ export interface Lease {
  * prefix.
  */
 export const batchLeasePrefix = 'batch:';
-/** The id of the batch in a lease id that starts with the prefix. */
+
+/** The id of the batch in a lease id that starts with `batchLeasePrefix`. */
 export const batchIdIn = (leaseId: string): string =>
   leaseId.slice(batchLeasePrefix.length, leaseId.lastIndexOf(':'));
 
@@ -63,7 +64,7 @@ export interface Chat {
    */
   messageCount: number;
   lease: Lease | null;
-  /** The batch whose request created the chat. */
+  /** The id of the batch whose request created the chat; absent for any other chat. */
   batchId?: string;
   /** Absent if there are no pairs. */
   metadata?: Metadata | undefined;
@@ -112,7 +113,10 @@ export interface LeaseRequest {
   externalUserId: string | undefined;
   lease: Lease;
   now: string;
-  /** The request that starts the turn. Undefined for a request of a batch, because no gateway repeats it. */
+  /**
+   * The gateway's request that starts the turn. `isFurtherAttempt`: whether this function has acquired the lease for it
+   * before. Undefined for a request of a batch, because no gateway repeats it.
+   */
   request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
 
@@ -135,9 +139,9 @@ export interface ChatDeletion {
    * @returns the chats that this call has deleted, as they were; the other chats did not exist
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Like `delete`, but leaves the chats that were used or changed since they were read. */
+  /** Like `delete`, but does not delete the chats that were used or changed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Removes those of a person's chat counts that are 0, because their keys contain the person's id. */
+  /** Removes a person's chat counts if they are 0, because their keys contain the person's id. Others stay. */
   removeCounts(person: Person): Promise<void>;
 }
 
@@ -146,6 +150,7 @@ export interface ChatPages {
   /**
    * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing
    * on the page.
+   * @returns `ends`: where the page starts and ends in the list, for links to other pages
    */
   page(filter: ChatFilter, page: ListPage): Promise<{ total: number; chats: Chat[]; ends: PageEnds }>;
 }
@@ -155,9 +160,9 @@ export interface ChatStore {
   /**
    * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
    * this one; and the last lease was not for the same request. A further attempt of that request does not need the last
-   * condition.
-   * @returns the chat with the new lease; otherwise the chat as it is, or undefined if there is none, and the position
-   *   of the user message of the turn that the same request has started
+   * condition. A lease that has expired still counts as a lease.
+   * @returns if taken, the chat with the new lease; otherwise the chat as it is, undefined if it does not exist.
+   *   `startedAt`: the position of the user message if the last lease was for the same request; otherwise undefined
    */
   takeLease(
     request: LeaseRequest,
@@ -166,7 +171,10 @@ export interface ChatStore {
   >;
   /** Replaces the lease of an abandoned turn. Returns false if the lease or the count has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
-  /** Whether the two messages of the open turn are stored. They have the positions after `messageCount`. */
+  /**
+   * Whether the user message and the reply of the open turn are stored. They have the two positions after
+   * `messageCount`.
+   */
   openTurn(chat: Chat): Promise<{ user: boolean; reply: boolean }>;
   /**
    * Prolongs the lease. The lease of a stopped reply keeps its time. Returns false if the chat does not have this lease
@@ -174,7 +182,8 @@ export interface ChatStore {
    */
   renewLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
-   * Asks the owner of the lease to stop its reply, and ends the lease at `until`. A second call changes nothing.
+   * Asks the owner of the lease to stop its reply, and sets the end of the lease to `until`. A second call changes
+   * nothing.
    * @returns false if the chat does not have this lease any more
    */
   stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
@@ -184,14 +193,14 @@ export interface ChatStore {
    */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Releases the lease and sets the count. If the chat has no lease and still the count of `chat`, a turn was stored
-   * after its lease was released: then the count is set too.
-   * @returns false if the chat has another lease or count now
+   * Releases the lease and sets the number of messages. If the chat has no lease and still the number of `chat`, a turn
+   * was stored after its lease was released: then the number is set too.
+   * @returns false if the chat has another lease, or no lease and another number, now; then nothing changes
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**
-   * Sets the name for good (no title replaces it), the metadata, or both. Changes nothing if the metadata is to be set and
-   * other metadata was stored since the chat was read.
+   * Sets the name for good (no title replaces it), the metadata, or both. An undefined field stays as it is. Changes
+   * nothing if the metadata is to be set and other metadata was stored since the chat was read.
    * @returns `isDone`; if it is false, `chat` is the chat as it is now, undefined if it does not exist
    */
   change(

@@ -22,12 +22,13 @@ import type { Feedback, Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
 /**
- * Creates a chat with an agent of the workspace, published or not (specification, section 3.3). The agent never
- * changes.
+ * Creates a chat with an agent of the workspace, published or not (specification, section 3.3). The chat never gets
+ * another agent.
  * @param keys.client idempotency key: a repeated request gets the chat as it was created
  * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
+ * @returns `replayed`: whether an earlier request with the idempotency key of the client has created the chat
  * @throws accessDenied, clientNotAllowed; then badRequest for a key of another request; then notFound: `Chat not found`
- *   for a repeated request whose chat was deleted, or `Agent not found`
+ *   for a repeated request whose chat was deleted, or `Agent not found`; then rateLimited
  */
 export async function createChat(
   services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
@@ -56,6 +57,7 @@ export async function createChat(
 
 /**
  * The chat as it was created. A repeated request has the same fields, so the record contains only the id and the time.
+ * @throws `Chat not found` if the chat was deleted
  */
 async function asCreated(
   { chats }: Services<'chats'>,
@@ -86,7 +88,6 @@ export async function findChat(services: Services<'chats' | 'workspaces'>, input
   return chat;
 }
 
-/** A name, or changes of the metadata, or both. */
 interface ChatChanges {
   name?: string | undefined;
   /** null removes a pair. */
@@ -94,8 +95,10 @@ interface ChatChanges {
 }
 
 /**
- * Changes the name of a chat, or its metadata, or both.
- * @throws the errors of findChat, then badRequest for metadata that would be too large
+ * Changes the name of a chat, or its metadata, or both. No title replaces the new name.
+ * @returns the changed chat
+ * @throws the errors of findChat, then badRequest if the metadata would be too large or have too many pairs, then
+ *   rateLimited
  */
 export async function renameChat(
   services: Services<'chats' | 'clock' | 'workspaces'>,
@@ -117,7 +120,10 @@ export async function renameChat(
   }
 }
 
-/** @throws badRequest if the metadata would be too large after the changes */
+/**
+ * The metadata of the chat after the changes.
+ * @throws badRequest if it would be too large or have too many pairs
+ */
 function changedMetadata({ metadata }: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
   const pairs = Object.entries({ ...metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
@@ -131,15 +137,18 @@ type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter
 /** Milliseconds that the function waits for a title after the reply. */
 const titleGrace = 2000;
 
-/** The title of a new chat. It is made from the first message, concurrently with the reply. */
+/** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */
 interface ChatTitle {
   /** Starts to make the title, if the chat gets one. A second call does nothing. */
   start(): void;
-  /** Aborts the title; `start` then does nothing. */
+  /** Aborts the call of the model; `start` then does nothing. A title that is already made is still stored. */
   cancel(): void;
-  /** Waits until the title, if it was started, is stored and emitted, or until the grace time is over. */
+  /**
+   * Waits until the title, if it was started, is stored and emitted. When the grace time is over, it aborts the title
+   * like `cancel`, and waits no longer. Never rejects.
+   */
   finish(): Promise<void>;
-  /** Waits for the writes of the title and of its usage that had not ended with the grace time. */
+  /** Waits for the writes of the title and of its usage, also after the grace time. Never rejects. */
   written(): Promise<unknown>;
 }
 
@@ -183,7 +192,10 @@ export function nameChat(
   };
 }
 
-/** Never fails: the chat keeps its name if no title can be made. */
+/**
+ * Stores the title as the name, and emits its event. The chat keeps its name if no title can be made, or if a client
+ * has renamed it. Never rejects.
+ */
 async function storeTitle(
   services: NameServices,
   { chat }: SentTurn,
@@ -201,8 +213,8 @@ async function storeTitle(
 }
 
 /**
- * Counts the call of a title. The title is not part of the reply, so the usage of the reply does not contain the
- * call.
+ * Counts the call of a title in the metrics and the usage; does nothing without a call. The title is not part of the
+ * reply, so the usage of the reply does not contain the call. Never rejects.
  */
 async function countTitle(services: NameServices, turn: SentTurn, call?: CountedCall): Promise<void> {
   if (call === undefined) return;
@@ -213,9 +225,10 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 }
 
 /**
- * Deletes a chat, and enqueues the purge of its data. Does not wait for a reply in progress: within a second, the reply
- * ends like a stopped one. A reply of a batch continues.
- * @throws the errors of findChat
+ * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it
+ * later. Does not wait for a reply in progress: within about a second, the reply ends like a stopped one. A reply of a
+ * batch continues.
+ * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(
   services: Services<'chatDeletion' | 'chats' | 'clock' | 'log' | 'purgeQueue' | 'workspaces'>,
@@ -236,7 +249,8 @@ export async function deleteChat(
 
 /**
  * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
- * @throws the errors of findChat, then notFound `Message not found`, then badRequest for a user's message
+ * @throws the errors of findChat, then notFound `Message not found`, then badRequest for a message that is no reply,
+ *   then rateLimited
  */
 export async function recordFeedback(
   services: Services<'chats' | 'clock' | 'feedback' | 'workspaces'>,
@@ -260,6 +274,8 @@ export async function recordFeedback(
 /**
  * One page of a chat's history. Positions have no gaps. So a page is a range of positions, and the last position is the
  * total.
+ * @returns `total`: number of messages of the chat; `pages`: the messages of the page, in parts that fit into memory.
+ *   Its iteration may throw `Chat not found` too
  * @throws accessDenied, clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export async function listMessages(
@@ -286,7 +302,7 @@ export async function listMessages(
 }
 
 /**
- * Yields the given messages, which end early if a purge deletes them meanwhile.
+ * Yields the given messages. They end early if the chat is purged meanwhile.
  * @throws `Chat not found` if there is no message because the chat was deleted
  */
 async function* unlessDeleted(
@@ -310,15 +326,17 @@ type StopServices = Services<'chats' | 'clock'>;
  */
 const leaseOfStopped = 3000;
 
-/** Milliseconds that the response waits for the end of the reply, and milliseconds between two reads of the chat. */
+/** Milliseconds that the response to a stop waits for the end of the reply. */
 const longestWait = 2000;
+
+/** Milliseconds between two reads of the chat during this wait. */
 const waitInterval = 200;
 
 /**
  * Asks the function that owns the chat to stop the reply, and waits up to two seconds for the end of the reply.
- * @returns the id of the stopped reply, and whether it has ended
+ * @returns the id of the stopped reply, and whether it has ended in this time
  * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
- *   progress belongs to a batch, or is not the given one
+ *   progress belongs to a batch, or is not the given one, then rateLimited
  */
 export async function stopReply(
   services: StopServices & Services<'workspaces'>,

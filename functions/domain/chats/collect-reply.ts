@@ -37,16 +37,19 @@ export interface Reply {
   reasoningSteps: ReasoningStep[];
   /** The model calls; `usage` is their sum. */
   calls: CountedCall[];
-  /** The model of the agent's last call that counts: its own, or one of its fallback models. */
+  /**
+   * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls
+   * of called agents do not count. Undefined if there is no such call.
+   */
   model?: string;
 }
 
-/** Message of the reasoning steps that run when a client stops their reply. */
+/** Error message of the reasoning steps that still run when a client stops their reply. */
 export const stopped = 'The reply was stopped';
 
 /**
- * Error message of a reply that another function closed. Also the message of reasoning steps that run when their reply
- * fails or is cut short.
+ * Error message of a reply that another function closed. Also the error message of reasoning steps that still run when
+ * their reply fails or is cut short.
  */
 export const interrupted = 'The reply was interrupted';
 
@@ -142,13 +145,15 @@ export class ReplyAborted extends Error {
 
 export interface CollectedReply {
   reply: Reply;
+  /** What has ended the reply: the failure of the model, or a `ReplyAborted`. Undefined if the model has ended it. */
   error: unknown;
-  /** Undefined if there is an `error`. */
+  /** Why the model has ended the reply. Undefined if there is an `error`. */
   reason: ReplyEndReason | undefined;
-  /** Resolves when the model has ended too. After an abort it may still run for a while. */
+  /** Resolves when the call of the model has ended too. After an abort it may still run for a while. Never rejects. */
   modelEnded: Promise<void>;
 }
 
+/** The error of a reply, with the code of a server error and a message for clients. */
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
@@ -156,7 +161,8 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * timeout or at the deadline.
  * @param stop aborts the reply; is also aborted when the model fails, or the reply reaches its maximum length
  * @param deadline milliseconds that the model may take in all
- * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it
+ * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it. A failure
+ *   is returned, not thrown; it is also logged and recorded in the metrics
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -240,8 +246,9 @@ function endEarly(
 }
 
 /**
- * Whether the model, and not this service, has made a reply fail. A reply that fails because it has reached a limit,
- * such as that of its steps, counts as failed by the model too.
+ * Whether a reply has failed because of the model, and not because of this service. Also true for a reply that fails
+ * because it has reached a limit, such as that of its steps, and for a reply that was aborted by the idle timeout or at
+ * the deadline.
  */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
@@ -252,7 +259,7 @@ const slowness: Partial<Record<ReplyAborted['kind'], FailureOfModel>> = {
   deadline: 'slow',
 };
 
-/** Undefined if the model did not cause the failure. */
+/** How the model has failed; undefined if it did not cause the failure. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (error instanceof ModelFailure) return error.kind;
   return error instanceof ReplyAborted ? slowness[error.kind] : undefined;
@@ -263,7 +270,7 @@ function textFor(error: unknown): string {
   return error instanceof ModelFailure ? modelFailureTexts[error.kind] : 'The reply could not be completed';
 }
 
-/** A reply that the model is making. Its events are buffered until they are forwarded. */
+/** A reply that the model is making. Its events are buffered until `forwardTo` is called. */
 export interface RunningReply {
   budget: ReplyBudget;
   /** The reply, complete or not. Never rejects. */
@@ -271,8 +278,8 @@ export interface RunningReply {
   /** Forwards the buffered events, and from now on each event at once. */
   forwardTo(emit: (event: StreamEventBody) => void): void;
   /**
-   * Aborts the model and the tools, if they still run.
-   * @returns resolves when the call of the model has ended
+   * Aborts the reply with the kind `lease-lost`, if it still runs.
+   * @returns resolves when the model and its tools have ended
    */
   abort(): Promise<void>;
   /** Aborts the reply. It is also aborted when the model fails, or the reply reaches its maximum length. */

@@ -49,7 +49,7 @@ type ReplyStoreServices = Services<
 >;
 
 /**
- * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently.
+ * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently. Never rejects.
  * @returns `reply`: the given reply, with an error if it could not be stored, or if another function has closed the
  *   turn; `counted`: a promise that never rejects
  */
@@ -75,7 +75,7 @@ export async function storeReply(
   }
 }
 
-/** Counts the turn. A turn counts also if its reply failed, because the model was called. */
+/** Counts the turn and its model calls as usage, also if its reply failed, because the model was called. */
 const countTurn = (
   services: ReplyStoreServices,
   { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,
@@ -91,7 +91,10 @@ const countTurn = (
 const closeTurn = (services: ReplyStoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
   freed(services, chat, closeAbandonedTurn(services, chat, reason));
 
-/** Logs a failure to release the chat. The lease then expires, and the next send closes the turn. */
+/**
+ * Waits for the release of the chat. Logs its failure instead of rejecting: the lease then expires, and the next send
+ * closes the turn.
+ */
 const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
   freeing.then(
     () => undefined,

@@ -43,7 +43,7 @@ export const messageResource = async (
   created_at: message.createdAt,
 });
 
-/** The text of a resumable reply, as far as its events are stored. */
+/** The text of a resumable reply, as far as its events are stored; empty if none are. */
 export async function storedText(
   { replyEvents }: Services<'replyEvents'>,
   reply: ReplyName,
@@ -82,8 +82,9 @@ export type ExportedLine =
 const chatsPerPage = 100;
 
 /**
- * Yields the histories of a workspace or of one user: each chat, followed by its messages, oldest first. Messages come
- * in pages that fit into memory.
+ * Yields the histories of a workspace, or of one user, in pages that fit into memory: each chat, oldest first, followed
+ * by its messages, oldest first.
+ * @param filter.externalUserId undefined for all chats, also those without an external user
  */
 export async function* exportChats(
   services: Services<'chatPages' | 'chats' | 'clock' | 'messages'> & {

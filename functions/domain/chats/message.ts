@@ -85,23 +85,34 @@ export interface RatedMessage {
 
 export interface MessageStore {
   /**
-   * Stores a message at its position. Returns false if the position has another message.
+   * Stores a message at its position.
+   * @returns false if the position has another message; true also if an attempt whose response was lost has stored this
+   *   message
    * @throws NotStorable if no retry can store it
    */
   put(chat: Chat, message: Message): Promise<boolean>;
-  /** Stores a user message and the idempotency record of its request, in one transaction. */
+  /**
+   * Stores a user message and the idempotency record of its request, in one transaction. If it does not return
+   * `stored`, it has stored nothing.
+   */
   putWithKey(
     chat: Chat,
     message: UserMessage,
     key: IdempotencyKey,
   ): Promise<'stored' | 'position-taken' | 'key-in-use'>;
-  /** Stores the last message of a turn, releases the chat lease and sets the count, in one transaction. */
+  /**
+   * Stores the reply of a turn, releases the chat lease as `ChatStore.releaseLease` does, and sets the number of
+   * messages to the reply's position, in one transaction. If it does not return `stored`, it has changed nothing.
+   */
   putAndRelease(
     chat: Chat,
     leaseId: string,
     message: Message,
   ): Promise<'stored' | 'lease-lost' | 'position-taken'>;
-  /** The messages at the positions first to last, in pages that fit into memory. */
+  /**
+   * The messages at the positions first to last, in pages that fit into memory. Positions without a message are left
+   * out. Without `ascending`, the last position comes first.
+   */
   range(
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean },
@@ -129,7 +140,7 @@ export interface ContentStore {
   /** @returns the name of the stored text, for `get` */
   put(chat: ChatName, content: string): Promise<string>;
   get(name: string): Promise<string>;
-  /** The text if it has at most this many characters. A longer text is not read. */
+  /** The text if it has at most this many characters; otherwise undefined. A longer text is not read. */
   getUpTo(name: string, characters: number): Promise<string | undefined>;
   delete(name: string): Promise<void>;
   /** Deletes the texts of a chat. Text names of an earlier release do not contain the chat, so those texts stay. */

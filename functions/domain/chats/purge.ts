@@ -23,7 +23,7 @@ export interface ErasedCounts {
   others: number;
 }
 
-/** Some of the counts; others are zero. */
+/** Some of the counts. A count that is missing is 0. */
 export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
@@ -36,6 +36,7 @@ export const requeueAfter = 5 * 60_000;
  * queue may lose or repeat messages. A person has one erasure at a time, and a new one replaces it.
  */
 export interface PurgeOutbox {
+  /** Whether the purge has not ended. False also for an erasure that a newer one of the same person has replaced. */
   has(purge: Purge | Erasure): Promise<boolean>;
   /**
    * Yields all erasures, then the purges of deletions up to a time (ISO 8601), oldest first, in pages.
@@ -44,10 +45,11 @@ export interface PurgeOutbox {
   pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
   /**
    * Sets the next due time of the purge. Does nothing if the purge has ended.
-   * @param erased adds to the counts of an erasure
+   * @param dueAt milliseconds since the epoch
+   * @param erased is added to the stored counts of an erasure
    */
   postpone(purge: Purge | Erasure, dueAt: number, erased?: ErasedPart): Promise<void>;
-  /** Does nothing if the purge has ended. */
+  /** Ends the purge: removes it from the outbox. Does nothing if it has ended before. */
   remove(purge: Purge | Erasure): Promise<void>;
 }
 

@@ -44,7 +44,7 @@ export function formOfRequest(
   return { name, schema, isStrict: isStrict(schema), ...(description && { description }) };
 }
 
-/** JSON that fits a schema, for the demo model; `{}` if none was found. */
+/** JSON that fits a schema, for the demo model; `{}`, which may not fit, if none was found. */
 export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
 
 /** Why the text is not in the form, such as `/age must be integer`; undefined if it is. */
@@ -60,7 +60,9 @@ export function problemOfReply({ schema }: ReplyForm, text: string): string | un
   return isObject ? undefined : 'must be a JSON object';
 }
 
-/** The deltas of a reply that is sent at once, each of at most 4,000 characters. */
+/**
+ * Splits the text of a reply that is sent at once into deltas of at most 4,000 characters. An empty text has no delta.
+ */
 export const deltasOf = (text: string): string[] => text.match(/.{1,4000}/gsu) ?? [];
 
 /** What the model is told about a text that is not in the form. */

@@ -13,17 +13,17 @@ import type { ReplyName, Services, StoredEvents } from './services.ts';
 /** Stores what a stream sends, so that a client can resume it. */
 export interface EventRecorder {
   /**
-   * Never waits, and never fails.
+   * Adds an event. Never waits, and never fails: the next write repeats a write that failed.
    * @param text the event as it was sent
    */
   add(event: StreamEventBody, text: string): void;
-  /** Resolves when the first write has ended. Never fails. */
+  /** Resolves when the first write has ended, or at once if no event was added. Never fails. */
   started(): Promise<void>;
   /** Stores the last events. Never fails. */
   finish(): Promise<void>;
 }
 
-/** Milliseconds between two writes: one write unit a second for a fast model. */
+/** Milliseconds between two writes. The writes of a fast model then cost one write unit a second. */
 const writeInterval = 1000;
 
 /**
@@ -116,7 +116,8 @@ const timeToEnd = 5000;
 
 /**
  * Yields the stream of a resumable reply after an event, byte for byte: the stored events, then the events that the
- * running reply stores, until `[DONE]`. It also yields empty texts, so that the caller can stop while no event comes.
+ * running reply stores, and `[DONE]` at the end. It also yields empty texts, so that the caller can stop while no event
+ * comes.
  * @param startingAfter sequence number; -1 for the whole stream
  * @param restOf the events after the last stored one if the function of the reply has died: by default an error
  */
@@ -143,12 +144,15 @@ export async function* followReply(
   }
 }
 
-/** @param sent sequence number of the last event that the client has */
+/**
+ * Makes the events that a stream still lacks, without `[DONE]`.
+ * @param sent sequence number of the last event that the client has; -1 if it has none
+ */
 type RestOf = (sent: number) => Promise<Iterable<string>>;
 
 /**
- * The end of a stream that gets no further events. All stored events are read once more, because the client may have
- * named an event beyond the last one.
+ * Yields the end of a stream whose function stores nothing more. All stored events are read once more, because the
+ * client may have named an event beyond the last one.
  */
 async function* endOf(
   services: FollowServices,
@@ -164,13 +168,16 @@ async function* endOf(
 
 /** How far a stream has been read. */
 interface Reading {
-  /** Sequence number of the last event that the client has. */
+  /** Sequence number of the last event that the client has; -1 if it has none. */
   sent: number;
   /** Sequence number to read from. */
   next: number;
 }
 
-/** @returns whether these were the last events */
+/**
+ * Yields the stored events that the client does not have, and advances `reading`.
+ * @returns whether the last event of the reply was among them, or had been sent before
+ */
 async function* storedTexts(
   services: FollowServices,
   reply: ReplyName,
@@ -196,7 +203,8 @@ const withFinalText = async (services: FollowServices, reply: ReplyName, text: s
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
 /**
- * Makes a function that finds out whether the Lambda function of the reply has died, so that it stores nothing more.
+ * Makes a function that finds out whether the Lambda function of the reply stores nothing more: its lease has expired,
+ * or was released more than `timeToEnd` ago.
  */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
@@ -219,8 +227,9 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * The stream of a repeated request, from its beginning: the stored events of a resumable reply, which may still be
- * running. Events that are not stored are made from the stored reply, with the rest of its text in one delta.
+ * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply,
+ * which may still be running. Events that are not stored, such as all events of any other reply, are made from the
+ * stored reply, with the rest of its text in one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
@@ -247,7 +256,11 @@ export async function* repeatedStream(
   yield endOfStream;
 }
 
-/** The events without those that were sent: the first one, and the start of the text. */
+/**
+ * Leaves out what the client has: the first event if any event was sent, and the start of the text.
+ * @param sent sequence number of the last event that the client has; -1 if it has none
+ * @param said the text that the client has
+ */
 const eventsAfter = (sent: number, said: string, events: Iterable<StreamEventBody>): StreamEventBody[] =>
   [...events].flatMap((event): StreamEventBody[] => {
     if (event.type === 'response.created' && sent >= 0) return [];
@@ -276,7 +289,7 @@ function* eventsOf(
 }
 
 /**
- * The rest of the stream of a resumable reply.
+ * The rest of the stream of a resumable reply, after the event `startingAfter`; the whole stream if it is undefined.
  * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or older than an hour
  */
 export async function resumeReply(

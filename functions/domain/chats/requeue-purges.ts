@@ -8,10 +8,10 @@ const overdueAfter = 60 * 60_000;
 const purgesPerRun = 1000;
 
 /**
- * Enqueues the purges that are due: the second run of each, and purges whose message was lost or whose function failed.
- * It does not read purges that are too young to be due. It reads all others, unless it has enqueued the maximum: then
- * it stops after the first page with a purge that is not overdue. So 20,000 chats that are deleted at once cost 780
- * read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
+ * Enqueues the purges and erasures that are due: the second run of each, and those whose message was lost or whose
+ * function failed. It does not read purges that are too young to be due. It reads all others, unless it has enqueued
+ * the maximum: then it stops after the first page with a purge that is not overdue. So 20,000 chats that are deleted at
+ * once cost 780 read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
  * @returns the number of overdue purges
  */
 export async function requeuePurges(

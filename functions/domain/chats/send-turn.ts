@@ -25,7 +25,7 @@ type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
 >;
 
-/** A running reply that is resumable: its events are stored. */
+/** Names a running reply that is resumable: its events are stored. */
 export interface LiveReply {
   responseId: string;
 }
@@ -41,8 +41,8 @@ export interface StoredReply {
  * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
  * is resumable; or the turn, under a new chat lease, if the function that owned it has died. The user message is
  * already stored, so nothing is stored twice.
- * @returns `retry` if another function has changed the turn since it was read, or if the turn of a dead function was
- *   stopped and is closed now
+ * @returns `retry` if another function has changed the turn since it was read, if the new lease expires soon, or if the
+ *   turn of a dead function was stopped and is closed now
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
  *   function owns the chat lease and its reply is not resumable; the errors of requirePublishedAgent before a new lease
  */
@@ -118,13 +118,14 @@ interface RunningTurn {
 const attempts = 5;
 
 /**
- * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. It takes three
- * round trips: the reads of the checks, concurrently with the rate limit; the chat lease, concurrently with the
- * history; and the user message, concurrently with the model. The client gets nothing of the reply before the message
- * is stored. A send that checkSend rejects stores nothing.
+ * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. A new message
+ * without files takes three round trips: the reads of the checks, concurrently with the rate limit; the chat lease,
+ * concurrently with the history; and the user message, concurrently with the model. The client gets nothing of the
+ * reply before the message is stored. A send that checkSend rejects stores nothing.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
- * @param deadline milliseconds that the model may take from now on
+ * @param deadline returns the milliseconds that the model may take from the time of the call on
+ * @returns the running reply, which the caller passes to finishTurn; or what findReplay has found for a repeated send
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
  *   if a file has just been erased
  */
@@ -210,7 +211,11 @@ const start = (services: StartServices, turn: SentTurn, deadline: number) => ({
   running: startReply(services, turn, deadline),
 });
 
-/** @throws badRequest if a file has just been erased, or the error of the table, after the turn was abandoned */
+/**
+ * Registers the files in the chat and stores the user message, with the idempotency record if there is a key. If it
+ * throws, it has abandoned the turn.
+ * @throws badRequest if a file has just been erased, or the error of the table
+ */
 async function storeUserMessage(
   services: StartServices,
   started: RunningTurn,
@@ -245,8 +250,9 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
 
 /**
  * Forwards the running reply to the client and stores it, complete or not. The first text starts the title, so a reply
- * that fails before its first text has no title.
- * @returns `closed`: resolves when the client has all events; `finished`: resolves when everything is stored
+ * that fails before its first text has no title. Calls `done` of the sink after the last event.
+ * @returns `reply`: as in storeReply; `closed`: resolves when all events, also that of the title, are sent; `finished`:
+ *   resolves when everything is stored: the caller waits for it before its function ends
  */
 export async function finishTurn(
   services: FinishServices,
@@ -276,6 +282,8 @@ export async function finishTurn(
   return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
 }
 
-/** Whether a reply ends without a title, because nobody waits for it or there is no time. */
+/**
+ * Whether a reply that was aborted for this reason gets no title, because no client waits for it or there is no time.
+ */
 const endsAtOnce = (reason: unknown): boolean =>
   reason instanceof ReplyAborted && ['stopped-by-client', 'shutdown', 'lease-lost'].includes(reason.kind);

@@ -17,7 +17,8 @@ export interface Feedback {
 
 export interface FeedbackStore {
   /**
-   * Replaces a user's feedback on the message at the position, and updates the number of users by feedback type.
+   * Stores a user's feedback on the message at the position, instead of an earlier one of the user, and updates the
+   * number of users by feedback type.
    * @returns false if the chat does not exist
    */
   record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
@@ -26,7 +27,7 @@ export interface FeedbackStore {
    * with the chats.
    */
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
-  /** Removes a user's feedback, and updates the counts. It may be repeated. */
+  /** Removes a user's feedback, and updates the number of users by feedback type. It may be repeated. */
   remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
 }
 
@@ -58,13 +59,13 @@ export interface StoredEvents {
 /** Stores the events of resumable replies for an hour. */
 export interface ReplyEventStore {
   /**
-   * Stores events that follow those of the previous call. A call that is repeated with the same events changes
-   * nothing.
+   * Stores events that follow those of the previous call. A call that is repeated with the same events changes nothing.
+   * @param now the hour of storage starts at this time
    */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
   /** Whether the first event of the reply is stored and at most an hour old. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;
-  /** The stored events from a sequence number on. The first of them may contain earlier events. */
+  /** The stored events from a sequence number on. The first element may also contain earlier events. */
   eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
 }
 

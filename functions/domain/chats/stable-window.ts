@@ -1,6 +1,6 @@
 import type { PromptMessage } from './agent-runtime.ts';
 
-/** The largest power of two that divides the number of a turn. For the number 0, the first turn of a chat: Infinity. */
+/** The largest power of two that divides the number of a turn. Infinity for the number 0, the first turn of a chat. */
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
 
 /**

@@ -17,8 +17,10 @@ type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' |
 
 /**
  * Makes a reply of an agent's draft or published version to the first message of a chat that is not stored. All tests
- * of a workspace share the limits of one key, and are counted as usage of that key.
- * @throws `Agent not found`, accessDenied if the workspace is disabled, `Agent version not found`, rateLimited
+ * of a workspace share the rate limits of one key, `operatorsKeyId`, and are counted as usage of that key.
+ * @returns the reply, also if it has failed. `provider`: message of the model's failure for operators; otherwise null
+ * @throws `Agent not found`, accessDenied if the workspace is disabled or deleted, `Agent version not found`,
+ *   rateLimited
  */
 export async function testAgent(services: TestServices, request: AgentTestRequest): Promise<AgentTest> {
   const { agent, workspace, version } = await findTested(services, request);

@@ -21,11 +21,11 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 }
 
 /**
- * Closes a turn that its function did not end. Stores a reply to a user message without one, and releases the chat
- * lease. The reply has an error, unless a client had asked to stop it. It has the stored text if it was resumable;
- * otherwise it is empty. Each write has the condition that the chat still has the given lease, or has none and the same
- * count. So several functions, and the owner of the lease, may close the same turn concurrently, and none of them
- * changes a later turn.
+ * Closes a turn that its function did not end: stores a reply if the user message is stored and has none, and releases
+ * the chat lease. Does nothing if `chat` has no lease. The reply has an error, unless a client had asked to stop it. It
+ * has the stored text if it was resumable; otherwise it is empty. Each write has the condition that the chat still has
+ * the given lease, or has none and the same count. So several functions, and the owner of the lease, may close the same
+ * turn concurrently, and none of them changes a later turn.
  * @param reason error message of the reply, for clients. With another message than the default, the reply is empty.
  */
 export async function closeAbandonedTurn(
@@ -41,7 +41,10 @@ export async function closeAbandonedTurn(
   while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
 }
 
-/** @returns false if another function has stored the reply since the turn was read */
+/**
+ * Makes one attempt to close a turn.
+ * @returns false if another function has stored the reply since the turn was read: then the next attempt closes it
+ */
 async function closeOnce(
   services: CloseTurnServices,
   chat: Chat,
@@ -73,8 +76,8 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
 /**
- * The field of a stored reply that counts rejected turns. The number of the earlier ones is read only for a rejected
- * turn.
+ * Makes the field `rejectedTurns` of a stored reply (see `AssistantMessage`); no field for a turn that needs none. Only
+ * for a rejected turn, it reads the reply of the turn before, which has the number of the earlier ones.
  */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
@@ -143,15 +146,18 @@ interface TurnRequest {
   attachments: StoredFile[];
   /** Id of the chat lease. All attempts of one request of a batch have the same. */
   leaseId: string;
-  /** Length of the chat lease. */
+  /** Length of the chat lease, in milliseconds. */
   milliseconds: number;
-  /** The request that starts the turn. Undefined for a request of a batch, because no gateway repeats it. */
+  /** As in `LeaseRequest`. */
   request?: LeaseRequest['request'];
-  /** The chat, if it was created with this lease. */
+  /** The chat, if it was just created with this lease. Then the lease is not acquired once more. */
   newChat?: Chat | null;
 }
 
-/** The turn that an earlier request with the same id has started. `startedAt` is the position of its user message. */
+/**
+ * The turn that an earlier arrival of the same gateway request has started. `startedAt`: the position of its user
+ * message, if that was stored.
+ */
 export interface PreviousTurn {
   startedAt: number;
 }
@@ -165,10 +171,10 @@ type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently: one round trip. Closes an abandoned turn that still
- * owns the chat. If the chat has a lease with the same id, prolongs it.
- * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an
- *   earlier request with the same id has started
+ * Acquires the chat lease, and reads the history concurrently: one round trip. First closes an abandoned turn that
+ * still owns the chat. If the chat has a lease with the same id, prolongs it. The user message is not stored.
+ * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier
+ *   arrival of the same gateway request has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(
@@ -236,7 +242,10 @@ async function leaseChat(
   return 'in-progress';
 }
 
-/** The messages of the turn at a position of the chat, as far as they are stored. */
+/**
+ * The messages of a turn, as far as they are stored.
+ * @param position of the user message; the reply has the next position
+ */
 export async function turnAt(
   { messages }: Services<'messages'>,
   chat: Pick<Chat, 'workspaceId' | 'id'>,
@@ -253,10 +262,11 @@ export async function turnAt(
 type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
 /**
- * Stores the turn of a request of a batch: message, reply, and the release of the chat lease. Any attempt may repeat
- * it.
+ * Stores the turn of a request of a batch: the message, then the reply, and then releases the chat lease. Any attempt
+ * may repeat it.
  * @returns the reply that the chat has to this message: the given one, or that of another attempt; undefined if another
- *   turn has the position
+ *   turn has the position: then nothing is stored or released
+ * @throws NotStorable if no retry can store the message or the reply
  */
 export async function storeTurn(
   services: StoreServices,
@@ -281,7 +291,11 @@ export async function storeTurn(
   return other ?? reply;
 }
 
-/** Stores a reply. Returns false if the position has another reply. */
+/**
+ * Stores a reply. Does not release the chat lease.
+ * @returns false if the position has another reply
+ * @throws NotStorable if no retry can store it
+ */
 export const putReply = async (
   services: Pick<StoreServices, 'clock' | 'messages'>,
   turn: Turn,

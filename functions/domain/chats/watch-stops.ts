@@ -9,7 +9,7 @@ import type { Chat, ChatStore } from './chat.ts';
 export interface StopWatch {
   /**
    * Watches a chat under its lease.
-   * @param onStop called at most once
+   * @param onStop called at most once, when a client has asked to stop the reply, or the chat was deleted
    * @returns a function that ends the watch, and waits for a read in progress: Lambda freezes what runs after the
    *   function's end
    */

@@ -40,7 +40,7 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
 };
 
 /**
- * How a reply has ended: by itself, or with an error. The error must not make the client repeat its request
+ * How a reply has ended: with a finish reason, or with an error. The error must not make the client repeat its request
  * automatically, because the calls of the reply are paid.
  */
 type CompletionOutcome = FinishReason | OpenAiError;
@@ -59,7 +59,7 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
   });
 }
 
-/** Whether the reply was aborted because nobody reads it any more. */
+/** Whether the reply was aborted because its client does not read it any more. */
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
@@ -78,7 +78,7 @@ export const completionHead = (agent: AgentVersion, uuid: string, now: Date): Co
   system_fingerprint: `v${agent.number}`,
 });
 
-/** The sum over all model calls. */
+/** The usage of all model calls of a reply, as OpenAI names its parts. */
 const usageOf = (usage: TokenUsage): CompletionUsage => ({
   prompt_tokens: usage.total_prompt_tokens,
   completion_tokens: usage.total_completion_tokens,
@@ -160,7 +160,7 @@ export function completionChunks(
     role: () => chunk({ role: 'assistant', content: '' }),
     /** An empty chunk during silence. A comment would not do: clients that wait for a line do not see comments. */
     silence: () => chunk({}),
-    /** The chunks for an event of a reply. */
+    /** The chunks for an event of a reply: texts and steps. Other events have none. */
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {
         case 'response.output_text.delta':

@@ -6,15 +6,16 @@ import { ownTools } from './completion-form.ts';
 
 export interface ImageInspector {
   /**
-   * Reads the type and the size of an image from its first bytes and its header. Decodes nothing.
+   * Reads the type, and the width and height in pixels, of an image from its first bytes and its header. Decodes
+   * nothing.
    * @returns undefined if the bytes are no image
    */
   inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
 }
 
 /**
- * Amazon Bedrock's limits for an image, the smallest of all providers. Images of uploads are shrunk instead of
- * rejected.
+ * Amazon Bedrock's limits for an image, in bytes and in pixels a side: the smallest of all providers. A larger image is
+ * rejected here; images of uploads are shrunk instead.
  */
 const maxBytes = 3.75 * 1024 * 1024;
 const maxSide = 8000;
@@ -29,6 +30,8 @@ const upload = 'upload the file, and send its message to a chat';
 /**
  * Reads an image from a `data:` URL. The model gets its bytes unchanged.
  * @param param the parameter with the URL, for errors
+ * @throws OpenAiError for another URL, for other data than an image of the declared type, or for an image beyond the
+ *   limits
  */
 async function readImage(
   { inspect }: ImageInspector,
@@ -91,8 +94,8 @@ interface Conversation {
 }
 
 /**
- * The same number as in chats. Providers accept 20 images in a request, and clients send the images again in every
- * turn.
+ * Maximum of images of a request that the model gets, the newest ones: as many as in chats. Providers accept 20 images
+ * in a request, and clients send the images again in every turn.
  */
 const imagesShown = 10;
 
@@ -218,7 +221,11 @@ function addParts(all: PromptPart[], added: readonly PromptPart[]): void {
 const textOf = (parts: readonly PromptPart[]): string =>
   parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 
-/** Checks the limit of a message in a chat. Earlier messages have another limit: the agent's limit of its history. */
+/**
+ * Checks the text against the limit of a message in a chat. Earlier messages have another limit: the agent's limit of
+ * its history.
+ * @throws OpenAiError that names the parameter
+ */
 function checkSize(text: string, param: string, what: string): void {
   if (text.length * 3 > limits.messageBytes && Buffer.byteLength(text) > limits.messageBytes)
     throw invalidParameter(
@@ -227,7 +234,7 @@ function checkSize(text: string, param: string, what: string): void {
     );
 }
 
-/** Replaces all images except the newest ones with a note. */
+/** Replaces all images except the newest `imagesShown` ones with a note. */
 function showNewest(turns: readonly Turn[]): void {
   const images = turns.flatMap(({ parts }) => parts).filter(({ type }) => type === 'image');
   const old = new Set(images.slice(0, -imagesShown));

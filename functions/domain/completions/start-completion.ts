@@ -17,7 +17,7 @@ import type { Services } from './completion.ts';
 import { type ForcedTool, forcedTool, formOfCompletion, ownTools } from './completion-form.ts';
 import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
-/** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes */
+/** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes, or does not exist */
 function requireOpenAi(workspace: Workspace | undefined): void {
   if (workspace?.openAiEnabled !== true) throw openAiDisabled();
 }
@@ -25,12 +25,12 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 /**
  * Checks in the route's function that the workspace may use the OpenAI-compatible routes. The authorizer's response is
  * no proof, because the gateway caches it.
- * @throws OpenAiError
+ * @throws OpenAiError if it may not
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
   requireOpenAi(await services.workspaces.get(workspaceId));
 
-/** The published agent with this id. Undefined also for a text that is not an id. */
+/** The published version of the agent with this id; undefined if there is none, also for a text that is not an id. */
 export async function findModel(
   services: Services<'agents'>,
   workspaceId: string,
@@ -98,7 +98,7 @@ interface RunningCompletion {
 /**
  * Starts a reply that belongs to no chat. Nothing of it is stored. It takes one round trip, concurrently with the rate
  * limit.
- * @param deadline milliseconds that the model may take from now on
+ * @param deadline returns the milliseconds that the model may take from the time of the call on
  * @throws accessDenied, clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model,
  *   the form), rateLimited
  */
@@ -135,7 +135,7 @@ async function checkedConversation(services: Services<'imageInspector'>, request
   return { ...(await readConversation(request.messages, services.imageInspector, tool?.name)), tool };
 }
 
-/** The agent with the caller's instructions and parameters, within the limits of both. */
+/** The agent with the caller's instructions and parameters. The smaller limit of output tokens applies. */
 function withCaller(
   agent: AgentVersion,
   { max_tokens, max_completion_tokens, temperature, reasoning_effort }: ChatCompletionRequest,

@@ -7,6 +7,7 @@ type Services = Pick<
 >;
 
 export interface Deleted {
+  /** Number of deleted chats. */
   chats: number;
   /** Number of workspaces in which the run has failed. */
   failures: number;
@@ -15,12 +16,12 @@ export interface Deleted {
 const dayMilliseconds = 86_400_000;
 
 /**
- * Time from the end of a pass to the next one. Runs come every hour, but not to the second, so it is an hour less than
- * a day.
+ * Milliseconds from the end of a pass to the next one. Runs come every hour, but not to the second, so it is an hour
+ * less than a day.
  */
 const passInterval = 23 * 3_600_000;
 
-/** A run starts no page after this time, so that its last pages end before the function's timeout. */
+/** A run starts no page after this time in milliseconds, so that its last pages end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
 
 /**
@@ -42,7 +43,8 @@ const chatsPerPage = 250;
  * Deletes the chats that have been unused for longer than their workspace retains them. Once a day, a pass reads the
  * chats of each workspace that were created long enough ago: those that are still in use, and those to delete.
  * Workspaces take turns after each page, and those that have waited longest come first. The next run continues where
- * this one ends. A concurrent second run does no harm.
+ * this one ends, and repeats what has failed in this one. A failure in one workspace is logged, and the others
+ * continue. A concurrent second run does no harm.
  */
 export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
@@ -70,8 +72,9 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
 }
 
 /**
+ * Deletes the unused chats of the next page of a pass, and stores the progress of the pass.
  * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, after which the pass
- * continues, or null if the pass is over, or the workspace's number of days has changed
+ *   continues, or null if the pass is over, or the workspace's number of days has changed
  */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;

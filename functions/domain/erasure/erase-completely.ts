@@ -23,9 +23,9 @@ export interface Report {
 }
 
 export interface Progress {
-  /** Called before each step, with its description. */
+  /** Called before each step, with its description for the operator. */
   onStep(step: string): void;
-  /** Called with the counts of all runs until now. */
+  /** Called with the counts of all runs until now, as in `Report.erased`. */
   onErased(erased: ErasedCounts): void;
 }
 
@@ -42,8 +42,10 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
   };
 
 /**
- * Erases a person at once, for an operator. Waits until no reply in progress can store anything. Ends with a scan of
- * all keys that finds nothing. After a failure or a crash it may be repeated, and its report includes the earlier runs.
+ * Erases a person at once, for an operator, and removes the person from the whitelist. Waits until no reply in progress
+ * can store anything. Ends with a scan of all keys that finds nothing. After a failure or a crash it may be repeated,
+ * and its report includes the earlier runs.
+ * @param actor the actor of the audit entry
  * @throws Error if the person has been active all the time
  */
 export async function eraseCompletely(
@@ -95,9 +97,9 @@ export async function eraseCompletely(
   throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
 }
 
-/** Replaces the queue of purges: purges each chat at once, and remembers it. */
+/** Replaces the queue of purges: purges each chat at once, and remembers its purge. Ignores erasures. */
 class Purger implements PurgeQueue {
-  /** The purges by the ids of their chats. */
+  /** All purges that were sent, by the ids of their chats. Those that were pending may be of chats of other users. */
   readonly purges = new Map<number, Purge>();
   private readonly services: Services;
 
@@ -118,6 +120,7 @@ class Purger implements PurgeQueue {
   }
 }
 
+/** The purges in the workspace that have not ended, of chats of all users. */
 async function pendingPurges(
   { purgeOutbox }: Pick<ChatServices, 'purgeOutbox'>,
   { workspaceId, deletedAt }: Erasure,

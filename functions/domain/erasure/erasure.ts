@@ -18,7 +18,7 @@ export interface Erasures {
    * Adds an erasure to the outbox and writes the audit entry, in one transaction. For a person without chats, feedback
    * and requests of batches, no audit entry is written. It may be repeated.
    * @param actor the actor of the audit entry
-   * @param erased counts of earlier runs; by default none
+   * @param erased counts of earlier runs, with which the counts of this erasure start; by default none
    */
   request(erasure: Erasure, actor: string, erased?: ErasedPart): Promise<void>;
   /** The counts of all runs of the person's erasure. Undefined if the outbox has no erasure of the person. */
@@ -31,8 +31,9 @@ export interface PersonTraces {
   /**
    * Reads the keys of all items, and erases the items of the person, also those that are in no list. Chats and what
    * belongs to them only count as found: the next run erases them.
-   * @param chatIds the person's deleted chats: items of these chats that still exist count as found
+   * @param chatIds deleted chats, at least those of the person: items of these chats that still exist count as found
    * @param onFound called with the number of items that were found since the last call
+   * @returns `items`: number of all items whose keys were read; `found`: number of the found items
    */
   erase(
     person: Person,
@@ -47,22 +48,24 @@ export interface PersonTraces {
  */
 export interface Walk {
   workspaceId: string;
+  /** Chats that were not used for this number of days are deleted. */
   days: number;
-  /** The last chat that the pass has read; null between two passes. */
+  /** The id of the last chat that the pass has read; null between two passes. */
   after: number | null;
   /** The time when the walk read its last page (ISO 8601); null before the first pass with this number of days. */
   walkedAt: string | null;
 }
 
 export interface Retention {
-  /** The walks of all workspaces with retention. */
+  /** The walks of all workspaces that delete unused chats. */
   walks(): Promise<Walk[]>;
   /**
    * Stores the progress of a walk.
+   * @param at the time when the page was read, ISO 8601
    * @returns false if the number of days of the workspace has changed, or was removed; then nothing is stored
    */
   advance(walk: Walk, after: number | null, at: string): Promise<boolean>;
-  /** Returns the given chats that requests of open batches continue. */
+  /** Returns the ids of those given chats that requests of open batches continue. */
   inOpenBatches(workspaceId: string, chatIds: readonly number[]): Promise<ReadonlySet<number>>;
 }
 
@@ -76,9 +79,10 @@ export type Services<Name extends keyof ErasureServices> = Pick<ErasureServices,
 const runMilliseconds = 30_000;
 
 /**
- * The times of a run.
- * @returns `lastWrite`: work that began before the deletion writes nothing after this time; `isLast`: whether the run
- *   began after `lastWrite`
+ * Determines the times of a run that starts now.
+ * @returns in milliseconds since the epoch `start`, the time of the start, and `lastWrite`: work that began before the
+ *   deletion writes nothing after this time; `isLast`: whether the run started after `lastWrite`; `hasTime`: returns
+ *   whether the run may start a further page
  */
 export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedAt: string }) {
   const start = clock.now().getTime();
@@ -98,7 +102,7 @@ export const hasAllRequests = async (
 
 const atOnce = 20;
 
-/** Does the work for each element, for 20 elements at once. */
+/** Does the work for each element. Each group of 20 elements starts when the group before it has ended. */
 export async function inGroups<Work>(
   works: readonly Work[],
   work: (each: Work) => Promise<unknown>,
@@ -117,14 +121,16 @@ interface RequestOfChat {
 export interface ChatTraces {
   /** Yields the requests of batches that have created the chat or continue it, in pages. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
+  /** Removes the entries that `requests` yields. The requests themselves stay. */
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;
   /**
    * Deletes messages, with their texts, the events of replies, and feedback, with the entries of the users who gave it.
-   * @returns false if the time was over before the end
+   * @returns false if `hasTime` returned false before the end
    */
   deleteMessages(chat: Purge, hasTime: () => boolean): Promise<boolean>;
   /** Yields the files that are registered in the chat, in pages. */
   files(chat: Purge): AsyncIterable<FileOfChat[]>;
+  /** Removes the entries that `files` yields. The files themselves stay. */
   removeFiles(chat: Purge, files: readonly FileOfChat[]): Promise<void>;
 }
 

@@ -6,10 +6,10 @@ type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
   Parameters<typeof eraseFile>[0];
 
 /**
- * Deletes the stored data of a deleted chat. It may be repeated, and continues after a crash, because deleted data is
- * not found again.
+ * Deletes the stored data of a deleted chat: messages, the texts of its batch requests, and files that no other chat
+ * attaches. It may be repeated, and continues after a crash, because deleted data is not found again.
  * @param run.isLast whether nothing writes to the chat any more
- * @returns false if the time was over before the end
+ * @returns false if `hasTime` returned false before the end
  */
 export async function eraseChat(
   services: EraseChatServices,
@@ -40,9 +40,10 @@ export async function eraseChat(
 }
 
 /**
- * Purges a deleted chat. It runs at once, and again after `lastWriteAfter`: a reply that was in progress, or a send
- * that had read the chat before, may have stored something meanwhile. The run that starts after that time ends the
- * purge. After 30 seconds, a run continues at the end of the queue, so that other purges do not wait for it.
+ * Runs a purge of the outbox; does nothing if it has ended. It runs at once, and again after `lastWriteAfter`: a reply
+ * that was in progress, or a send that had read the chat before, may have stored something meanwhile. The run that
+ * starts after that time ends the purge. After 30 seconds, a run continues at the end of the queue, so that other
+ * purges do not wait for it.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

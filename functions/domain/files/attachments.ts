@@ -58,6 +58,7 @@ export async function attachFiles(
 
 /** Maximum of notices that are read. No reader of files makes more. */
 const noticesShown = 10;
+
 /**
  * Maximum of characters of a notice: long enough for a list of pages. One such notice for each of the 100 files that a
  * prompt names is a third of the text that the prompt has of files.
@@ -82,7 +83,9 @@ export function readNotices(stored: unknown): { notices?: readonly string[] } {
   return notices.length > 0 ? { notices } : {};
 }
 
-/** A file as clients see it (specification, section 2.7), with a short-lived URL made for this response. */
+/**
+ * A file as clients see it (specification, section 2.7), with a short-lived URL for a download, made for this response.
+ */
 export const uploadedFileResource = async (
   services: Services<'clock'> & { files: Pick<FileServices['files'], 'address'> },
   file: StoredFile,
@@ -103,7 +106,7 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
 
 /**
  * Converts a file for models and stores the result. For an unreadable file it stores the reason, so that the file is
- * not converted again.
+ * not converted again. For a file that is no longer there, it stores nothing.
  */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
   // A caller of an earlier release sends only the file's name, and this function may not read files by name.

@@ -34,7 +34,7 @@ function extensionOf(name: string): string {
   return dot > 0 ? name.slice(dot).toLowerCase() : '';
 }
 
-/** A valid header value: a file's content type becomes a header of each download. */
+/** Matches a valid header value: a file's content type becomes a header of each download. */
 const headerText = /^[\x20-\x7e]{1,255}$/;
 
 /** A content type without its parameters, in lower case. */
@@ -86,7 +86,7 @@ export function describeWrongContent(
   return { message: uploadFailures.contentType(found), hint };
 }
 
-/** The type of the content, if it differs from the declared type. */
+/** The type of the content, if it is not the declared type; undefined if it is. */
 function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly string[]): string | undefined {
   if (!isTextType(essence)) {
     if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))
@@ -100,7 +100,10 @@ function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly stri
   return known ?? detected[0] ?? unknownBinary;
 }
 
-/** Like other readers, accepts up to 1,024 bytes before the header, such as the rest of an HTTP or mail header. */
+/**
+ * Whether the header of a PDF comes within the first bytes. Like other readers, accepts up to 1,024 bytes before it,
+ * such as the rest of an HTTP or mail header.
+ */
 const hasPdfHeader = (start: Uint8Array): boolean =>
   Buffer.from(start.subarray(0, 1024 + '%PDF-'.length)).includes('%PDF-');
 
@@ -109,8 +112,8 @@ const unknownBinary = 'application/octet-stream';
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
 /**
- * UTF-16 has a byte order mark, or it has an even number of bytes, with zero bytes among them. These are at least a
- * tenth of the bytes, and all at even or all at odd positions.
+ * Whether the bytes may be text in UTF-16. Such text has a byte order mark, or it has an even number of bytes, with
+ * zero bytes among them. These are at least a tenth of the bytes, and all at even or all at odd positions.
  */
 function isUtf16(start: Uint8Array): boolean {
   const [first, second] = start;

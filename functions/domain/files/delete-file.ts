@@ -4,12 +4,14 @@ import type { StoredFile } from './stored-file.ts';
 
 /**
  * Erases a file of a deleted chat, unless another chat attaches it. It may be repeated, also concurrently and after a
- * crash. Without a chat, it erases a file that no chat attaches.
+ * crash.
  *
  * A send registers its chat and then reads whether the file is closed. An erasure closes the file and then checks for
  * chats. So at least one of them sees the other, and the file of a stored message is never erased. The metadata is
  * deleted last, because a repeated deletion finds the remaining data by it.
- * @returns false if a chat attaches the file
+ * @param chatId the deleted chat; null erases a file that no chat attaches
+ * @returns false if a chat attaches the file: then it is not erased. If that chat came meanwhile, the file is closed,
+ *   and no further chat can attach it
  */
 export async function eraseFile(
   services: {

@@ -29,18 +29,19 @@ export type AttachmentContent =
       notices?: readonly string[];
     }
   | { type: 'image'; bytes: Uint8Array; mediaType: string; notices?: readonly string[] }
-  /** The reason is a phrase that follows the file's name, such as `is no longer there`. */
+  /** `reason` is a phrase that follows the file's name, such as `is no longer there`. */
   | { type: 'unreadable'; reason: string };
 
 export interface AttachmentReader {
   /**
-   * Reads only as much of a file as the bounds need. For a file that cannot be read, it returns content with the reason
-   * and does not throw.
+   * Reads only as much of a file as the bounds need. For a file that can never be read, it returns content with the
+   * reason and does not throw.
+   * @throws the signal's reason; Error if the file cannot be read now
    */
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
 }
 
-/** Maximum size of a prepared image: Amazon Bedrock's limit, the smallest of all providers. */
+/** Maximum number of bytes of a prepared image: Amazon Bedrock's limit, the smallest of all providers. */
 export const preparedImageBytes = 3.75 * 1024 * 1024;
 
 export interface ImageFitter {
@@ -79,7 +80,7 @@ export interface ExtractedText {
 export interface TextExtractor {
   /**
    * The readable text of a document. Never fetches what the document links to.
-   * @throws ExtractionFailure
+   * @throws ExtractionFailure if the document has no text that can be read
    */
   extract(document: SourceDocument, signal?: AbortSignal): Promise<ExtractedText>;
 }
@@ -118,7 +119,7 @@ export interface PreparationAddresses extends ResultAddresses {
 
 /** All that the function that reads hostile files may access. It has no other permissions than these addresses. */
 export interface Preparation {
-  /** @returns undefined if the file is no longer there */
+  /** Reads the bytes of the file. Undefined if the file is no longer there. */
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;
   putContent(addresses: PreparationAddresses, prepared: PreparedAttachment): Promise<void>;
   putImage(addresses: PreparationAddresses, image: Uint8Array): Promise<void>;
@@ -145,6 +146,7 @@ export interface PreparedAttachments {
     signal: AbortSignal,
   ): Promise<PreparedAttachment | Extract<AttachmentContent, { type: 'beginning' }> | undefined>;
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
+  /** The smaller image that was made from the file, if it was prepared with `fitted`. */
   getImage(file: StoredFile): Promise<Uint8Array>;
   /** Addresses for a function that prepares this file and has no other permissions. They are valid for some minutes. */
   writeAddresses(file: StoredFile): Promise<ResultAddresses>;

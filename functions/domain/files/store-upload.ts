@@ -26,7 +26,7 @@ interface Received {
   name: string;
   contentType: string;
   size: number;
-  /** Why the file is rejected. */
+  /** Why the file is rejected; undefined while no problem was found. */
   wrong: UploadRejection | undefined;
   writer: FileWriter | undefined;
 }
@@ -67,8 +67,8 @@ export async function storeUpload(
 }
 
 /**
- * Stores the content of the first file, and keeps the text of `data`. A part that is given more than once is read to
- * its end, and makes the form wrong.
+ * Stores the content of the first file in the file store, and the text of `data` in `form`. A part that is given more
+ * than once is read to its end, and makes the form wrong.
  */
 async function readPart(
   services: UploadServices,
@@ -91,7 +91,10 @@ async function readPart(
   }
 }
 
-/** @throws badRequest with the first reason; reasons of the file come before reasons of the form */
+/**
+ * The file and the scope of a valid form.
+ * @throws badRequest with the first reason; reasons of the file come before reasons of the form
+ */
 function requireValid(form: Form): { file: Received; scope: UploadScope } {
   const { file } = form;
   const data = readData(form.data);
@@ -120,7 +123,7 @@ function failureOf(error: unknown, { file, data }: Form): ServiceError {
   });
 }
 
-/** Reads a file's content to its end. Stores it until a problem is found. */
+/** Reads a file's content to its end. Stores it until a problem is found, and sets `wrong` to the problem. */
 async function receive(
   services: UploadServices,
   workspaceId: string,
@@ -167,7 +170,10 @@ function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | '
   };
 }
 
-/** The scope is `persistent` if the data is missing or wrong. */
+/**
+ * Reads the text of the part `data`. The scope is `persistent` if the data is missing or wrong.
+ * @returns `wrong`: why the data is wrong; undefined if it is missing or valid
+ */
 function readData(text: string | undefined): { scope: UploadScope; wrong?: string } {
   const scope = 'persistent';
   if (text === undefined || text.trim() === '') return { scope };
@@ -189,8 +195,8 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
 }
 
 /**
- * Ends a valid upload. The index item is written after the bytes. If the function is killed before the index item is
- * written, the bucket's lifecycle rules remove the bytes.
+ * Ends a valid upload, and counts it as usage. The index item is written after the bytes. If the function is killed
+ * before the index item is written, the bucket's lifecycle rules remove the bytes.
  */
 async function finish(
   services: UploadServices,

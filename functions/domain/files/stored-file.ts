@@ -11,7 +11,7 @@ export interface StoredFile {
   size: number;
   scope: UploadScope;
   createdAt: string;
-  /** Set for an ephemeral file; null for a persistent one. */
+  /** When an ephemeral file expires, ISO 8601; null for a persistent one. */
   expiresAt: string | null;
 }
 
@@ -32,11 +32,13 @@ export type UploadPart =
 /** Lets one of several functions prepare a file. */
 export interface PreparationLeases {
   /**
-   * @param until epoch milliseconds; each attempt has another value
+   * Acquires the lease of a file, if it is free or has expired.
+   * @param until epoch milliseconds; each attempt has another value, by which `releaseLease` knows the lease
+   * @param now epoch milliseconds
    * @returns false if another function has the lease of the file; true also if the file does not exist
    */
   takeLease(file: FileName, until: number, now: number): Promise<boolean>;
-  /** Ends a lease before its time. */
+  /** Ends a lease before its time. Does nothing if the file has another lease now. */
   releaseLease(file: FileName, until: number): Promise<void>;
 }
 
@@ -53,27 +55,31 @@ export interface FileIndex extends PreparationLeases {
    * @returns false if the file is closed or deleted; then the chat does not attach it
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
-  /** Removes the registration of a deleted chat. */
+  /** Removes the registration of a deleted chat. It may be repeated. */
   detach(file: FileName, chatId: number): Promise<void>;
+  /** Whether any chat attaches the file, also a chat whose message was not stored. */
   isAttached(file: FileName): Promise<boolean>;
   /**
    * Closes the file: no further chat can attach it. A closed file is never opened again. Does nothing if the file is
    * deleted.
    */
   close(file: FileName): Promise<void>;
-  /** Removes the metadata. */
+  /** Removes the metadata of the file, but not its bytes. */
   remove(file: FileName): Promise<void>;
 }
 
 /** The bytes of uploaded files. */
 export interface FileStore {
-  /** Starts to store a file. The bucket's lifecycle rules remove it after a day unless `complete` is called. */
+  /** Starts to store a file. The bucket's lifecycle rules remove it about a day later unless `complete` is called. */
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
   /** @returns the bytes in chunks; undefined if the file is no longer there */
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Does nothing if the file is no longer there. */
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
-  /** An address for a function that prepares this file and has no other permissions. It is valid for some minutes. */
+  /**
+   * A presigned address that reads the file, for a function that prepares it and has no other permissions. It is valid
+   * for some minutes.
+   */
   readAddress(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<string>;
   /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
@@ -84,7 +90,7 @@ export interface FileWriter {
   write(bytes: Uint8Array): Promise<void>;
   /** Ends the file after its last byte. Then it can be read. It expires after a day unless `complete` is called. */
   end(): Promise<void>;
-  /** Makes the file permanent. */
+  /** Makes the file permanent. Called after `end`. */
   complete(): Promise<void>;
   /** Removes everything that was stored of the file, also after `end`. */
   abort(): Promise<void>;

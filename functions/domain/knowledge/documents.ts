@@ -3,21 +3,21 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
 /**
- * About 200 words. A passage is long enough for a fact and its context, and short enough that five passages cost a
- * model only about 1,250 tokens.
+ * Maximum length of a passage: about 200 words. Such a passage is long enough for a fact and its context, and short
+ * enough that five passages cost a model only about 1,250 tokens.
  */
 const passageCharacters = 1000;
 
 /**
- * The next passage repeats at most the last tenth: one or two sentences. So the text around a cut is usually complete
- * in one of the passages.
+ * The next passage repeats at most this many characters at the end of a passage: one or two sentences. So the text
+ * around a cut is usually complete in one of the passages.
  */
 const overlapCharacters = 100;
 
 /** A passage ends at the best break in its second half. A break in the first half would make it too short. */
 const minPassageCharacters = passageCharacters / 2;
 
-/** The best break comes first. The end of each match is where the next passage may start. */
+/** Where a passage may end, the best break first: at the end of each match. */
 const breaks = [
   /\n[^\S\n]*\n\s*/g, // a paragraph
   /[.!?…]['"”’)\]]*\s+|[。！？][」』）”]*|\n/g, // a sentence or a line
@@ -27,7 +27,8 @@ const breaks = [
 /**
  * Splits a text into passages that overlap a little. It splits between paragraphs if possible, else between sentences
  * or words. A passage never crosses the end of a page, so its page number holds for all of it.
- * @param pageOffsets where each page starts, in ascending order
+ * @param pageOffsets where each page starts, in ascending order; empty for a text without pages
+ * @returns the passages in the order of the text, without blanks at their ends. Blank parts of the text have none
  */
 export function splitText(text: string, pageOffsets: readonly number[] = []): Passage[] {
   if (pageOffsets.length === 0) return splitPart(text, 0, text.length);
@@ -63,7 +64,10 @@ function endOf(text: string, start: number, to: number): number {
   return betweenCharacters(text, maxEnd);
 }
 
-/** The overlap starts with a sentence if one starts in it, otherwise with a word. */
+/**
+ * Where the next passage starts, in the last `overlapCharacters` before `end`: with a sentence if one starts there,
+ * otherwise with a word.
+ */
 function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
@@ -78,7 +82,10 @@ function nextStart(text: string, end: number): number {
 const endsOf = (text: string, pattern: RegExp): number[] =>
   Array.from(text.matchAll(pattern), ({ index, 0: match }) => index + match.length);
 
-/** Never splits a surrogate pair: a character outside the Basic Multilingual Plane is two UTF-16 code units. */
+/**
+ * The offset, or the one before it if the offset is inside a surrogate pair: a character outside the Basic Multilingual
+ * Plane is two UTF-16 code units.
+ */
 const betweenCharacters = (text: string, at: number): number =>
   (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;
 
@@ -101,7 +108,7 @@ interface SourceFile {
 type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readonly Passage[] };
 
 /**
- * Adds documents to a workspace's knowledge, all or none.
+ * Adds documents to a workspace's knowledge, all or none. A document replaces one of the same name, and gets its id.
  * @throws notFound for an unknown workspace; badRequest naming the wrong or repeated name, the unreadable document or
  *   the exceeded limit
  */
@@ -202,7 +209,8 @@ export async function listDocuments(
 
 /**
  * Removes documents from a workspace's knowledge, all or none.
- * @param input.documents ids or names
+ * @param input.documents ids or names; an id comes before the same name
+ * @returns the removed documents, each once
  * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export async function removeDocuments(

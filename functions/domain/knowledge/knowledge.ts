@@ -9,9 +9,11 @@ export interface KnowledgeDocument {
   contentType: string;
   /** Size of the file. */
   bytes: number;
+  /** Length of the text, in UTF-16 code units. */
   characters: number;
   /** Size of the text as UTF-8. The workspace's limit counts it. */
   textBytes: number;
+  /** Number of passages. */
   passages: number;
   addedAt: string;
 }
@@ -52,9 +54,9 @@ export const knowledgeLimits = {
 } as const;
 
 export interface KnowledgeChange {
-  /** Replaces a document that has the same id. */
+  /** Documents to add. Each replaces the document that has the same id. */
   put: { document: KnowledgeDocument; passages: readonly Passage[] }[];
-  /** Ids of documents. */
+  /** Ids of documents to remove. */
   remove: string[];
 }
 
@@ -63,7 +65,8 @@ export interface KnowledgeStore {
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
    * Changes a workspace's documents, all or none.
-   * @param decide returns the change to the given documents; it is called again if another change was stored meanwhile
+   * @param decide gets the documents as they are and returns the change; it is called again if another change was
+   *   stored meanwhile. If it throws, nothing changes
    */
   change(
     workspaceId: string,

@@ -1,4 +1,5 @@
 /**
+ * How a model has failed.
  * - throttled: the provider asks for fewer calls.
  * - unavailable: the provider cannot be reached or is down.
  * - tooLong: the request is longer than the model's context window, or larger than the provider accepts.
@@ -32,7 +33,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** The error messages that clients see. */
+/** The error messages that clients see if a model fails. */
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',
@@ -56,7 +57,7 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** `forbidden` and `unlisted` are decisions of this service: a retry fails too. */
+/** Why a request failed. `forbidden` and `unlisted` are decisions of this service, so a retry fails too. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
@@ -78,7 +79,7 @@ const outboundFailureTexts = {
   changed: 'The server has no such tool any more',
 } as const;
 
-/** The table rejects this item. A retry would not help. */
+/** The table rejects an item, for example because it is too large. A retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }

@@ -20,7 +20,7 @@ export interface IdempotencyKey {
 /** The work of a request with an idempotency key: ids, never texts. */
 export type Work =
   | { is: 'chat'; chatId: number; createdAt: string }
-  /** Position of the user message. The reply has the next position, once it is stored. */
+  /** `position` is that of the user message. The reply has the next position, once it is stored. */
   | { is: 'turn'; chatId: number; position: number }
   /** The id is stored before the batch is created. */
   | { is: 'batch'; batchId: string };

@@ -1,5 +1,5 @@
 /**
- * Makes a cache of the values that were used last.
+ * Makes a cache of the values that were used last. `get` and `set` use a value; `has` does not.
  * @param most the limit for the sum of their sizes. A single value that is larger is not cached, but removes all others
  */
 export function recentlyUsed<Value>(most: number) {

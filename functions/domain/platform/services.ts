@@ -19,7 +19,7 @@ export interface Identifiers {
   apiKeyId(): string;
 }
 
-/** Structured log lines. Fields never hold message texts, keys or secrets. */
+/** Structured log lines. Callers never pass message texts, keys or secrets as fields. */
 export interface Log {
   info(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -45,7 +45,7 @@ export interface Meter {
   /** The model ended a reply with a failure. */
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
-  /** A worker has processed requests of batches. */
+  /** A worker has processed requests of batches: `delayed` ones wait for a retry. */
   requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended. `age`: milliseconds since its creation. */
   batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;
@@ -67,7 +67,10 @@ export type CountedCall = [
   writtenTokens?: number,
 ];
 
-/** Adds counts of the same name. A count that is missing in the second object is 0. */
+/**
+ * Adds counts of the same name. A count that is missing in the second object is 0; a count that only the second object
+ * has is left out.
+ */
 export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
   one: Counts,
   other: { readonly [Name in keyof Counts]?: number | undefined },
@@ -76,7 +79,7 @@ export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
     Object.entries<number>(one).map(([name, count]) => [name, count + (other[name as keyof Counts] ?? 0)]),
   ) as Counts;
 
-/** The items in groups of the given size. The last group may be smaller. */
+/** The items in their order, in groups of the given size. The last group may be smaller. */
 export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
@@ -84,7 +87,7 @@ export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =
 
 export interface PlatformServices {
   clock: Clock;
-  /** Returns a number from 0 to 1. */
+  /** Returns a number that is at least 0 and less than 1. */
   random: () => number;
   identifiers: Identifiers;
   log: Log;

@@ -20,7 +20,7 @@ export interface SlotReports {
   all(): Promise<SlotReport[]>;
 }
 
-/** Gives a slot back. */
+/** Gives a slot back. A further call does nothing. */
 export type Leave = () => void;
 
 /**
@@ -49,8 +49,8 @@ const interval = 5000;
 const validity = 30_000;
 
 /**
- * Workspaces that a report names for a pool. With two pools and the longest ids, a report stays below 1 KB, one write
- * unit.
+ * Maximum of workspaces that a report names for a pool; it counts the others together. With two pools and the longest
+ * ids, a report stays below 1 KB, one write unit.
  */
 const namedWorkspaces = 12;
 
@@ -82,6 +82,7 @@ export class Shares {
 
   /**
    * Takes a slot at once.
+   * @returns a function that gives the slot back
    * @throws rateLimited if the workspace has its whole share already
    */
   take(name: Pool, workspaceId: string): Leave {
@@ -94,7 +95,8 @@ export class Shares {
 
   /**
    * Waits until the workspace has less than its share, and then takes a slot. Workspaces that wait take turns.
-   * @throws the reason of the signal
+   * @returns a function that gives the slot back
+   * @throws the reason of the signal, if it aborts before the workspace has a slot
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
     const entered = this.pool(name).enter(workspaceId, signal);

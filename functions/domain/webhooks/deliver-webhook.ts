@@ -23,6 +23,7 @@ const encryptTarget = (
   owner: DeliveryOwner,
 ): Promise<string> => secretCipher.encrypt(JSON.stringify(target), owner);
 
+/** Decrypts the address and the secrets of a stored webhook, also of one that an earlier release has stored. */
 export async function decryptTarget(
   { secretCipher }: Services<'secretCipher'>,
   webhook: Webhook,
@@ -33,7 +34,10 @@ export async function decryptTarget(
   return { url, secrets: secret === null ? [] : [await secretCipher.decrypt(secret, owner)] };
 }
 
-/** @throws badRequest if the webhook's address is forbidden */
+/**
+ * Checks the address of the batch's webhook, if it has one.
+ * @throws badRequest if the address is forbidden
+ */
 export async function rejectForbiddenWebhook(
   services: Services<'webhookSender'>,
   { webhook }: CreateBatchBody,
@@ -91,8 +95,8 @@ export interface DeliveryProgress {
 }
 
 /**
- * Milliseconds until a delivery that got no slot asks again. A delivery that has failed before needs a slot, and gets
- * none while its workspace has its whole share of these slots.
+ * Milliseconds, ±10 %, until a delivery that got no slot asks again. A delivery that has failed before needs a slot,
+ * and gets none while its workspace has its whole share of these slots.
  */
 const turnMilliseconds = 60_000;
 
@@ -102,6 +106,7 @@ const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 /**
  * Makes the next attempt to deliver a batch's event, if it is due. After a failed attempt, the next one also needs a
  * slot. The delivery's item stores the number of attempts and the time of the next one.
+ * @returns whether the workflow must invoke the function again, and when
  */
 export async function deliverWebhook(
   services: DeliverServices,

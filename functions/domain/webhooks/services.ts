@@ -1,7 +1,10 @@
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { EncryptedWebhook, Webhook } from './webhook.ts';
 
-/** The delivery of a batch's final event. It exists only if the batch's webhook subscribes to that event. */
+/**
+ * The delivery of the event of a batch's end. It exists only if the batch has ended and its webhook subscribes to that
+ * event.
+ */
 export interface WebhookDelivery {
   workspaceId: string;
   batchId: string;
@@ -15,7 +18,7 @@ export interface WebhookDelivery {
   attempts: number;
   /** Attempts started in all rounds. */
   allAttempts: number;
-  /** Earliest time of the next attempt. */
+  /** Earliest time of the next attempt, ISO 8601. Only a pending delivery has a next attempt. */
   nextAt: string;
 }
 
@@ -41,7 +44,7 @@ export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string =
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
-   * Starts the next attempt and stores it. Returns undefined if another caller started it, or the delivery has ended.
+   * Stores that the next attempt starts. Returns undefined if another caller started it, or the delivery has ended.
    * @param attempt.nextAt the due time of the following attempt, if the function is killed during this one
    */
   start(
@@ -54,9 +57,13 @@ export interface DeliveryStore {
     attempt: DeliveryAttempt,
     next: Pick<WebhookDelivery, 'state' | 'nextAt'>,
   ): Promise<void>;
-  /** Ends a delivery whose last attempt was killed before its result was stored. */
+  /** Ends a delivery as `exhausted`. For one whose last attempt was killed before its result was stored. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
-  /** Restarts the schedule. Returns undefined if another caller changed the delivery after it was read. */
+  /**
+   * Starts a new round of attempts, the first of them due at once, and writes the audit entry.
+   * @param at the time of the restart, ISO 8601
+   * @returns undefined if another caller changed the delivery after it was read
+   */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /**
    * Replaces the webhook that is stored with the batch, for all further attempts.
@@ -109,7 +116,7 @@ export interface WebhookServices extends PlatformServices {
 
 /** Times in milliseconds. */
 interface WebhookSettings {
-  /** Maximum time of a receiver to respond. */
+  /** The longest time that a receiver may take to respond. */
   timeout: number;
   /** The delay after each failed attempt, from its end to the next attempt. */
   retryDelays: readonly number[];

@@ -33,11 +33,11 @@ interface SignedCall {
   body: string | Uint8Array;
 }
 
-/** `X-Service-Signature` (specification, section 6.2). The key is the secret as UTF-8. */
+/** The value of `X-Service-Signature` (specification, section 6.2). The key is the secret as UTF-8. */
 export const webhookSignature = ({ secret, timestamp, body }: SignedCall): string =>
   `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 
-/** `webhook-signature` (https://www.standardwebhooks.com). */
+/** One signature of the header `webhook-signature` (https://www.standardwebhooks.com). */
 export const standardSignature = (call: SignedCall & { eventId: string }): string =>
   `v1,${createHmac('sha256', standardKey(call.secret)).update(`${call.eventId}.${call.timestamp}.`).update(call.body).digest('base64')}`;
 

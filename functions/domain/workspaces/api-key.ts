@@ -5,7 +5,9 @@ export interface ApiKey {
   workspaceId: string;
   /** SHA-256 of the key, in hexadecimal. The key itself is never stored. */
   hash: string;
+  /** The first 7 characters of the key. */
   prefix: string;
+  /** The last 4 characters of the key. */
   lastFour: string;
   name: string | null;
   createdAt: string;
@@ -17,6 +19,7 @@ export interface ApiKey {
 
 export const hashApiKey = (apiKey: string): string => createHash('sha256').update(apiKey).digest('hex');
 
+/** Whether the key is neither revoked nor expired. Its workspace may still be disabled. */
 export const isUsable = (key: ApiKey, now: Date): boolean =>
   key.revokedAt === null && !isExpired(key.expiresAt, now);
 
@@ -31,14 +34,21 @@ export interface ApiKeyStore {
   put(key: ApiKey): Promise<void>;
   /** In order of creation. */
   list(workspaceId: string): Promise<ApiKey[]>;
-  /** @returns the revoked key; undefined if the id is unknown. A key that is already revoked does not change. */
+  /**
+   * Revokes a key.
+   * @param at ISO 8601
+   * @returns the revoked key; undefined if the id is unknown. A key that is already revoked does not change
+   */
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;
   /**
-   * Stores the new key and the old key's new expiry.
+   * Stores the new key and the old key's new expiry, both or none.
    * @returns false if the old key was revoked, or got another expiry, after it was read. A use of the old key meanwhile
    *   does not matter
    */
   replace(old: ApiKey, expiresAt: string, key: ApiKey): Promise<boolean>;
-  /** Stores the last day on which the key was used, such as `2027-01-31`, if it is later than the stored day. */
+  /**
+   * Stores the last UTC day on which the key was used, such as `2027-01-31`, if it is later than the stored day.
+   * @param signal aborts the write
+   */
   markUsed(key: ApiKey, day: string, signal: AbortSignal): Promise<void>;
 }

@@ -29,7 +29,8 @@ export function makeApiKey(
 }
 
 /**
- * Issues a key. The key's text is returned only here and never stored.
+ * Issues a key.
+ * @returns `apiKey`: the text of the key, which is never stored and cannot be read again
  * @throws notFound for an unknown workspace
  */
 export async function createApiKey(
@@ -46,7 +47,8 @@ export async function createApiKey(
 /**
  * Issues a key that replaces another. The old key stays valid for a while, so that clients can change to the new one.
  * @param input.overlap milliseconds for which the old key stays valid; its expiry never moves to a later time
- * @param input.expiresAt expiry of the new key
+ * @param input.expiresAt expiry of the new key; null for never
+ * @returns `key` and `apiKey`: the new key and its text, which is never stored; `old`: the old key with its new expiry
  * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
 export async function rotateApiKey(
@@ -70,7 +72,7 @@ export async function rotateApiKey(
   return { ...made, old: { ...old, expiresAt } };
 }
 
-/** The first request of a key on a day waits at most this long for the write of its last use. */
+/** Milliseconds. The first request of a key on a day waits at most this long for the write of its last use. */
 const markTimeoutMilliseconds = 1000;
 
 export interface Caller {
@@ -79,15 +81,16 @@ export interface Caller {
   /** Null for a workspace without limits. */
   limits: Limits | null;
   /**
-   * When the key expires; null if it never expires. The route's function must check it, because the gateway may cache
-   * the authorizer's response for longer.
+   * When the key expires, ISO 8601; null if it never expires. The route's function must check it, because the gateway
+   * may cache the authorizer's response for longer.
    */
   expiresAt: string | null;
 }
 
 /**
  * Makes a function that finds the caller to whom an API key belongs (specification, section 5). The function throws
- * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted.
+ * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted. It
+ * also stores that a valid key was used today, and counts rejections in the metrics.
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
@@ -124,8 +127,8 @@ export const authorizeRequest = (
 };
 
 /**
- * Stores the day as the last use of the key: one write for each key and day. A failure is logged and does not reject
- * the request, because only operators read the day.
+ * Stores the day as the last use of the key: usually one write for each key and day. A failure is logged and does not
+ * reject the request, because only operators read the day.
  */
 async function markUsed(
   services: Services<'apiKeys' | 'clock' | 'log'>,

@@ -47,8 +47,8 @@ const storedForm = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 
 /**
- * Each field of `after` that differs, with its old and its new value. The order of an object's members does not count,
- * because the table does not keep it.
+ * Each field of `after` that differs, with its old value, or null if there was none, and its new value. Fields that
+ * only `before` has are left out. The order of an object's members does not count, because the table does not keep it.
  */
 export function changesOf(before: object, after: object): Record<string, { from: unknown; to: unknown }> {
   const old = before as Record<string, unknown>;

@@ -21,11 +21,12 @@ type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 const maxKeys = 10_000;
 
 /**
- * The first attempt uses what this process knows, the second what the first has found. The third is for writes of
- * others meanwhile.
+ * Maximum of attempts of one write. The first attempt uses what this process knows, the second what the first has
+ * found. The third is for the case that other processes write between these two.
  */
 const attempts = 3;
 
+/** Makes the rate limits of this process. */
 export function openRateLimits(services: LimiterServices): RateLimits {
   const bucketsOfKeys = recentlyUsed<Buckets>(maxKeys);
   const bucketsOf = (owner: BucketOwner): Buckets => {
@@ -62,7 +63,7 @@ export function openRateLimits(services: LimiterServices): RateLimits {
   };
 }
 
-/** What a process knows of the buckets that have limits. */
+/** What a process knows of the buckets of one key, by their classes. A class without a limit has no bucket. */
 type Buckets = ReadonlyMap<RateClass, Bucket>;
 
 interface Request {
@@ -87,9 +88,12 @@ const newBuckets = ({ limits }: BucketOwner): Buckets =>
 class Bucket {
   readonly rateClass: RateClass;
   readonly limit: RateLimit;
-  /** Time in which the bucket gains one token, rounded up to a microsecond. */
+  /** Milliseconds in which the bucket gains one token, rounded up to a microsecond. */
   readonly interval: number;
-  /** When the stored bucket is full again. The value never decreases, so a stale value is a safe lower bound. */
+  /**
+   * When the stored bucket is full again, epoch milliseconds. The value never decreases, so a stale value is a safe
+   * lower bound.
+   */
   fullAt = 0;
   #unpaid = 0;
   #chargedAt = 0;
@@ -100,6 +104,7 @@ class Bucket {
     this.interval = Math.ceil((limit.seconds * 1e6) / limit.count) / 1000;
   }
 
+  /** Adds to the amount that is charged and not written. */
   owe(amount: number, now: number): void {
     this.#unpaid = this.unpaid(now) + amount;
     this.#chargedAt = now;
@@ -110,19 +115,19 @@ class Bucket {
     return Math.max(0, this.#unpaid - Math.max(0, now - Math.max(this.fullAt, this.#chargedAt)));
   }
 
-  /** @returns the amount that is not written. The caller must write it, or call `owe` with it */
+  /** Returns the amount that is not written, and sets it to 0. The caller must write it, or call `owe` with it. */
   pay(now: number): number {
     const amount = this.unpaid(now);
     this.#unpaid = 0;
     return amount;
   }
 
-  /** When the bucket is full again, including the amount that is not written. */
+  /** When the bucket is full again, including the amount that is not written. Epoch milliseconds, at least `now`. */
   due(now: number): number {
     return Math.max(this.fullAt, now) + this.unpaid(now);
   }
 
-  /** The latest time at which the bucket may be full again if it has this many tokens now. */
+  /** The latest time, in epoch milliseconds, at which a bucket that has this many tokens now is full again. */
   latest(tokens: number, now: number): number {
     return now + this.interval * (this.limit.burst - tokens);
   }
@@ -137,7 +142,12 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
   throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
 }
 
-/** @returns false if nothing was written; then the buckets have the stored values */
+/**
+ * Writes the tokens of a request together with the charges that are not written, in one write, or none if there are
+ * neither.
+ * @returns false if a bucket has too few tokens or was changed by others. Then nothing was written, and the buckets
+ *   have the stored values
+ */
 async function writeOnce(
   { rateBuckets }: LimiterServices,
   { owner, buckets, tokens, now }: Request,

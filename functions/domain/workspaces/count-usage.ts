@@ -14,7 +14,10 @@ import {
   type Use,
 } from './usage.ts';
 
-/** Adds to today's usage. A failure is logged with the usage and not thrown: the work itself has succeeded. */
+/**
+ * Adds to the usage of today, a UTC day. A failure is logged with the usage, counted in the metrics and not thrown,
+ * because the work itself has succeeded.
+ */
 export async function countUsage(
   services: Services<'clock' | 'log' | 'meter' | 'usage'>,
   use: Use,
@@ -31,8 +34,9 @@ export async function countUsage(
 export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
 
 export interface UsageLine {
-  /** The day, the id of the workspace or the key, the agent's id (null: no agent), or the model. */
+  /** The UTC day, the id of the workspace, the key or the agent (null: no agent), or the model. Null for the total. */
   name: string | null;
+  /** All 0 if the lines are grouped by model; the total then has no counts either. */
   counts: UsageCounts;
   /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
@@ -44,13 +48,14 @@ export interface UsageLine {
 
 const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
-/** Number of workspaces that are read concurrently. Each costs at least one query. */
+/** Number of workspaces whose usage is read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
 
 /**
  * The usage of one workspace or of all workspaces, grouped by day, workspace, key, agent or model. Both days are UTC
  * days and included.
  * @param input.workspaceId undefined for all workspaces
+ * @returns the lines, sorted by name, and their sum
  * @throws notFound for an unknown workspace
  */
 export async function summarizeUsage(

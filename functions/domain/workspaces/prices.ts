@@ -1,7 +1,8 @@
 import type { ModelUsage } from './usage.ts';
 
 /**
- * The prices of one token, in whole 10⁻¹² dollars. Dollars per million tokens have six decimals, so they fit exactly.
+ * The prices of one token, in whole 10⁻¹² dollars. Prices are given in dollars per million tokens with at most six
+ * decimals, so they fit exactly.
  */
 export interface Price {
   input: number;
@@ -12,7 +13,7 @@ export interface Price {
   output: number;
 }
 
-/** The prices of a model, each by its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
+/** The prices of a model, each under its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
 /** The prices of all models, by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
@@ -21,8 +22,8 @@ export type Prices = Readonly<Record<string, ModelPrices>>;
 export interface PriceStore {
   all(): Promise<Prices>;
   /**
-   * Sets the price of a model from a first day on, with an audit entry. If another operator sets prices meanwhile, the
-   * call starts anew with the changed prices.
+   * Sets the price of a model from a first UTC day on, such as `2027-01-31`, with an audit entry. If another operator
+   * sets prices meanwhile, the call starts anew with the changed prices.
    */
   set(model: string, from: string, price: Price): Promise<void>;
 }
@@ -44,7 +45,10 @@ export const inDollars = ({ input, cached, written, output }: Price): Record<key
 
 const formatPrice = (price: number): string => String(price / 1_000_000);
 
-/** @returns 10⁻¹² dollars; undefined if the model has no price on that day */
+/**
+ * The cost of a model's usage on a UTC day.
+ * @returns 10⁻¹² dollars; undefined if the model has no price on that day
+ */
 export function costOf(prices: ModelPrices | undefined, day: string, usage: ModelUsage): bigint | undefined {
   const started = Object.entries(prices ?? {}).filter(([first]) => first <= day);
   const [, price] = started.toSorted(([one], [other]) => one.localeCompare(other)).at(-1) ?? [];

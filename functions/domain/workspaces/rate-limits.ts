@@ -8,7 +8,10 @@ export interface RateLimitDecision {
    * tokens, `reset` is in whole seconds. Null if the class has no limit, or the limiter failed open.
    */
   bucket: { limit: number; remaining: number; reset: number } | null;
-  /** Null if the request is allowed. */
+  /**
+   * Null if the request is allowed. rateLimited with the time to wait; badRequest if the request takes more tokens than
+   * a full bucket has.
+   */
   rejection: ServiceError | null;
 }
 
@@ -19,7 +22,8 @@ export interface RateLimits {
    * if another function instance has taken tokens since this one last read the buckets, and none if this instance knows
    * that a bucket has too few tokens. Fails open if the table fails: a limit protects the service and must not cause an
    * outage.
-   * @returns the decision; a promise of it unless a bucket is known to have too few tokens
+   * @returns the decision; a promise of it unless a bucket is known to have too few tokens. A rejection is returned,
+   *   not thrown
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
@@ -39,13 +43,17 @@ export interface BucketOwner {
   limits: Limits;
 }
 
-/** The amount that is added to one bucket. Times and amounts in milliseconds. */
+/** A change of one bucket. Times are in epoch milliseconds; amounts are the milliseconds in which they are refilled. */
 export interface BucketChange {
   rateClass: RateClass;
+  /** What is taken from the bucket: the time when it is full again moves by this amount. */
   amount: number;
   /** Whether the bucket is full before the change, as far as the process knows. */
   isFull: boolean;
-  /** Before the change, the bucket must be full again at this time or earlier. Null if it may be full later. */
+  /**
+   * The change is possible only if the bucket, before the change, is full again at this time or earlier. Null for a
+   * change that is always possible.
+   */
   latest: number | null;
 }
 
@@ -70,8 +78,8 @@ export interface RateBucketStore {
 }
 
 /**
- * Resolves when the rate limiter has allowed the request. The check starts before the use case, which may read while
- * the check runs. Nothing may be written before it resolves.
+ * Waits until the rate limiter has allowed the request. The check starts before the use case, which may read while the
+ * check runs. The use case must not write before this resolves.
  * @throws rateLimited
  */
 export type AwaitRateLimit = () => Promise<void>;

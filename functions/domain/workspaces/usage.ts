@@ -5,7 +5,7 @@ export interface KeyOwner {
   apiKeyId: string;
 }
 
-/** Replaces the id of the key in usage and rate limits of operators' tests, which have no key. */
+/** Stands for the id of the key in usage and rate limits of operators' tests of agents, which have no key. */
 export const operatorsKeyId = 'operators';
 
 /** The key and the agent for which usage is counted. */
@@ -40,13 +40,15 @@ export const noModelUsage = {
   calls: 0,
   promptTokens: 0,
   completionTokens: 0,
-  /** The part of the prompts that was read from the provider's cache, and the part that was written to it. */
+  /** The part of `promptTokens` that was read from the provider's cache. */
   cachedTokens: 0,
+  /** The part of `promptTokens` that was written to the provider's cache. */
   writtenTokens: 0,
 };
 
 export type ModelUsage = typeof noModelUsage;
 
+/** What one process has counted on a day for one key and agent. */
 export interface DayOfUsage extends UsageOwner {
   /** UTC day, such as `2027-01-31`. */
   day: string;
@@ -57,7 +59,7 @@ export interface DayOfUsage extends UsageOwner {
 /** The UTC day, such as `2027-01-31`. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
-/** The usage of each model. */
+/** The usage of each model, by its name as in the calls. */
 export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
   const models: Record<string, ModelUsage> = {};
   for (const [model, , promptTokens, completionTokens, cachedTokens, writtenTokens] of calls)
@@ -69,8 +71,8 @@ export function usageByModel(calls: readonly CountedCall[]): Record<string, Mode
 
 export interface UsageStore {
   /**
-   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. If the write of
-   * a use fails, the process's next write with the same owner and day counts it.
+   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. Rejects if the
+   * write fails; the process's next write with the same key, agent and day then counts the use too.
    */
   add(use: Use, day: string): Promise<void>;
   /**

@@ -10,7 +10,10 @@ export interface Person {
 export interface Workspace {
   id: string;
   name: string;
-  /** If false, requests of the workspace get 403/10001, once the gateway's cached authorizer responses have expired. */
+  /**
+   * If false, requests of the workspace get status 403 with the code 10001, as soon as the gateway's cached responses
+   * of the authorizer have expired.
+   */
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
@@ -19,20 +22,23 @@ export interface Workspace {
    * themselves.
    */
   openAiEnabled: boolean;
-  /** `none` switches all limits off, including `ownLimits`. */
+  /** `none` switches all rate limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** Limits that override those of the stage. */
+  /** Rate limits that override those of the stage, each its own class. */
   ownLimits: Partial<Limits>;
   /** Chats are deleted after this number of days without use; null for never. */
   retentionDays: number | null;
   createdAt: string;
 }
 
-/** The limits that apply to the workspace; null if it has none. */
+/** The rate limits that apply to the workspace; null if it has none. */
 export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limits | null =>
   limits === 'none' ? null : { ...stage, ...ownLimits };
 
-/** Why a user may not use a workspace in whitelist mode (specification, section 5.4); undefined if the user may. */
+/**
+ * Why a user may not use a workspace in whitelist mode (specification, section 5.4); undefined if the user may.
+ * @param externalUserId undefined or null if the request names no user
+ */
 export function whitelistProblem(externalUserId: unknown, isListed: boolean): string | undefined {
   if (externalUserId === undefined || externalUserId === null)
     return 'external_user_id is required in whitelist mode';

@@ -5,8 +5,8 @@ import type { Services } from './services.ts';
 import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
 
 /**
- * The caller's workspace. The external user has passed the whitelist check.
- * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
+ * Finds the caller's workspace, and checks the external user against its whitelist, if it is in whitelist mode.
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4)
  */
 export async function findWorkspaceFor(
   services: Services<'workspaces'>,
@@ -62,7 +62,10 @@ export async function createWorkspace(
 }
 
 export type DeletionProgress =
-  /** The counts are those of the pass. `total` is the sum over all passes of all calls. */
+  /**
+   * `items` and `objects` are the numbers deleted by this pass until now. `total` is the sum over all passes of all
+   * calls.
+   */
   | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number; total: DeletedCounts } & DeletedCounts)
   | { type: 'waiting'; until: Date };
 
