@@ -192,7 +192,7 @@ async function abortUploads(
   }
 }
 
-/** Deletes all objects whose names start with the prefix. */
+/** Deletes all objects whose names start with the prefix. `onDeleted` gets the number of each page. */
 async function deleteObjects(
   client: S3Client,
   Bucket: string,

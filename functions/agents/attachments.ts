@@ -59,21 +59,27 @@ export async function* wellFormedParts(
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
 /**
- * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four
- * characters a token, the same number as the default for earlier messages. The model searches longer texts with a
- * tool; they are not cut silently.
+ * The maximum of characters of files in a prompt, all files together: about 15,000 tokens of English at four characters
+ * a token, the same number as the default for earlier messages. The model searches longer texts with a tool; they are
+ * not cut silently.
  */
 const charactersShown = 60_000;
-/** Characters of a file that is too long to show as a whole: enough to recognize it. */
+/** The number of characters that are shown of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** Images in a prompt: the newest ones. Older images are only named. Providers accept 20 images in a request. */
+/**
+ * The maximum of images in a prompt: the newest ones are shown. Older images are only named. Providers accept 20 images
+ * in a request.
+ */
 const imagesShown = 10;
 /**
- * Files that the prompt names: as many as ten messages may attach by default. With names of 255 characters, they are
- * 25,000 characters in all.
+ * The maximum of files that the prompt names: as many as ten messages may attach by default. With names of 255
+ * characters, they are 25,000 characters in all.
  */
 const filesListed = 100;
-/** As many files as one message may attach by default. Each read uses a connection, and may first prepare the file. */
+/**
+ * The files that are read at once: as many as one message may attach by default. Each read uses a connection, and may
+ * first prepare the file.
+ */
 const concurrentReads = 10;
 
 export interface Shown {

@@ -11,7 +11,7 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/agent-tool.ts';
 
-/** Maximum of UTF-8 bytes that one model call may return. */
+/** The maximum of UTF-8 bytes that one model call may return. */
 export interface ByteBounds {
   text: number;
   /** Bytes of reasoning and of tool arguments: both are buffered in memory during the call. */

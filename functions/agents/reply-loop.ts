@@ -241,14 +241,14 @@ export class ReplyLoop {
 }
 
 /**
- * Maximum of bytes of a reply with a form, even if other replies may be longer: the check of a longer text would delay
- * other replies of the process.
+ * The maximum of bytes in a reply with a form, even if other replies may be longer: the check of a longer text would
+ * delay other replies of the process.
  */
 const formBytes = 256 * 1024;
 
 /**
- * Maximum of bytes of a wrong text that the model gets again for a repair. With a longer text, the prompt would cost
- * more than the reply.
+ * The maximum of bytes in a wrong text that the model gets again for a repair. With a longer text, the prompt would
+ * cost more than the reply.
  */
 const repairedBytes = 32 * 1024;
 

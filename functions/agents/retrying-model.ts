@@ -13,7 +13,7 @@ import { errorOfCall, modelFailureOf } from './model-error.ts';
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetryTiming {
-  /** Number of all attempts, the first one included. */
+  /** The number of all attempts, the first one included. */
   attempts: number;
   /** The longest wait before the second attempt, in milliseconds. It doubles with each further attempt. */
   firstDelay: number;

@@ -4,12 +4,16 @@ import { usageOf } from './model-response.ts';
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
-/** Characters of a model's answer, or of a message, in which a title is looked for: it is at the start. */
+/**
+ * The number of characters of a model's answer, or of a message, in which a title is looked for: it is at the start.
+ */
 const readCharacters = 10_000;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
 
-/** Characters of the first message that the model reads: its start says what the conversation is about. */
+/**
+ * The number of characters of the first message that the model reads: its start says what the conversation is about.
+ */
 const messageCharacters = 4000;
 
 /** A title has about ten tokens; the rest is room for models that reason first. */

@@ -30,8 +30,8 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests with at most 6 MB. `submitAndWait` takes more requests, and waits for the
-   * results.
+   * Creates a batch of 1 to 1,000 requests, in a body of at most 6 MB. `submitAndWait` takes more requests, and waits
+   * for the results.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);

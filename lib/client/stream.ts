@@ -95,7 +95,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#last?.response_id;
   }
 
-  /** The number of the last event; a resume starts after it. */
+  /** The number of the last event, after which a resume starts; undefined before the first event. */
   get sequenceNumber(): number | undefined {
     return this.#last?.sequence_number;
   }
@@ -105,7 +105,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#text;
   }
 
-  /** The request id of the latest connection. */
+  /** The request id of the latest connection; undefined before its response. */
   get requestId(): string | undefined {
     return this.#requestId;
   }
@@ -142,7 +142,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       this.#final.reject(error);
       throw error;
     } finally {
-      // This has no effect if one of the lines above has settled the promise.
+      // This has no effect if one of the lines above has settled the promise. Otherwise the reader has left, or the
+      // stream had no event after its start.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
@@ -150,6 +151,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   /**
    * Returns the complete reply. Reads the stream if it is not being read; else call it after the loop, which must end
    * by itself.
+   * @throws what the iteration throws; ChatBatchError if the loop was left early, or if the stream started after the
+   * last event
    */
   async finalMessage(): Promise<FinalMessage> {
     if (!this.#isRead) for await (const _ of this);

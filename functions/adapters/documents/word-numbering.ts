@@ -200,7 +200,7 @@ export const byValue =
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** Each level of a list that is not defined. */
+/** Stands for a level that its list does not define. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
 /** The maximum of characters in a level's `text`, such as `Article %1.%2 –`. */
 const longestLabel = 100;

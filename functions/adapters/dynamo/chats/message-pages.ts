@@ -12,7 +12,7 @@ import { largeTextsOf } from './message-item.ts';
  */
 const messagesPerRead = 50;
 
-/** Maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
+/** The maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
 const largeTextsAtOnce = 4;
 
 type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;

@@ -3,12 +3,15 @@ import { createParser } from 'eventsource-parser';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
-/** Characters of one event, or of a response that is one JSON object: 16 times the longest text of a reply. */
+/**
+ * The maximum of characters in one event, or in a response that is one JSON object: 16 times the longest text of a
+ * reply.
+ */
 const longestEvent = 16 * 1024 * 1024;
 
 /**
- * Bytes of a response after its decompression. A reply of 1 MiB in deltas of one character has some 300 MB. Without a
- * limit, a compressed response that says nothing could go on for ever.
+ * The maximum of bytes in a response after its decompression. A reply of 1 MiB in deltas of one character has some 300
+ * MB. Without a limit, a compressed response that says nothing could go on for ever.
  */
 const longestResponse = 512 * 1024 * 1024;
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Connect timeout in milliseconds, TLS handshake included. */
+/** The maximum time to connect in milliseconds, with the TLS handshake. */
 const connectTimeout = 10_000;
 
 /**
@@ -13,7 +13,7 @@ const connectTimeout = 10_000;
  */
 const idleTimeout = 30_000;
 
-/** Maximum of redirects of one call. A server that has moved answers with one or two. */
+/** The maximum of redirects that one call follows. A server that has moved answers with one or two. */
 const mostRedirects = 3;
 
 /** Decoders for servers that compress although the request asks them not to. */
