@@ -201,10 +201,10 @@ const fileTag =
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** The text. If it has notices, a line with them comes before it. */
+/** Returns the text for the element `file`. If it has notices, a line with them comes before it. */
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
   inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 
-/** The name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
+/** Returns the name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
 const quoted = (name: string): string =>
   `"${name.replaceAll(/[<>"＜＞＂﹤﹥\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

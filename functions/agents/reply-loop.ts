@@ -197,7 +197,7 @@ export class ReplyLoop {
     };
   }
 
-  /** The end of the reply after this response. Undefined if the model has called tools and may continue. */
+  /** Returns the end of the reply after this response; undefined if the model has called tools and may continue. */
   private endAfter(
     response: ModelResponse,
     agent: PreparedAgent,
@@ -218,7 +218,10 @@ export class ReplyLoop {
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
-  /** The end after a response without tool calls. A response that was cut at its bytes has none. */
+  /**
+   * Returns the end after a response without tool calls. A response that was cut at its bytes has none.
+   * @throws ModelFailure if the model has ended with an error
+   */
   private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
     switch (finishReason) {
       case 'bytes':
@@ -312,7 +315,7 @@ class ReplyText {
     return gap + delta;
   }
 
-  /** Bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
+  /** Returns the bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
   bytesLeft(maxBytes: number): number {
     return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
   }

@@ -47,9 +47,9 @@ export async function titleOf(
 }
 
 /**
- * The first line with words, without the marks that models put around a title, cut after the last whole word within 60
- * characters. A longer first word is cut with an ellipsis. Undefined if the text has no such line or starts as JSON, or
- * if the line has braces or tags.
+ * Returns the first line with words, without the marks that models put around a title, cut after the last whole word
+ * within 60 characters. A longer first word is cut with an ellipsis. Undefined if the text has no such line or starts
+ * as JSON, or if the line has braces or tags.
  */
 export function trimTitle(text: string): string | undefined {
   const reply = withoutReasoning(text).slice(0, readCharacters).toWellFormed().trimStart();
@@ -68,7 +68,7 @@ export function trimTitle(text: string): string | undefined {
 }
 
 /**
- * The text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
+ * Returns the text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
  * reasoning has no end tag, no text is left.
  */
 function withoutReasoning(text: string): string {
@@ -84,7 +84,7 @@ function withoutReasoning(text: string): string {
 
 const lineBreak = /[\n\r\v\f\u2028\u2029]/;
 
-/** The title in a line; empty if the line only announces a title, or starts or ends a code block. */
+/** Returns the title in a line; empty if the line only announces a title, or starts or ends a code block. */
 function titleIn(line: string): string {
   if (/^\s*(```|~~~)/.test(line)) return '';
   const title = withoutTrailingMarks(line.replace(announcement, '').replace(leadingMarks, ''));

@@ -70,7 +70,11 @@ export class Batches {
     return response;
   }
 
-  /** Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally. */
+  /**
+   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally.
+   * @returns the batch, whose status is then `cancelling` or `cancelled`
+   * @throws BadRequestError if the batch has ended or is being cancelled
+   */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(
       {

@@ -41,7 +41,9 @@ export interface StreamSource {
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
   isResumable: boolean;
-  /** Whether the stream starts after a known event. If that was the last one, the stream may end without a reply. */
+  /**
+   * Whether the stream starts after a known event. If the reply was complete by then, the stream ends without a reply.
+   */
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
@@ -143,7 +145,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       throw error;
     } finally {
       // This has no effect if one of the lines above has settled the promise. Otherwise the reader has left, or the
-      // stream had no event after its start.
+      // stream started after the end of the reply.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
@@ -152,7 +154,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
    * Returns the complete reply. Reads the stream if it is not being read; else call it after the loop, which must end
    * by itself.
    * @throws what the iteration throws; ChatBatchError if the loop was left early, or if the stream started after the
-   * last event
+   * end of the reply
    */
   async finalMessage(): Promise<FinalMessage> {
     if (!this.#isRead) for await (const _ of this);

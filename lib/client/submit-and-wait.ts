@@ -35,7 +35,7 @@ export interface SubmitOptions {
   onResult?: (result: BatchResult) => void | Promise<void>;
   /**
    * Milliseconds between polls of a batch, 2,000 by default. The longer a batch takes, the longer the interval becomes,
-   * up to 15 seconds or to a longer given interval.
+   * up to 15 seconds, unless this value is longer.
    */
   pollInterval?: number;
   /**

@@ -82,7 +82,7 @@ let commandRemaining: () => number | undefined = () => undefined;
 /**
  * Lets the calls of an operator's command, which has no invocation, be retried as in a function for which no client
  * waits.
- * @param remaining returns the milliseconds left for retries, or undefined if calls have `maxAttempts` attempts
+ * @param remaining returns the milliseconds until retries must end, or undefined if calls have `maxAttempts` attempts
  */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;

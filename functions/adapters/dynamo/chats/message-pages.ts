@@ -22,7 +22,9 @@ export interface RatedItem {
   counts: Record<string, number>;
 }
 
-/** Reads the messages between two positions with their feedback counts, in parts with few large texts. */
+/**
+ * Reads the messages between two positions, both included, with their feedback counts, in parts with few large texts.
+ */
 export async function* ratedMessages(
   table: Table,
   chat: ChatKey,

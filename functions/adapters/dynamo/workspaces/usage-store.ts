@@ -34,7 +34,7 @@ interface Total {
 }
 
 /**
- * A process with this number of totals starts new items, and removes the old totals from its memory. A total takes less
+ * A process with this number of totals starts new items, and removes all old totals from its memory. A total takes less
  * than 1 KB.
  */
 const mostTotals = 1000;

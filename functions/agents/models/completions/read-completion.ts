@@ -16,15 +16,15 @@ const longestEvent = 16 * 1024 * 1024;
 const longestResponse = 512 * 1024 * 1024;
 
 /**
- * Milliseconds that the response may go on without an event after the reply is complete. Then it is ended, because some
- * servers leave the connection open. The usage comes at once, if at all.
+ * The milliseconds for which the response may go on without an event after the reply is complete. Then it is ended,
+ * because some servers leave the connection open. The usage comes at once, if at all.
  */
 const timeToEnd = 3000;
 
 /**
  * Reads a response of chat completions as servers really send it: server-sent events or one JSON object, whatever its
  * content type is. Events that are not understood are skipped. The stream ends with an error part if the server reports
- * an error, or if the reply has no end.
+ * an error before the reply is complete, if the response is too long, or if the reply has no end.
  * @param onSkipped called at the end, once for each kind of skipped events
  */
 export function readCompletion(
