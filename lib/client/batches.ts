@@ -16,7 +16,10 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** The options of calls after an abort. They end soon, because the caller waits for them. */
+/**
+ * The options of calls after an abort: one retry, and 10 s for each attempt. They end soon, because the caller waits
+ * for them.
+ */
 const lastAttempt = { maxRetries: 1, timeout: 10_000 };
 
 export class Batches {

@@ -3,8 +3,8 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
 /**
- * The size of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is as
- * certain.
+ * The size in bytes of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is
+ * as certain.
  */
 const sampleBytes = 64 * 1024;
 /**
