@@ -10,7 +10,7 @@ export const totalOf = (dollars: Dollars): number =>
   Object.values(dollars).reduce((sum, one) => sum + one, 0);
 
 /**
- * The cost of one operation.
+ * Returns the dollars of one operation, by what they are paid for.
  * @param concurrency the concurrency of the web function; without it, Lambda functions serve all routes
  * @param clientRequests requests of clients to CloudFront, which sends them to the gateway, or uploads to their server
  */

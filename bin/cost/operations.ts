@@ -88,7 +88,8 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // The calls include the first run of the erasure, for a user without data. The second run costs as much again.
+  // The calls include the first run of the erasure, for a user without data. They do not include its second run, which
+  // costs as much as the first one.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,

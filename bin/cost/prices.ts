@@ -1,6 +1,6 @@
 /**
- * What AWS bills, its price in dollars, the number of units at that price, and AWS's live price page, which may have
- * changed.
+ * What AWS bills, its price in dollars, the number of units that this price buys, and the name of AWS's live price page
+ * (`aws.amazon.com/NAME/pricing`), which may have changed.
  */
 type Price = readonly [what: string, dollars: number, units: number, page: string];
 

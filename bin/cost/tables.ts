@@ -48,7 +48,7 @@ const causeLine = (name: string, mix: Mix, concurrency?: number): string[] => [
 const polls = `polls of Lambda on ${fixedCosts.polledQueues} empty queues, ${daysPerMonth} days`;
 const dollarsOfRun = (calls: OperationCalls): number => totalOf(dollarsOf(calls, undefined, 0));
 
-/** What is paid even if the service is idle, with its count and the dollars of one. */
+/** What is paid in a month even if the service is idle, with its count and the dollars of one. */
 const idleMonth: [what: string, count: number, dollars: number][] = [
   ['metrics of alarms', fixedCosts.alarmMetrics, priceOf('alarmMetric')],
   ['metrics that are always emitted', fixedCosts.metrics, priceOf('metric')],

@@ -22,8 +22,8 @@ import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
 /**
- * The maximum size of the cache of a warm function. It contains the files that were read last, so a follow-up message
- * need not read them again.
+ * The maximum size in bytes of the cache of a warm function. It contains the files that were read last, so a follow-up
+ * message need not read them again.
  */
 const cachedBytes = 20 * 1024 * 1024;
 
@@ -44,7 +44,7 @@ interface ReaderServices {
   shares: Pick<Shares, 'wait'>;
   /**
    * Given to the readers of functions with many processes, which often need the same new file at the same time. A lease
-   * costs one write for each file.
+   * costs one write for each file, and one for each second in which another process waits for it.
    */
   leases?: PreparationLeases | undefined;
 }

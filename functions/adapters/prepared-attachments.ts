@@ -43,6 +43,7 @@ interface Fields {
 /**
  * Parses what `preparedJson` wrote while it arrives, and stops as soon as it has all that the bounds allow: a text may
  * have 20 million characters.
+ * @throws Error if the content is cut off or has another format
  */
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();

@@ -192,7 +192,9 @@ async function abortUploads(
   }
 }
 
-/** Deletes all objects whose names start with the prefix. */
+/**
+ * Deletes all objects whose names start with the prefix. After each page, `onDeleted` gets the number of its objects.
+ */
 async function deleteObjects(
   client: S3Client,
   Bucket: string,

@@ -49,7 +49,10 @@ const errorBytes = 64 * 1024;
 const failureOf = (what: 'read' | 'write', status: number): Error =>
   new Error(`S3 responded with ${status} to a presigned ${what}`);
 
-/** Sends a request, and retries like an AWS client: after 429, 5xx and every OutboundFailure. */
+/**
+ * Sends a request, and retries like an AWS client: after 429, 5xx and every OutboundFailure.
+ * @throws the last failure if no retry is left
+ */
 async function send(
   retries: StandardRetryStrategy,
   request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,
@@ -130,8 +133,8 @@ export function sharedPreparation(given: {
 }
 
 /**
- * Prepares a file. If another process has the lease, it waits until the file is prepared, or until it gets the lease
- * itself.
+ * Prepares a file under a lease. If another process has the lease, it waits until the file is prepared, or until it
+ * gets the lease itself.
  */
 async function prepareWithLease(
   given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },

@@ -59,21 +59,27 @@ export async function* wellFormedParts(
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
 /**
- * Characters of all files of a conversation that the prompt contains: about 15,000 tokens of English at four
- * characters a token, the same number as the default for earlier messages. The model searches longer texts with a
- * tool; they are not cut silently.
+ * The maximum of characters of files in a prompt, all files together: about 15,000 tokens of English at four characters
+ * a token, the same number as the default for earlier messages. The model searches longer texts with a tool; they are
+ * not cut silently.
  */
 const charactersShown = 60_000;
-/** Characters of a file that is too long to show as a whole: enough to recognize it. */
+/** The number of characters that are shown of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** Images in a prompt: the newest ones. Older images are only named. Providers accept 20 images in a request. */
+/**
+ * The maximum of images in a prompt: the newest ones are shown. Older images are only named. Providers accept 20 images
+ * in a request.
+ */
 const imagesShown = 10;
 /**
- * Files that the prompt names: as many as ten messages may attach by default. With names of 255 characters, they are
- * 25,000 characters in all.
+ * The maximum of files that the prompt names: as many as ten messages may attach by default. With names of 255
+ * characters, they are 25,000 characters in all.
  */
 const filesListed = 100;
-/** As many files as one message may attach by default. Each read uses a connection, and may first prepare the file. */
+/**
+ * The files that are read at once: as many as one message may attach by default. Each read uses a connection, and may
+ * first prepare the file.
+ */
 const concurrentReads = 10;
 
 export interface Shown {
@@ -195,10 +201,10 @@ const fileTag =
 /** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** The text. If it has notices, a line with them comes before it. */
+/** Returns the text for the element `file`. If it has notices, a line with them comes before it. */
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
   inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 
-/** The name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
+/** Returns the name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
 const quoted = (name: string): string =>
   `"${name.replaceAll(/[<>"＜＞＂﹤﹥\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

@@ -11,7 +11,7 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/agent-tool.ts';
 
-/** Maximum of UTF-8 bytes that one model call may return. */
+/** The maximum of UTF-8 bytes that one model call may return. */
 export interface ByteBounds {
   text: number;
   /** Bytes of reasoning and of tool arguments: both are buffered in memory during the call. */
@@ -50,7 +50,7 @@ export function withinBytes(
   return { parts: parts(), wasCut: () => wasCut };
 }
 
-/** The text of the bytes, without an incomplete character at the end. */
+/** Decodes the bytes, without an incomplete character at the end. */
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
@@ -66,8 +66,8 @@ export class PreviousMessages {
   }
 
   /**
-   * Removes the older half of the messages. The second call removes all. Returns false if there was no message to
-   * remove.
+   * Removes the older half of the messages, and the reply whose user message it contains. The second call removes all.
+   * Returns false if there was no message to remove.
    */
   shorten(): boolean {
     if (this.messages.length === 0) return false;

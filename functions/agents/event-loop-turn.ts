@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers';
 
 /**
- * Milliseconds of one turn of the event loop that all replies have together. It is so short that other requests of the
- * process hardly wait.
+ * The milliseconds of one turn of the event loop that all replies have together. It is so short that other requests of
+ * the process hardly wait.
  */
 const turnMilliseconds = 10;
 

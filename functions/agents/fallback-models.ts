@@ -7,7 +7,7 @@ import { type AgentModels, type ModelSettings, type NamedModel, namedModel } fro
 const attemptsBeforeFallback = 2;
 
 /**
- * Milliseconds for which new tasks of a process avoid a model that has failed, if its provider does not ask for longer.
+ * The milliseconds for which tasks of a process avoid a model that has failed, if its provider does not ask for longer.
  * If no model is ready, one of them is called nevertheless.
  */
 const shortestPause = 10_000;

@@ -31,7 +31,10 @@ export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   return isOwn ? withoutMessage(error) : modelFailureOf(error, now);
 }
 
-/** A copy of an error with its name and its stack, but without its message: that of a parser quotes what it reads. */
+/**
+ * Returns an error with the name and the stack of another, but without its message: that of a parser quotes what it
+ * reads.
+ */
 function withoutMessage({ name, message, stack = '' }: Error): Error {
   const error = new Error(`A call of a model failed with ${name}`);
   const start = stack.indexOf(message);
@@ -119,7 +122,10 @@ const follows = (text: string, first: RegExp, second: RegExp): boolean =>
 /** Timeout, conflict, and 424: Bedrock's status for a model that failed while it processed the request. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);
 
-/** The names of an error: OpenAI's `type` and `code`, at the top level or inside `error`, and AWS's exception name. */
+/**
+ * Returns the names of an error, separated by spaces: OpenAI's `type` and `code`, at the top level or inside `error`,
+ * and AWS's exception name.
+ */
 function namesOf(data: unknown, exception = ''): string {
   const { error } = fieldsOf(data) ?? {};
   const { type, code } = fieldsOf(error ?? data) ?? {};
@@ -139,7 +145,10 @@ function typeAndCodeOf(data: unknown, exception?: string): string {
   return found.length === 0 ? '' : ` (${found.map(([name, value]) => `${name} ${value}`).join(', ')})`;
 }
 
-/** The first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET. */
+/**
+ * Returns the first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET; undefined if there
+ * is none.
+ */
 export function networkCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code } = error as { code?: unknown };
@@ -149,7 +158,8 @@ export function networkCodeOf(error: unknown): string | undefined {
 }
 
 /**
- * Milliseconds: `retry-after-ms`, or `Retry-After` as seconds or as a date. Undefined if it is no time in the future.
+ * Returns the milliseconds until a retry, from `retry-after-ms`, or from `Retry-After` with seconds or a date;
+ * undefined if neither is a time in the future.
  */
 function retryAfterOf(headers: Record<string, string>, now: number): number | undefined {
   const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;

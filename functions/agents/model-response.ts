@@ -28,7 +28,7 @@ export interface ModelResponse {
 
 /**
  * Reads the stream of one model call to its end, or up to its bounds.
- * @throws ModelFailure if the stream ends without a finish part
+ * @throws ModelFailure if the stream ends without a finish part; any error of the stream
  */
 export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,

@@ -51,7 +51,7 @@ export interface PreparedAgent {
   /** The model of the next call, with its service tier. */
   call(): Omit<ModelCall, 'callType'>;
   maxOutputTokens: number;
-  /** The maximum of model calls. */
+  /** The maximum of model calls for the task, without retries and repairs. */
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
@@ -132,7 +132,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-/** The models of an agent. The module for fallback models is loaded only for agents that have some. */
+/** Returns the models of an agent. The module for fallback models is loaded only for agents that have some. */
 async function modelsOf(
   settings: AgentSettings,
   definition: AgentDefinition,

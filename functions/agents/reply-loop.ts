@@ -198,7 +198,7 @@ export class ReplyLoop {
     };
   }
 
-  /** The end of the reply after this response. Undefined if the model has called tools and may continue. */
+  /** Returns the end of the reply after this response; undefined if the model has called tools and may continue. */
   private endAfter(
     response: ModelResponse,
     agent: PreparedAgent,
@@ -219,7 +219,10 @@ export class ReplyLoop {
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
-  /** The end after a response without tool calls. A response that was cut at its bytes has none. */
+  /**
+   * Returns the end after a response without tool calls. A response that was cut at its bytes has none.
+   * @throws ModelFailure if the model has ended with an error
+   */
   private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
     switch (finishReason) {
       case 'bytes':
@@ -242,14 +245,14 @@ export class ReplyLoop {
 }
 
 /**
- * Maximum of bytes of a reply with a form, even if other replies may be longer: the check of a longer text would delay
- * other replies of the process.
+ * The maximum of bytes in a reply with a form, even if other replies may be longer: the check of a longer text would
+ * delay other replies of the process.
  */
 const formBytes = 256 * 1024;
 
 /**
- * Maximum of bytes of a wrong text that the model gets again for a repair. With a longer text, the prompt would cost
- * more than the reply.
+ * The maximum of bytes in a wrong text that the model gets again for a repair. With a longer text, the prompt would
+ * cost more than the reply.
  */
 const repairedBytes = 32 * 1024;
 
@@ -313,7 +316,7 @@ class ReplyText {
     return gap + delta;
   }
 
-  /** Bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
+  /** Returns the bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
   bytesLeft(maxBytes: number): number {
     return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
   }

@@ -7,7 +7,7 @@ import { type RejectedCall, type RetryingModel, retryingModel, timingOf } from '
 export interface ModelSettings {
   providers: Record<string, ModelProvider>;
   clock: Pick<Clock, 'now' | 'after'>;
-  /** Returns a number from 0 to 1. */
+  /** Returns a number from 0 to less than 1, for the jitter of waits. */
   random: () => number;
   /**
    * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. If it

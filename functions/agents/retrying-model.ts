@@ -13,7 +13,7 @@ import { errorOfCall, modelFailureOf } from './model-error.ts';
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetryTiming {
-  /** Number of all attempts, the first one included. */
+  /** The number of all attempts, the first one included. */
   attempts: number;
   /** The longest wait before the second attempt, in milliseconds. It doubles with each further attempt. */
   firstDelay: number;
@@ -91,7 +91,10 @@ export interface RetryingModel {
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,
   ): Promise<LanguageModelV4GenerateResult>;
-  /** Resolves at the model's first output. Rejects if the model fails before it. */
+  /**
+   * Resolves at the model's first output, or at the end of a stream without output. Rejects if the model fails before
+   * that.
+   */
   stream(
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,
@@ -190,8 +193,8 @@ async function waitUntilReady(
 }
 
 /**
- * Milliseconds until the next attempt.
- * @throws ModelFailure if there is no further attempt
+ * Returns the milliseconds until the next attempt.
+ * @throws ModelFailure if a retry cannot help, if all attempts were made, or if the provider asks to wait too long
  */
 function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming): number {
   const { kind, message, retryAfter = 0 } = failure;
@@ -220,7 +223,8 @@ const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
 type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
 /**
- * Reads up to the first output and returns these parts with the reader of the rest.
+ * Reads up to the first output, or to the end of a stream without output, and returns these parts with the reader of
+ * the rest.
  * @throws ModelFailure if the stream fails, or has an error part
  */
 async function upToFirstOutput(

@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
-/** Matches a tag after at most 1,000 blanks. */
+/** Matches a start tag after at most 1,000 blanks. */
 const startTag = /^\s{0,1000}<(think|thinking)>/i;
 const startOfStartTag = /^\s{0,1000}(<(t(h(i(n(k(i(n(g)?)?)?)?)?)?)?)?)?$/i;
 

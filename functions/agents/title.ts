@@ -4,12 +4,16 @@ import { usageOf } from './model-response.ts';
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
-/** Characters of a model's answer, or of a message, in which a title is looked for: it is at the start. */
+/**
+ * The number of characters of a model's answer, or of a message, in which a title is looked for: it is at the start.
+ */
 const readCharacters = 10_000;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;
 
-/** Characters of the first message that the model reads: its start says what the conversation is about. */
+/**
+ * The number of characters of the first message that the model reads: its start says what the conversation is about.
+ */
 const messageCharacters = 4000;
 
 /** A title has about ten tokens; the rest is room for models that reason first. */
@@ -43,9 +47,9 @@ export async function titleOf(
 }
 
 /**
- * The first line with words, without the marks that models put around a title, cut after the last whole word within 60
- * characters. A longer first word is cut with an ellipsis. Undefined if the text has no such line or starts as JSON, or
- * if the line has braces or tags.
+ * Returns the first line with words, without the marks that models put around a title, cut after the last whole word
+ * within 60 characters. A longer first word is cut with an ellipsis. Undefined if the text has no such line or starts
+ * as JSON, or if the line has braces or tags.
  */
 export function trimTitle(text: string): string | undefined {
   const reply = withoutReasoning(text).slice(0, readCharacters).toWellFormed().trimStart();
@@ -64,7 +68,7 @@ export function trimTitle(text: string): string | undefined {
 }
 
 /**
- * The text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
+ * Returns the text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
  * reasoning has no end tag, no text is left.
  */
 function withoutReasoning(text: string): string {
@@ -80,7 +84,7 @@ function withoutReasoning(text: string): string {
 
 const lineBreak = /[\n\r\v\f\u2028\u2029]/;
 
-/** The title in a line; empty if the line only announces a title, or starts or ends a code block. */
+/** Returns the title in a line; empty if the line only announces a title, or starts or ends a code block. */
 function titleIn(line: string): string {
   if (/^\s*(```|~~~)/.test(line)) return '';
   const title = withoutTrailingMarks(line.replace(announcement, '').replace(leadingMarks, ''));

@@ -16,7 +16,10 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** The options of calls after an abort. They end soon, because the caller waits for them. */
+/**
+ * The options of calls after an abort: one retry, and 10 s for each attempt. They end soon, because the caller waits
+ * for them.
+ */
 const lastAttempt = { maxRetries: 1, timeout: 10_000 };
 
 export class Batches {
@@ -30,8 +33,8 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests with at most 6 MB. `submitAndWait` takes more requests, and waits for the
-   * results.
+   * Creates a batch of 1 to 1,000 requests, in a body of at most 6 MB. `submitAndWait` takes more requests, and waits
+   * for the results.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
@@ -70,7 +73,11 @@ export class Batches {
     return response;
   }
 
-  /** Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally. */
+  /**
+   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally.
+   * @returns the batch, whose status is then `cancelling` or `cancelled`
+   * @throws BadRequestError if the batch has ended or is being cancelled
+   */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(
       {

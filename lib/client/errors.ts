@@ -16,9 +16,9 @@ export class ApiError extends ChatBatchError {
   readonly errorCode: number | undefined;
   /** Details, such as those of a failed upload; null without any. */
   readonly data: Record<string, unknown> | null;
-  /** The id under which the operators find the request in their logs. */
+  /** The id under which the operators find the request in their logs; undefined if the response has none. */
   readonly requestId: string | undefined;
-  /** Seconds until a retry is useful, from `Retry-After`. */
+  /** Seconds until a retry is useful, from `Retry-After`; undefined without a valid header. */
   readonly retryAfter: number | undefined;
   /**
    * Whether this is the stored error of an earlier request with the same idempotency key. A retry gets the same error.
@@ -52,7 +52,10 @@ export class PermissionDeniedError extends ApiError {
   override readonly name = 'PermissionDeniedError';
 }
 
-/** 400/10006: the request is invalid. The message names the field. */
+/**
+ * 400/10006: a field of the request is invalid, or the state of the resource does not allow the request, for example
+ * because the chat has a reply in progress. The message says why.
+ */
 export class BadRequestError extends ApiError {
   override readonly name = 'BadRequestError';
 }
@@ -62,12 +65,12 @@ export class UserNotAllowedError extends ApiError {
   override readonly name = 'UserNotAllowedError';
 }
 
-/** 404/10003: the resource does not exist, or belongs to another user. */
+/** 404/10003: the resource does not exist, or belongs to another workspace or user. */
 export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
 }
 
-/** 429/10029: too many requests, or too many open batches. */
+/** 429/10029, or any other 429: too many requests, or too many open batches. */
 export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }
@@ -77,7 +80,7 @@ export class ServerError extends ApiError {
   override readonly name = 'ServerError';
 }
 
-/** 503/10005: the service cannot process the request now. */
+/** 503/10005, or any other 503: the service cannot process the request now. */
 export class ServiceUnavailableError extends ApiError {
   override readonly name = 'ServiceUnavailableError';
 }
@@ -148,7 +151,7 @@ export class ConnectionError extends ChatBatchError {
   }
 }
 
-/** No whole response came within `timeout`. */
+/** No whole response came within `timeout`; for a stream, no start of it. */
 export class RequestTimeoutError extends ConnectionError {
   override readonly name = 'RequestTimeoutError';
 }
@@ -158,16 +161,21 @@ export interface PartialReply {
   chatId: number;
   /** Undefined before the first event. */
   responseId: string | undefined;
-  /** The id of the reply in the history; undefined before the first event. */
+  /**
+   * The id of the reply in the history; undefined before the event `response.created`. A stream that was resumed after
+   * an event does not get it.
+   */
   messageId: number | undefined;
-  /** The text so far. */
+  /**
+   * The text that the stream has received. After a resume with `starting_after`, the text before it is not part of it.
+   */
   text: string;
   requestId: string | undefined;
 }
 
 /**
- * The stream has ended before `[DONE]`, or was silent for too long. The service still completes the reply and stores it
- * in the history, so do not send the message again.
+ * The stream has ended before `[DONE]` or without a reply, was silent for too long, or could not be resumed. The
+ * service still completes the reply and stores it in the history, so do not send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
   override readonly name: string = 'StreamInterruptedError';
@@ -213,7 +221,10 @@ export interface FailedPart {
   error: unknown;
 }
 
-/** Parts of a submission were not completed. The error has the results of the other parts. */
+/**
+ * Parts of a submission were not completed. The error has all batches that were created and all results that came, also
+ * those of incomplete parts.
+ */
 export class BatchSubmissionError extends ChatBatchError {
   override readonly name = 'BatchSubmissionError';
   readonly batches: readonly Batch[];

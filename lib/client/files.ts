@@ -6,8 +6,9 @@ export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
   name?: string;
   /**
-   * The content type. By default it is that of the extension; for a text, that of the `File`, if it is a text type,
-   * because it may name a charset.
+   * The content type. By default it is that of the extension. If this is a text type and the `File` or `Blob` has a
+   * text type too, that one is used, because it may name a charset. With an unknown extension, it is the type of the
+   * `File` or `Blob`, or else `application/octet-stream`.
    */
   type?: string;
 }

@@ -22,7 +22,10 @@ export interface ClientOptions {
    * the service ends a reply whose model is silent.
    */
   streamTimeout?: number | undefined;
-  /** Retries after the first attempt, 3 by default. */
+  /**
+   * Retries after the first attempt, 3 by default. For a resumable stream, also the maximum of consecutive resumes that
+   * bring no event.
+   */
   maxRetries?: number | undefined;
   /**
    * Whether a request waits as long as the service rejects it with 429, for its rate or for too many open batches. By
@@ -30,13 +33,14 @@ export interface ClientOptions {
    */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute, unless
-   * `Retry-After` gives another one. 10 to 25 % are added.
+   * Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute.
+   * `Retry-After` replaces it, but not by a wait shorter than this value. 10 to 25 % are added.
    */
   retryDelay?: number | undefined;
   /**
-   * Called before each wait for a retry, and before a stream is resumed, for example to log it. Not called when
-   * `submitAndWait` waits because a new batch was rejected with 429.
+   * Called before each wait for a retry, and before a stream is resumed, with the failure and the milliseconds of the
+   * wait. Use it for example to log them. Not called when `submitAndWait` waits because a new batch was rejected with
+   * 429.
    */
   onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
   /** The function that sends requests; by default the runtime's own. */

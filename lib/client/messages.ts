@@ -27,7 +27,7 @@ export interface SendParams extends Omit<SendMessageRequest, 'stream' | 'resumab
 export interface StreamParams extends SendParams, Pick<SendMessageRequest, 'resumable'> {}
 
 export interface StreamOptions extends RequestOptions {
-  /** Milliseconds without data after which a connection counts as lost. */
+  /** Milliseconds without data after which a connection counts as lost. The default is that of the client. */
   streamTimeout?: number | undefined;
 }
 
@@ -123,7 +123,7 @@ export class Messages {
 
   /**
    * Streams a reply that was sent with `resumable: true`, from a known event or from its beginning. This is possible
-   * for an hour.
+   * for an hour after the start of the reply.
    */
   resume(
     chatId: number,
@@ -137,7 +137,10 @@ export class Messages {
     return this.#replyStream({ chatId, user: ofUser, open, isResumable: true, isContinued }, options);
   }
 
-  /** Ends the reply that is in progress in a chat. With `response_id`, it never ends a later reply. */
+  /**
+   * Ends the reply that is in progress in a chat; `BadRequestError` if there is none. With `response_id`, it never ends
+   * a later reply.
+   */
   stop(chatId: number, params: StopReplyRequest = {}, options?: RequestOptions): ApiPromise<StoppedReply> {
     return this.#transport.request(
       {

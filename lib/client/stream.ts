@@ -41,7 +41,9 @@ export interface StreamSource {
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
   isResumable: boolean;
-  /** Whether the stream starts after a known event. If that was the last one, the stream may end without a reply. */
+  /**
+   * Whether the stream starts after a known event. If the reply was complete by then, the stream ends without a reply.
+   */
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
@@ -95,7 +97,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#last?.response_id;
   }
 
-  /** The number of the last event; a resume starts after it. */
+  /** The number of the last event, after which a resume starts; undefined before the first event. */
   get sequenceNumber(): number | undefined {
     return this.#last?.sequence_number;
   }
@@ -105,7 +107,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#text;
   }
 
-  /** The request id of the latest connection. */
+  /** The request id of the latest connection; undefined before its response. */
   get requestId(): string | undefined {
     return this.#requestId;
   }
@@ -142,7 +144,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       this.#final.reject(error);
       throw error;
     } finally {
-      // This has no effect if one of the lines above has settled the promise.
+      // This has no effect if one of the lines above has settled the promise. Otherwise the reader has left, or the
+      // stream started after the end of the reply.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
@@ -150,6 +153,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   /**
    * Returns the complete reply. Reads the stream if it is not being read; else call it after the loop, which must end
    * by itself.
+   * @throws what the iteration throws; ChatBatchError if the loop was left early, or if the stream started after the
+   * end of the reply
    */
   async finalMessage(): Promise<FinalMessage> {
     if (!this.#isRead) for await (const _ of this);

@@ -35,12 +35,12 @@ export interface SubmitOptions {
   onResult?: (result: BatchResult) => void | Promise<void>;
   /**
    * Milliseconds between polls of a batch, 2,000 by default. The longer a batch takes, the longer the interval becomes,
-   * up to 15 seconds.
+   * up to 15 seconds, unless this value is longer.
    */
   pollInterval?: number;
   /**
-   * Names this submission: a second call with the same requests within 24 hours, for example after a crash, continues
-   * with the same batches.
+   * Names this submission, with 1 to 245 printable ASCII characters: a second call with the same requests within 24
+   * hours, for example after a crash, continues with the same batches.
    */
   idempotencyKey?: string;
 }
@@ -138,7 +138,7 @@ function resultOf(parts: readonly Part[]): SubmittedBatches {
 
 /**
  * Splits the requests into batches of at most the permitted number and size.
- * @throws ChatBatchError before anything is sent
+ * @throws ChatBatchError for a wrong key, a repeated `custom_id`, or a request that is too large
  */
 function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Part[] {
   // The number of the batch is added to the key, which may then have 255 characters.

@@ -14,7 +14,7 @@ import { onAbort, sleep, startTimer } from './waiting.ts';
 export interface RequestOptions {
   /** Ends the request. Its reason is thrown. The service may still process the request. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds for each attempt. */
+  /** Milliseconds for each attempt; for a stream, until the response starts. The default is that of the client. */
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
@@ -92,7 +92,7 @@ export interface Transport {
   request<Value>(call: Call<Value>, options?: RequestOptions): ApiPromise<Value>;
   /** Sends a request. Returns the response with its body unread. */
   open(call: Call<never>, options?: RequestOptions): Promise<OpenResponse>;
-  /** Returns the wait before a retry, in milliseconds. */
+  /** Returns the wait before a retry, in milliseconds. Retries count from 1; `retryAfter` is in seconds. */
   delay(retry: number, retryAfter?: number): number;
 }
 
@@ -265,6 +265,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
 /**
  * Makes one attempt. `use` gets the response, and must have read it within the timeout. With `staysOpen`, the body may
  * be read later.
+ * @throws ApiError for a status that is not 2xx; ConnectionError; the signal's reason
  */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,

@@ -40,7 +40,10 @@ export type UIMessageChunk =
   | { type: 'finish'; finishReason: 'stop' | 'length'; messageMetadata: ReplyMetadata };
 
 export interface UIMessageStreamOptions {
-  /** Returns the text of an error that the page may see; by default the error's message. */
+  /**
+   * Returns the text of an error that the page may see; by default the error's message. Not called for an event
+   * `response.error` in `events`: its own message is sent.
+   */
   onError?: (error: unknown) => string;
 }
 

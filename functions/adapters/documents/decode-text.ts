@@ -3,8 +3,8 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
 /**
- * The size of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is as
- * certain.
+ * The size in bytes of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is
+ * as certain.
  */
 const sampleBytes = 64 * 1024;
 /**
@@ -129,8 +129,9 @@ const byteOrderMarks = [
 
 /**
  * Decodes a text. The first source that applies determines the encoding: the byte order mark; the declared encoding,
- * then UTF-8, if at least three quarters of the characters beyond ASCII are valid in it; UTF-16, if its characters look
- * plausible; `detectEncoding`. A notice says if the encoding is uncertain, and how many characters are not valid.
+ * then UTF-8, if at least three quarters of the characters beyond ASCII are valid in it and none is null; UTF-16, if
+ * its characters look plausible; `detectEncoding`. A notice says if the encoding is uncertain, and how many characters
+ * are not valid.
  * @param declared the name of an encoding; ignored if it is unknown or does not fit
  */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
@@ -198,7 +199,7 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /**
- * Decodes a plain text. Each line of the result ends with a line feed.
+ * Decodes a plain text. All line breaks become line feeds.
  * @param charset the encoding that was declared with the file
  * @throws ExtractionFailure `unreadable` for a text with null characters
  */

@@ -41,6 +41,7 @@ const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(
 /**
  * Writes the text of an office document as Markdown. It never copies what it has written, so that deep nesting takes
  * linear time.
+ * @throws ExtractionFailure `tooLarge` from any method that adds text, if all text has too many characters
  */
 export class DocumentText {
   private readonly blocks: Block[] = [];
@@ -216,7 +217,7 @@ export class DocumentText {
     this.block().columns = columns;
   }
 
-  /** Adds empty cells to the open table line, for columns that have no cell of their own in it. */
+  /** Adds empty cells to the open table line, at most 63, for columns that have no cell of their own in it. */
   emptyCells(count: number): void {
     const empty = Array.from({ length: Math.min(Math.max(count, 0) || 0, mostColumns) }, () => '');
     this.count(empty.length);

@@ -38,7 +38,7 @@ export class OfficeReader {
     this.elements = { ...this.commonElements(), ...chartElements(this), ...elementsOfFormat(this) };
   }
 
-  /** The name of the part that is being read. */
+  /** The name of the part that is being read; that of the main part if none is. */
   get part(): string {
     return this.reading.at(-1) ?? this.package.main;
   }
@@ -72,7 +72,10 @@ export class OfficeReader {
     return exists;
   }
 
-  /** Reads a related part, such as a chart, as a text box of the open paragraph. */
+  /**
+   * Reads a related part, such as a chart, as a text box of the open paragraph. Does nothing if the relationship does
+   * not exist or leads out of the package.
+   */
   readBox(id: string | undefined): void {
     const part = this.package.relations(this.part).get(id ?? '')?.part;
     if (part === undefined) return;

@@ -148,8 +148,8 @@ class Walk {
   }
 
   /**
-   * Replaces the prefix in a name by that of this file. A prefix that is not declared, or stands for an unknown
-   * namespace, stays.
+   * Replaces the prefix in a name by that of this file. A name without a prefix gets that of the default namespace. A
+   * prefix that is not declared, or stands for an unknown namespace, stays.
    */
   private known(name: string): string {
     const colon = name.indexOf(':');

@@ -39,7 +39,7 @@ const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
 
-/** The maximum length of a chain of styles that are based on each other. Word allows 10. */
+/** The maximum number of styles in a chain in which each is based on the next. Word allows 10. */
 const longestChain = 20;
 
 /** Determines the headings and list labels of a Word document from its styles and its numbering. */
@@ -200,7 +200,7 @@ export const byValue =
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** Each level of a list that is not defined. */
+/** Stands for a level that its list does not define. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
 /** The maximum of characters in a level's `text`, such as `Article %1.%2 –`. */
 const longestLabel = 100;

@@ -71,7 +71,9 @@ async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: numbe
 
 /**
  * Shrinks an image in a new worker thread, because only the thread's end releases the memory: WebAssembly memory never
- * shrinks. Undefined if the result is too large with every quality.
+ * shrinks.
+ * @returns undefined if the result is too large with every quality
+ * @throws ExtractionFailure `unreadable` if the thread fails
  */
 async function shrink(work: ShrinkRequest): Promise<Uint8Array | undefined> {
   const thread = new Worker(new URL('shrinking-thread.mjs', import.meta.url), { workerData: work });

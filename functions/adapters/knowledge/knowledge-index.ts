@@ -286,8 +286,8 @@ export class KnowledgeIndex {
 }
 
 /**
- * Limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In memory
- * an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
+ * The limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In
+ * memory an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
  */
 const cachedBytes = 32 * 1024 * 1024;
 

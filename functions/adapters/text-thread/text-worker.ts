@@ -35,8 +35,8 @@ export interface TextWorker {
 }
 
 /**
- * The time limit of a work. The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has 0.6
- * of one. If a work takes longer, it ends with its thread, and the next work starts another thread.
+ * The time limit of a work, in milliseconds. The slowest known work takes 5 s of a whole processor, and a function of
+ * 1,024 MB has 0.6 of one. If a work takes longer, it ends with its thread, and the next work starts another thread.
  */
 const workMilliseconds = 30_000;
 

@@ -37,7 +37,10 @@ export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   }),
 });
 
-/** The model of Bedrock. Its module is loaded at the first call, concurrently with the credentials. */
+/**
+ * Makes the model of Bedrock, with credentials for one call. Its module is loaded at the first call, concurrently with
+ * the credentials.
+ */
 async function load(
   name: string,
   settings: BedrockSettings,

@@ -17,7 +17,9 @@ export interface ModelProvider {
   seesImages(name: string): boolean;
   /** Whether the model is known to accept no tools, and so no form, which some models get as a tool. */
   lacksTools?(name: string): boolean;
-  /** Makes a chat's title of at most 60 characters without a model call. */
+  /**
+   * Makes a chat's title of at most 60 characters without a model call; undefined if the message has no usable line.
+   */
   title?(message: string): string | undefined;
 }
 
@@ -73,7 +75,7 @@ export function withoutToolParts(message: LanguageModelV4Message): LanguageModel
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** The text of a tool's result, for a model. */
+/** Returns the text of a tool's result, for a model. */
 export function resultText(output: LanguageModelV4ToolResultPart['output']): string {
   switch (output.type) {
     case 'text':

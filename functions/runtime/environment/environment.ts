@@ -82,7 +82,8 @@ let commandRemaining: () => number | undefined = () => undefined;
 /**
  * Lets the calls of an operator's command, which has no invocation, be retried as in a function for which no client
  * waits.
- * @param remaining returns the milliseconds left for retries, or undefined if calls have `maxAttempts` attempts
+ * @param remaining returns the milliseconds left: calls are retried while `reservedMilliseconds` remain after the wait.
+ * Undefined: calls have `maxAttempts` attempts
  */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;

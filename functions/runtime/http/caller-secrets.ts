@@ -81,7 +81,10 @@ export async function signCaller(caller: Readonly<Record<string, string>>): Prom
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/** Reads the caller that the authorizer has signed; undefined without a valid signature. */
+/**
+ * Reads the caller that the authorizer has signed; undefined without a valid signature. It accepts the previous secret
+ * for some minutes after a rotation.
+ */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

@@ -127,7 +127,10 @@ export async function writeStoredStream(
   }
 }
 
-/** Makes a writer to a stream, which also pings the reader after silence. */
+/**
+ * Makes a writer to a stream, which also pings the reader after silence, until `stop` is called. `write` returns false
+ * if the stream's buffer is full.
+ */
 function pingedStream(stream: Writable, clock: Clock): { write(text: string): boolean; stop: Cancel } {
   let cancel: Cancel = () => {};
   const pingAfterSilence = (): void => {

@@ -11,7 +11,7 @@ import { envelopeForm, type ResponseForm } from './response-form.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
-  /** Number of all matching items; undefined for a list without pagination. */
+  /** The number of all matching items; undefined for a list without pagination. */
   total?: number;
   /** Only for a list whose links have cursors. */
   ends?: PageEnds | undefined;

@@ -124,7 +124,7 @@ export interface Request {
   readonly upload?: Readable;
 }
 
-/** Returns the last value of a header, as in `headers` of API Gateway's event. */
+/** Returns the last value of a header, as in `headers` of API Gateway's event; undefined without one. */
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 

@@ -168,7 +168,7 @@ const errorResponse = (form: ResponseForm) => ({
   },
 });
 
-/** Charges the bytes of a response as they are written. */
+/** Charges the megabytes of a response to the limiter as they are written. */
 function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>): void {
   const write: (chunk: string | Uint8Array) => boolean = stream.write.bind(stream);
   stream.write = (chunk: string | Uint8Array) => {

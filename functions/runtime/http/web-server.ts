@@ -125,7 +125,7 @@ export function rejectionWhileEnding(requestId: string): WholeResponse | undefin
   return { statusCode, headers, body: JSON.stringify(failure(errorCode, serverErrorMessage(requestId))) };
 }
 
-/** Sends a response whose request may still be arriving. */
+/** Sends a response whose request may still be arriving. If it is, the connection ends, as `endResponse` says. */
 export function sendWhole(
   request: IncomingMessage,
   response: ServerResponse,

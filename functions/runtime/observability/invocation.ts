@@ -110,7 +110,10 @@ interface InvocationStart {
 
 let hasStarted = false;
 
-/** Runs an invocation. All its log lines and metrics contain `properties`. */
+/**
+ * Runs an invocation: `work` in its context. All its log lines and metrics contain `properties`. `work` must call
+ * `endInvocation`, which publishes metrics and trace.
+ */
 export function runInvocation<Result>(
   { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
   work: () => Result,
@@ -186,7 +189,7 @@ export const runRequest = <Result>(
     work,
   );
 
-/** Counts a request and the error of its response, and ends the invocation. */
+/** Counts a request and the error of its response, and ends the invocation, as `endInvocation` does. */
 export function endRequest(route: string, error?: unknown): Promise<void> {
   measurements.add('requests', 1, { route });
   if (error === undefined) return endInvocation();

@@ -194,7 +194,7 @@ function batchWrites(
   ];
 }
 
-/** How long a task token is stored, in seconds: longer than the longest batch. */
+/** How long a task token is stored after its state was entered, in seconds: longer than the longest batch. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 
 /** Returns the ids of the workspace's open batches, newest first. */

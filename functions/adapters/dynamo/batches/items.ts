@@ -103,7 +103,7 @@ type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
 /**
  * Makes the function that stores batch items with the chats that they need. It uses one transaction if that can have
- * all writes, or else several.
+ * all writes, or else several. Requests that have an item already are left out of the result.
  */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {

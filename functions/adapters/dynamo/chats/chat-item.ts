@@ -42,8 +42,8 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
 });
 
 /**
- * Reads the lease of a chat; null without one. `stop_lease` stays in the item after its lease has ended, and has no
- * meaning for another lease.
+ * Reads the lease of a chat, which may have expired; null without one. `stop_lease` stays in the item after its lease
+ * has ended, and has no meaning for another lease.
  */
 const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
   id === undefined

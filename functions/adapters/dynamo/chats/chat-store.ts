@@ -10,7 +10,10 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/** How often a page is read again if a chat on it was deleted while the page was read. */
+/**
+ * How often a page is read again if a chat on it was deleted while the page was read. After that, the page lacks the
+ * chat.
+ */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({

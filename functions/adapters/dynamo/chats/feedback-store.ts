@@ -76,7 +76,7 @@ const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedba
   created_at: feedback.createdAt,
 });
 
-/** Replaces the feedback that was read before; the condition fails if the feedback has changed since. */
+/** Replaces the feedback that was read before; the condition fails if its type has changed since. */
 const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined) => ({
   Item: {
     ...key,

@@ -12,7 +12,7 @@ import { largeTextsOf } from './message-item.ts';
  */
 const messagesPerRead = 50;
 
-/** Maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
+/** The maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
 const largeTextsAtOnce = 4;
 
 type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;
@@ -22,7 +22,9 @@ export interface RatedItem {
   counts: Record<string, number>;
 }
 
-/** Reads the messages between two positions with their feedback counts, in parts with few large texts. */
+/**
+ * Reads the messages between two positions, both included, with their feedback counts, in parts with few large texts.
+ */
 export async function* ratedMessages(
   table: Table,
   chat: ChatKey,

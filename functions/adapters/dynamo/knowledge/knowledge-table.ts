@@ -10,7 +10,7 @@ export interface KnowledgeHead {
   /** Rises by one with every change. Of two concurrent changes, only one succeeds. */
   revision: number;
   objectName: string;
-  /** Uncompressed size of the index. */
+  /** The uncompressed size of the index, in bytes. */
   indexBytes: number;
 }
 

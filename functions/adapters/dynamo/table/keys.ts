@@ -52,8 +52,8 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
 
 /**
- * Number of partitions for the items of a batch, and for its requests. One partition takes 1,000 write units a second,
- * but workers end hundreds of items a second, and up to 1,000 requests are stored at once.
+ * The number of partitions for the items of a batch, and for its requests. One partition takes 1,000 write units a
+ * second, but workers end hundreds of items a second, and up to 1,000 requests are stored at once.
  */
 export const batchItemPartitions = 10;
 

@@ -48,7 +48,10 @@ export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[K
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
-/** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
+/**
+ * The operations on the data table. Those that store items throw NotStorable for a value that DynamoDB cannot store.
+ * Every read is strongly consistent, so that clients read what they have written.
+ */
 export interface Table {
   /**
    * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, because its
@@ -63,7 +66,7 @@ export interface Table {
    */
   getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
-  /** Puts new items in any order, in batch writes of 25. */
+  /** Puts items in any order, in batch writes of 25. Replaces an item that has the same key. */
   putAll(items: readonly Item[]): Promise<void>;
   /** Deletes items in any order, in batch writes of 25. */
   deleteAll(keys: readonly Key[]): Promise<void>;
@@ -76,7 +79,10 @@ export interface Table {
   queryAll(input: Query): Promise<Item[]>;
   /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
-  /** Executes a transaction. Does nothing without writes. */
+  /**
+   * Executes a transaction. Does nothing without writes. It does not retry after a conflict: see `transactWithRetry`.
+   * @throws TransactionCanceledException if a condition failed, or for a conflict or throttling
+   */
   transact(writes: readonly Write[]): Promise<void>;
 }
 

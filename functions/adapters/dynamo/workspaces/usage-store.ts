@@ -34,7 +34,7 @@ interface Total {
 }
 
 /**
- * A process with this number of totals starts new items, and removes the old totals from its memory. A total takes less
+ * A process with this number of totals starts new items, and removes all old totals from its memory. A total takes less
  * than 1 KB.
  */
 const mostTotals = 1000;
@@ -119,7 +119,8 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
 
 /**
  * Returns names for external users in the audit log, which outlives the data of these users: hashes with a random key
- * of the workspace. The key is an item of the table. Without it, nobody can guess users and compare their hashes.
+ * of the workspace. The key is an item of the table, which the first call for a workspace makes. Without it, nobody can
+ * guess users and compare their hashes.
  */
 export async function hashUsers(
   table: Table,

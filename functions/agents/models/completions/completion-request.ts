@@ -25,7 +25,7 @@ import {
  */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
-/** Maximum of tool calls in one response: as many as OpenAI's models make. */
+/** The maximum of tool calls in one response: as many as OpenAI's models make. */
 const mostToolCalls = 128;
 
 /** Turns the events of one response into parts of a stream. After the end that the server has sent, nothing is read. */
@@ -33,7 +33,7 @@ export class CompletionParts {
   /** The parts that nobody has taken yet. */
   readonly parts: LanguageModelV4StreamPart[] = [];
   readonly skipped = new Map<SkippedEvent, number>();
-  /** Number of events that were understood. */
+  /** The number of events that were understood. */
   events = 0;
   isClosed = false;
   /** The server has said that the response ends here. */
@@ -122,7 +122,7 @@ export class CompletionParts {
       this.close(new ModelFailure('failed', 'The model called too many tools at once'));
   }
 
-  /** Mistral's models send thoughts as parts of the content. */
+  /** Reads a part of the content. Mistral's models send thoughts in this way. Other types of parts are ignored. */
   #readContentPart(part: Fields = {}): void {
     if (part.type === 'text') this.#append('text', textIn(part.text));
     if (part.type !== 'thinking' || !Array.isArray(part.thinking)) return;

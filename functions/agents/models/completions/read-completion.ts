@@ -3,25 +3,28 @@ import { createParser } from 'eventsource-parser';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
-/** Characters of one event, or of a response that is one JSON object: 16 times the longest text of a reply. */
+/**
+ * The maximum of characters in one event, or in a response that is one JSON object: 16 times the longest text of a
+ * reply.
+ */
 const longestEvent = 16 * 1024 * 1024;
 
 /**
- * Bytes of a response after its decompression. A reply of 1 MiB in deltas of one character has some 300 MB. Without a
- * limit, a compressed response that says nothing could go on for ever.
+ * The maximum of bytes in a response after its decompression. A reply of 1 MiB in deltas of one character has some 300
+ * MB. Without a limit, a compressed response that says nothing could go on for ever.
  */
 const longestResponse = 512 * 1024 * 1024;
 
 /**
- * Milliseconds that the response may go on without an event after the reply is complete. Then it is ended, because some
- * servers leave the connection open. The usage comes at once, if at all.
+ * The milliseconds for which the response may go on without an event after the reply is complete. Then it is ended,
+ * because some servers leave the connection open. The usage comes at once, if at all.
  */
 const timeToEnd = 3000;
 
 /**
  * Reads a response of chat completions as servers really send it: server-sent events or one JSON object, whatever its
  * content type is. Events that are not understood are skipped. The stream ends with an error part if the server reports
- * an error, or if the reply has no end.
+ * an error before the reply is complete, if the response is too long, or if the reply has no end.
  * @param onSkipped called at the end, once for each kind of skipped events
  */
 export function readCompletion(

@@ -9,7 +9,7 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** Undefined if the text is no JSON. */
+/** Parses a JSON text. Returns undefined if it is no JSON. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

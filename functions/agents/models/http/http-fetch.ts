@@ -4,16 +4,16 @@ import type { Socket } from 'node:net';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** Connect timeout in milliseconds, TLS handshake included. */
+/** The maximum time to connect in milliseconds, with the TLS handshake. */
 const connectTimeout = 10_000;
 
 /**
- * Milliseconds after which an idle connection closes, unless the server asks for less. The next turn of a chat reuses
- * the connection.
+ * The milliseconds after which an idle connection closes, unless the server asks for less. The next turn of a chat
+ * reuses the connection.
  */
 const idleTimeout = 30_000;
 
-/** Maximum of redirects of one call. A server that has moved answers with one or two. */
+/** The maximum of redirects that one call follows. A server that has moved answers with one or two. */
 const mostRedirects = 3;
 
 /** Decoders for servers that compress although the request asks them not to. */

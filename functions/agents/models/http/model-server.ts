@@ -9,10 +9,12 @@ import type { SkippedEvent } from '../completions/completion-request.ts';
 import { httpFetch } from './http-fetch.ts';
 import { type Images, withImages } from './image-tokens.ts';
 
-/** Bytes of an error response that are read: its names and its reason are at the start. */
+/**
+ * The number of characters of an error response after which no more is read: its names and its reason are at the start.
+ */
 const errorBytes = 64 * 1024;
 
-/** Bytes of text that a call without a stream may return: only titles are made so. */
+/** The maximum of characters that a call without a stream may return: only titles are made so. */
 const plainBytes = 64 * 1024;
 
 /** A server with models, and with a key of its own. */
@@ -72,7 +74,7 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
 
 /**
  * Collects the parts of a stream into the output of a call without a stream.
- * @throws the error of an error part; ModelFailure if the text is too long
+ * @throws the error of an error part; ModelFailure if the text is too long, or if the stream has no finish part
  */
 export async function collect(
   stream: ReadableStream<LanguageModelV4StreamPart>,
