@@ -48,10 +48,7 @@ export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[K
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
-/**
- * The operations on the data table. Those that store items throw NotStorable for a value that DynamoDB cannot store.
- * Every read is strongly consistent, so that clients read what they have written.
- */
+/** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
 export interface Table {
   /**
    * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, because its
