@@ -243,8 +243,8 @@ export const waitsAtOnce = [5000, 10_000];
  * @param shortWait the wait; undefined for a wait that depends on the outcome and the number of the attempt
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
-  const first = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;
-  const wait = shortWait ?? Math.min(first * 2 ** item.attempt, longestWait);
+  const base = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;
+  const wait = shortWait ?? Math.min(base * 2 ** item.attempt, longestWait);
   const spread = 0.75 + (Math.floor(item.requestIndex / requestsPerGroup) % 10) / 20;
   return Math.min(Math.max(retryAfter, wait * spread), longestDelay);
 }
