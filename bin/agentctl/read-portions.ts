@@ -20,11 +20,11 @@ export interface Portion extends Range {
   lastId: string;
 }
 
-/** A range of lines of a file. The hash shows whether the rows have changed since. */
+/** The rows between two lines of a file, both included, that are submitted as one batch. */
 export interface Range {
   fromLine: number;
   toLine: number;
-  /** Hash of the rows. */
+  /** Hash of these rows as they were when they were submitted. */
   sha256: string;
 }
 

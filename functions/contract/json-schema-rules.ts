@@ -112,7 +112,7 @@ function namesOf(check: Check, data: SchemaObject): readonly string[] {
 /** The texts, each after a comma. Unlike `join`, it does not copy the texts of inner values once more at each level. */
 const joined = (texts: readonly string[]): string => texts.reduce((all, text) => `${all},${text}`, '');
 
-/** A text that equal values share, whatever the order of their properties. */
+/** A text that is the same for two values exactly if they are equal. The order of their properties does not matter. */
 function textOf(check: Check, value: unknown): string {
   spend(check, 1);
   if (isList(value)) return `[${joined(value.map((item) => textOf(check, item)))}]`;

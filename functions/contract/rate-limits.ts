@@ -109,7 +109,7 @@ export const limitName = (name: RateClass, separator = '-'): string =>
   name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 
 /**
- * The limits as one string, for the authorizer's context and for environment variables:
+ * The limits as one string, for the authorizer's context, for environment variables and for the key of stored buckets:
  * `reads=20/s:40,…,open-batches=10`.
  */
 export const formatLimits = (limits: Limits): string =>

@@ -136,8 +136,8 @@ export interface WebFunctionLimits {
   readonly requestsPerSecond: number | undefined;
   readonly maxEnvironments: number;
   /**
-   * The maximum of concurrent requests of one environment. If all environments are full, requests are rejected, not
-   * queued.
+   * The maximum of concurrent requests of one environment. If all environments are full, another one starts. If there
+   * are `maxEnvironments` already, requests are rejected, not queued.
    */
   readonly requestsPerEnvironment: number;
 }

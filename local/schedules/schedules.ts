@@ -135,7 +135,7 @@ interface Target {
   readonly RetryPolicy?: { readonly MaximumEventAgeInSeconds?: number };
 }
 
-// Lambda's default maximum age of an event.
+// Without a RetryPolicy, throttled calls are retried for as long as Lambda keeps an event by default.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
 // A property that is not in this list would change which function is called, or when.

@@ -2,7 +2,7 @@ import { bounds, tooManyCharacters } from './extracted.ts';
 
 /** A container whose paragraphs and tables follow each other, such as a slide, a cell or a text box. */
 interface Block {
-  /** Whether the block is a cell of a table. Its text is on one line. */
+  /** Whether the block is a cell of a table, or is in one, such as a text box. Its text is on one line. */
   isCell: boolean;
   /** The text of the paragraph that is not closed yet. */
   fragments: string[];

@@ -108,8 +108,8 @@ const minFuzzyCharacters = 6;
 
 /**
  * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
- * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with a digit matches only
- * exactly.
+ * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer characters than
+ * the minimums above, or with a digit, does not match so.
  */
 const searchOptions: SearchOptions = {
   tokenize: queryTerms,

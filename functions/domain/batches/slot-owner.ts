@@ -42,8 +42,9 @@ export type OwnerServices = SlotServices &
 const longestTaking = 300_000;
 
 /**
- * While messages wait in the queue, about this many workers of a workspace that uses all its slots end at each beat and
- * pass their slots on. So the slots of these messages get workers.
+ * While slots wait in the queue for a worker, each worker ends at a beat, and puts its own slot into the queue, with the
+ * probability of this number divided by the slots of the workspace. So about this many workers of a workspace that uses
+ * all its slots end at each beat, and the waiting slots get workers.
  */
 const handBacksPerBeat = 2;
 

@@ -60,7 +60,7 @@ export interface ImageFitter {
 export interface SourceDocument {
   /** The extension determines the format. */
   name: string;
-  /** Determines the format if the extension is unknown. */
+  /** Determines the format if the extension is unknown. Its charset, if it has one, always applies. */
   contentType?: string;
   bytes: Uint8Array;
 }
