@@ -7,7 +7,7 @@ import type { PinnedChange } from '#domain/tools/pin-tools.ts';
 import { Mistakes } from '../failures.ts';
 import { operatorServices } from '../operator-services.ts';
 import { compareServer } from './compare-server.ts';
-import { compareDocument } from './openapi/compare-document.ts';
+import { compareDocument } from './openapi/import-openapi.ts';
 import { readJson } from './read-json.ts';
 import { operation, type Result } from './report.ts';
 import { type CompareTools, type ImportOptions, tableOf, wordsOf } from './tool-changes.ts';

@@ -14,16 +14,19 @@ interface Document {
 }
 
 const convert = (document: Document, options: object = {}) =>
-  convertOpenApi(JSON.stringify({ openapi: '3.0.3', info, paths: {}, ...document }), {
-    prefix: 'shop',
-    ...options,
-  });
+  convertText(JSON.stringify({ openapi: '3.0.3', info, paths: {}, ...document }), options);
+
+async function convertText(text: string, options: object = {}) {
+  const { operations, ...found } = await convertOpenApi(text, { prefix: 'shop', ...options });
+  const tools = operations.flatMap(({ tool }) => tool ?? []);
+  return { ...found, tools, skipped: operations.filter(({ tool }) => tool === undefined) };
+}
 
 /** The tool of a document with one operation. */
 async function toolOf(operation: object, document: Document = {}, path = '/orders', method = 'post') {
   const paths = { [path]: { [method]: { operationId: 'op', responses, ...operation } } };
   const { tools, skipped } = await convert({ ...document, paths });
-  return tools[0] ?? skipped[0]?.reason;
+  return tools[0] ?? skipped[0]?.notes[0];
 }
 
 const bodyOf = async (schema: object, document: Document = {}): Promise<unknown> => {
@@ -140,7 +143,7 @@ describe('an operation', () => {
     const paths = {
       '/a': { get: { operationId: 'a', parameters: names.map((name) => header(name)), responses } },
     };
-    const { tools } = await convert({ paths }, { headers: { 'X-Tenant': '7' } });
+    const { tools } = await convert({ paths }, { entry: { headers: { 'X-Tenant': '7' }, tools: [] } });
     expect(tools[0]?.parameters.map(({ name }) => name)).toEqual(['X-Trace']);
     expect(await toolOf({ parameters: [header('X-Api-Key', true)] })).toBe(
       'parameters[0].name may be secret: put its value into a secret',
@@ -298,10 +301,17 @@ describe('a document', () => {
     await expect(convert(document as Document)).rejects.toThrow(message);
   });
 
+  it('with a path that leads back to itself has the other paths', async () => {
+    const paths = { '/a': { $ref: '#/paths/~1a' }, '/b': { get: { operationId: 'b', responses } } };
+    const { tools, skipped } = await convert({ paths });
+    expect(tools.map(({ name }) => name)).toEqual(['shop_b']);
+    expect(skipped).toMatchObject([{ name: 'shop /a', notes: ['#/paths/~1a leads back to itself'] }]);
+  });
+
   it('may be YAML', async () => {
     const text = 'openapi: 3.1.0\ninfo: {title: A, version: "1"}\npaths:\n  /a:\n    get: {operationId: a}';
-    const { tools } = await convertOpenApi(text, { prefix: 'x' });
-    expect(tools.map(({ name }) => name)).toEqual(['x_a']);
+    const { tools } = await convertText(text);
+    expect(tools.map(({ name }) => name)).toEqual(['shop_a']);
   });
 
   it('says how requests prove who sends them', async () => {
@@ -319,9 +329,9 @@ describe('a document', () => {
 
   it('of this service has a tool for each operation with JSON', async () => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8');
-    const { tools, skipped } = await convertOpenApi(text, { prefix: 'own' });
+    const { tools, skipped } = await convertText(text, { prefix: 'own' });
     expect(tools.length).toBeGreaterThan(15);
-    const upload = { method: 'POST', path: '/chats/upload-file', reason: 'its body is multipart/form-data' };
+    const upload = { name: 'own_uploadFile', notes: ['its body is multipart/form-data'] };
     expect(skipped).toMatchObject([upload]);
   });
 });

@@ -1,48 +1,37 @@
-import { describeIssue } from '#contract/describe-issues.ts';
-import { configuredNames, formType, type HttpTool, httpTool, isJsonType } from '#contract/http-api.ts';
+import { describeIssues } from '#contract/describe-issues.ts';
 import {
-  isBoolean,
-  isList,
-  isObject,
-  isText,
-  listOf,
-  own,
-  type SchemaObject,
-} from '#contract/json-schema-rules.ts';
+  configuredNames,
+  formType,
+  type HttpApiConfig,
+  type HttpTool,
+  httpTool,
+  isJsonType,
+} from '#contract/http-api.ts';
+import { isList, isObject, isText, listOf, own, type SchemaObject } from '#contract/json-schema-rules.ts';
 import { problemOfHeader, type ToolAuth } from '#contract/tools.ts';
-import { byName, problemOfWords, uniqueName } from '#domain/tools/pin-tools.ts';
+import { type LiveTool, problemOfWords, uniqueName } from '#domain/tools/pin-tools.ts';
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
-
-interface OpenApiTools {
-  /** Undefined if the document names only a path, or nothing, and was not fetched from an address. */
-  baseUrl: string | undefined;
-  /** How requests carry the secret. Undefined without a secret. */
-  auth: ToolAuth | undefined;
-  tools: HttpTool[];
-  /** Operations that cannot be tools, with the reasons. */
-  skipped: (Operation & { reason: string })[];
-}
 
 interface Options {
   /** The start of the names of tools. */
   prefix: string;
   /** The address of the document, if it is not a file. */
-  address?: URL | undefined;
-  /** The entry's `auth`, in place of what the document says. */
-  auth?: ToolAuth | undefined;
-  /** The name of the secret that requests carry. Default: that of `auth`. */
+  address?: URL | null;
+  /** The name of the secret that requests carry. Default: that of the entry. */
   secret?: string | undefined;
-  /** Headers that all requests of the entry have. */
-  headers?: object | undefined;
+  /** The entry so far. Its `auth`, fixed parameters, `allow_slash` and picked fields stay. */
+  entry?: Pick<HttpApiConfig, 'auth' | 'headers' | 'tools'> | undefined;
 }
 
 /**
- * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools, in the order of their names. The same
- * document gives the same tools, whatever the order of its paths. Reads no other file and sends no request.
- * @throws Error if the document is not valid, if a path is in another document, or if it does not say how requests
- *   carry the secret
+ * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools. The same document gives the same tools,
+ * whatever the order of its paths. Reads no other file and sends no request.
+ * @returns `operations`, also those that cannot be tools; `baseUrl`, which is undefined if the document names only a
+ *   path, or nothing, and has no address; and `auth`, how requests carry the secret: undefined without a secret
+ * @throws Error if the document is not valid, if it refers to another one, or if it does not say how requests carry the
+ *   secret
  */
-export async function convertOpenApi(text: string, options: Options): Promise<OpenApiTools> {
+export async function convertOpenApi(text: string, options: Options) {
   // A deferred import: it compiles large schemas.
   const { Validator } = await import('@seriousme/openapi-schema-validator');
   const validator = new Validator();
@@ -51,42 +40,55 @@ export async function convertOpenApi(text: string, options: Options): Promise<Op
   const [first] = isList(errors) ? errors : [];
   const problem = first === undefined ? errors : `${first.instancePath || 'it'} ${first.message}`;
   if (!valid) throw new Error(`It is not a valid OpenAPI document: ${problem}`);
-  if (!['3.0', '3.1'].includes(validator.version))
-    throw new Error(`It is OpenAPI ${validator.version}, and must be 3.0 or 3.1`);
-  return toolsOf(validator.specification, validator.version === '3.0', options);
+  const { version, specification } = validator;
+  if (version !== '3.0' && version !== '3.1')
+    throw new Error(`It is OpenAPI ${version}, and must be 3.0 or 3.1`);
+  return toolsOf(specification, version === '3.0', options);
 }
 
 const methods = 'get put post patch delete head options trace'.split(' ');
 
-function toolsOf(document: SchemaObject, isOld: boolean, options: Options): OpenApiTools {
-  const tools: HttpTool[] = [];
-  const skipped: OpenApiTools['skipped'] = [];
+function toolsOf(document: SchemaObject, isOld: boolean, options: Options) {
+  const { prefix, address, secret, entry } = options;
+  const auth: ToolAuth | undefined =
+    secret === undefined ? entry?.auth : { ...(entry?.auth ?? authOf(document)), secret };
+  const configured = configuredNames(auth, entry?.headers);
   const names = new Set<string>();
-  const { prefix, address, headers, secret } = options;
-  const auth = secret === undefined ? options.auth : withSecret(secret, options.auth ?? authOf(document));
-  const configured = configuredNames(auth, headers);
   const paths = Object.keys(Object(document.paths)).filter((path) => path.startsWith('/'));
-  for (const path of paths.toSorted()) {
-    const item = resolved(document, own(document.paths, path));
-    for (const method of methods.filter((each) => isObject(item[each]))) {
-      const id =
-        own(item[method], 'operationId') ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
-      const name = uniqueName(`${prefix}_${id}`, names);
-      try {
-        tools.push(toolOf({ document, isOld, nodes: 0 }, { name, method, path }, item, configured));
-      } catch (error) {
-        if (!(error instanceof Skipped)) throw error;
-        skipped.push({ name, method: method.toUpperCase(), path, reason: error.message });
-      }
-    }
-  }
-  return { baseUrl: baseUrlOf(document, address), auth, tools: tools.toSorted(byName), skipped };
+  const operations = paths.toSorted().flatMap((path) => {
+    const { made: item, notes } = attempt(() => resolved(document, own(document.paths, path)));
+    if (item === undefined) return [{ name: `${prefix} ${path}`, previous: undefined, tool: item, notes }];
+    return methods
+      .filter((method) => isObject(item[method]))
+      .map((method): LiveTool<HttpTool> => {
+        const id =
+          own(item[method], 'operationId') ?? `${method}${path.replaceAll(/[^A-Za-z0-9]+(?!$)/g, '_')}`;
+        const name = uniqueName(`${prefix}_${id}`, names);
+        const request = { name, method: method.toUpperCase(), path };
+        // An operation is the same while its method and path are.
+        const previous = entry?.tools.find((tool) => tool.path === path && tool.method === request.method);
+        const conversion = { document, isOld, nodes: 0 };
+        const { made: tool, notes } = attempt(() => toolOf(conversion, request, item, configured, previous));
+        return { name, previous, tool, notes };
+      });
+  });
+  return { baseUrl: baseUrlOf(document, address), auth, operations };
 }
 
-function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string | undefined {
+/** Returns what was made, or the reason why it was skipped as the only note. */
+function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
+  try {
+    return { made: make(), notes: [] };
+  } catch (error) {
+    if (!(error instanceof Skipped)) throw error;
+    return { notes: [error.message] };
+  }
+}
+
+function baseUrlOf({ servers }: SchemaObject, address: URL | null | undefined): string | undefined {
   const [server] = listOf(servers);
-  const template = own(server, 'url') ?? '/';
-  const url = String(template).replaceAll(/\{([^{}]*)\}/g, (_, name) =>
+  const template = String(own(server, 'url') ?? '/');
+  const url = template.replaceAll(/\{([^{}]*)\}/g, (_, name) =>
     String(own(own(own(server, 'variables'), name), 'default')),
   );
   return URL.parse(url, address?.href)?.href.replace(/\/$/, '');
@@ -94,59 +96,64 @@ function baseUrlOf({ servers }: SchemaObject, address: URL | undefined): string 
 
 /**
  * How requests carry a secret by the first scheme that the document requires, or else has. The name of the secret is
- * missing. Empty if entries cannot have such a scheme.
+ * missing.
+ * @throws Error if entries cannot have such a scheme
  */
-function authOf(document: SchemaObject): Partial<ToolAuth> {
+function authOf(document: SchemaObject) {
   const schemes = Object(own(document.components, 'securitySchemes'));
-  const [required = {}] = listOf(document.security);
-  const [first = ''] = [...Object.keys(Object(required)), ...Object.keys(schemes)];
+  const [first = ''] = [listOf(document.security)[0], schemes].flatMap((each) => Object.keys(Object(each)));
   const { type, scheme, in: location, name } = resolved(document, own(schemes, first));
   if (type === 'oauth2' || type === 'openIdConnect' || /^bearer$/i.test(String(scheme)))
-    return { type: 'bearer' };
-  if (type === 'apiKey' && isText(name) && location === 'header') return { type: 'header', name, prefix: '' };
-  return type === 'apiKey' && isText(name) && location === 'query' ? { type: 'query', name } : {};
-}
-
-function withSecret(secret: string, auth: Partial<ToolAuth>): ToolAuth {
-  if ('type' in auth) return { ...auth, secret } as ToolAuth;
+    return { type: 'bearer' } as const;
+  if (isText(name) && location === 'header') return { type: 'header', name, prefix: '' } as const;
+  if (isText(name) && location === 'query') return { type: 'query', name } as const;
   throw new Error(
     'The document does not say how requests carry the secret: write auth into the entry, then import without --secret',
   );
 }
 
-type Operation = Pick<HttpTool, 'name' | 'path'> & { method: string };
-
+/** @throws Skipped if the operation cannot be a tool, or if `agents create` would not accept it */
 function toolOf(
   conversion: Conversion,
-  { name, method, path }: Operation,
+  request: { name: string; method: string; path: string },
   item: SchemaObject,
   configured: readonly string[],
+  previous: HttpTool | undefined,
 ): HttpTool {
-  const operation = item[method] as SchemaObject;
+  const operation = item[request.method.toLowerCase()] as SchemaObject;
   if (listOf(operation.servers ?? item.servers).length > 0) throw new Skipped('it has a server of its own');
-  const args = new Arguments(conversion);
+  const { properties, required, add } = collectArguments(conversion);
   const all = [...listOf(item.parameters), ...listOf(operation.parameters)]
     .map((value) => resolved(conversion.document, value))
     .map((parameter) => [`${parameter.in} ${parameter.name}`, parameter] as const);
   // A parameter of the operation replaces that of its path.
-  const parameters = [...new Map(all).values()]
-    .filter((parameter) => !isLeftOut(parameter, configured))
-    .map((parameter) => parameterOf(args, parameter));
-  // A body of GET has no meaning in HTTP.
-  const hasBody = operation.requestBody !== undefined && method !== 'get';
-  const body = hasBody ? bodyOf(args, resolved(conversion.document, operation.requestBody)) : null;
-  const texts = new Set([operation.summary, operation.description].filter(isText));
-  return checked({
-    name,
-    description: [...texts].join('\n\n').trim().slice(0, 8192).toWellFormed(),
-    approval: method === 'get' ? 'never' : 'always',
-    ...{ method: method.toUpperCase(), path, parameters, body },
-    input_schema: {
-      ...{ type: 'object', properties: args.properties },
-      ...(args.required.length > 0 && { required: args.required }),
-      additionalProperties: false,
-    },
+  const declared = [...new Map(all).values()].filter((parameter) => !isLeftOut(parameter, configured));
+  const { parameters: written = [], pick } = previous ?? {};
+  const parameters = declared.map((parameter) => {
+    const same = written.find((each) => each.in === parameter.in && each.name === parameter.name);
+    if (same?.fixed !== undefined) return same;
+    return { ...parameterOf(add, parameter), ...(same?.allow_slash && { allow_slash: true }) };
   });
+  const further = written.filter((each) => each.fixed !== undefined && !parameters.includes(each));
+  // A body of GET has no meaning in HTTP.
+  const hasBody = operation.requestBody !== undefined && request.method !== 'GET';
+  const body = hasBody ? bodyOf(add, resolved(conversion.document, operation.requestBody)) : null;
+  const texts = new Set([operation.summary, operation.description].filter(isText));
+  const tool = {
+    ...{ ...request, parameters: [...parameters, ...further], body, pick },
+    description: [...texts].join('\n\n').trim().slice(0, 8192).toWellFormed(),
+    approval: request.method === 'GET' ? 'never' : 'always',
+    input_schema: {
+      ...{ type: 'object', properties, additionalProperties: false },
+      required: required.length > 0 ? required : undefined,
+    },
+  };
+  // As a file has it: there, fields without a value are missing.
+  const { data, error } = httpTool.safeParse(JSON.parse(JSON.stringify(tool)), { reportInput: true });
+  if (error !== undefined) throw new Skipped(describeIssues(error.issues, 'it'));
+  const found = problemOfWords({ ...data, inputSchema: data.input_schema });
+  if (found !== undefined) throw new Skipped([...found.field, found.problem].join(' '));
+  return data;
 }
 
 /**
@@ -161,72 +168,49 @@ function isLeftOut({ in: location, name, required }: SchemaObject, configured: r
   return isIgnored || (required !== true && problemOfHeader(lowerCase) !== undefined);
 }
 
-/** The arguments of an operation so far. */
-class Arguments {
-  readonly properties: Record<string, unknown> = {};
-  readonly required: string[] = [];
-  readonly #conversion: Conversion;
-  readonly #names = new Set<string>();
-
-  constructor(conversion: Conversion) {
-    this.#conversion = conversion;
-  }
-
-  /** Adds an argument. Returns its name, which is unique in the tool. */
-  add(text: string, schema: unknown = {}, { description, required, in: location }: SchemaObject): string {
-    const name = uniqueName(text, this.#names, /[^A-Za-z0-9_.-]/g);
-    const converted = convertSchema(this.#conversion, schema);
+/** Collects the arguments of an operation. */
+function collectArguments(conversion: Conversion) {
+  const names = new Set<string>();
+  const properties: Record<string, unknown> = {};
+  const required: string[] = [];
+  /** Adds the argument for a parameter or a body. Returns its name, which is unique in the tool. */
+  const add = (text: string, schema: unknown, { description, in: location, ...of }: SchemaObject): string => {
+    const name = uniqueName(text, names, /[^A-Za-z0-9_.-]/g);
+    const converted = Object(convertSchema(conversion, schema));
     // A parameter whose list is empty is not sent, so a required one needs an item.
-    const isFilled = required === true && location !== undefined && own(converted, 'type') === 'array';
+    const isFilled = of.required === true && location !== undefined && converted.type === 'array';
     const least = isFilled ? { minItems: 1 } : {};
-    this.properties[name] = { ...least, ...Object(converted), ...(isText(description) && { description }) };
-    if (required === true) this.required.push(name);
+    properties[name] = { ...least, ...converted, ...(isText(description) && { description }) };
+    if (of.required === true) required.push(name);
     return name;
-  }
+  };
+  return { properties, required, add };
 }
 
-const unsupportedStyles = new Set<unknown>(['label', 'matrix', 'spaceDelimited', 'pipeDelimited']);
+type AddArgument = ReturnType<typeof collectArguments>['add'];
 
-function parameterOf(args: Arguments, parameter: SchemaObject): object {
+const supportedStyles: unknown[] = [undefined, 'form', 'simple', 'deepObject'];
+
+function parameterOf(add: AddArgument, parameter: SchemaObject): object {
   const { name, in: location, style, explode, content, schema } = parameter;
   if (location === 'cookie') throw new Skipped(`it has the cookie ${name}`);
-  if (unsupportedStyles.has(style)) throw new Skipped(`${name} has the style ${style}`);
-  const [type] = Object.keys(Object(content));
+  if (!supportedStyles.includes(style)) throw new Skipped(`${name} has the style ${style}`);
+  const [[type, media] = []] = Object.entries(Object(content));
   if (type !== undefined && !isJsonType(type)) throw new Skipped(`${name} has the type ${type}`);
-  const used = type === undefined ? schema : own(own(content, type), 'schema');
-  return {
-    ...{ argument: args.add(String(name), used, parameter), name, in: location },
-    ...styleOf({ style: type === undefined ? style : 'json', explode }),
-  };
+  const argument = add(String(name), type === undefined ? schema : own(media, 'schema'), parameter);
+  return { argument, name, in: location, style: type === undefined ? style : 'json', explode };
 }
 
-const styleOf = ({ style, explode }: SchemaObject): object => ({
-  ...(isText(style) && { style }),
-  ...(isBoolean(explode) && { explode }),
-});
-
-function bodyOf(args: Arguments, body: SchemaObject): object {
+function bodyOf(add: AddArgument, body: SchemaObject): object {
   const types = Object.keys(Object(body.content));
   const type = types.find(isJsonType) ?? types.find((each) => each === formType);
   if (type === undefined) throw new Skipped(`its body is ${types.join(' or ')}`);
-  const { schema, encoding = {} } = own(body.content, type) as SchemaObject;
-  const styles = Object.entries(Object(encoding)).map(([name, style]) => [name, styleOf(Object(style))]);
+  const { schema, encoding } = Object(own(body.content, type));
+  const styles = Object.entries<SchemaObject>(Object(encoding));
+  const fields = styles.map(([name, { style, explode }]) => [name, { style, explode }] as const);
+  const isEncoded = type === formType && fields.length > 0;
   return {
-    ...{ argument: args.add('body', schema, body), content_type: type },
-    ...(type === formType && styles.length > 0 && { encoding: Object.fromEntries(styles) }),
+    ...{ argument: add('body', schema, body), content_type: type },
+    encoding: isEncoded ? Object.fromEntries(fields) : undefined,
   };
-}
-
-/**
- * Returns the tool with its defaults.
- * @throws Skipped if `agents create` would not accept it
- */
-function checked(tool: object): HttpTool {
-  const { data, error } = httpTool.safeParse(tool, { reportInput: true });
-  const [issue] = error?.issues ?? [];
-  if (issue !== undefined) throw new Skipped(describeIssue(issue, 'it'));
-  const made = data as HttpTool;
-  const found = problemOfWords({ ...made, inputSchema: made.input_schema });
-  if (found !== undefined) throw new Skipped([...found.field, found.problem].join(' '));
-  return made;
 }

@@ -40,12 +40,11 @@ export function resolved(document: SchemaObject, value: unknown, open: readonly 
 
 function targetOf(document: SchemaObject, reference: string): unknown {
   if (!reference.startsWith('#/')) throw new Skipped(`the reference ${reference} is not supported`);
-  return decodeURIComponent(reference.slice(2))
-    .split('/')
-    .reduce<unknown>((value, step) => {
-      const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
-      return isList(value) ? value[Number(name)] : own(value, name);
-    }, document);
+  const steps = decodeURIComponent(reference).split('/').slice(1);
+  return steps.reduce<unknown>((value, step) => {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    return isList(value) ? value[Number(name)] : own(value, name);
+  }, document);
 }
 
 /**
@@ -54,14 +53,14 @@ function targetOf(document: SchemaObject, reference: string): unknown {
  */
 const omitted = new Set(
   [
-    'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator readOnly writeOnly',
+    'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator writeOnly',
     'unevaluatedItems unevaluatedProperties',
   ].flatMap((names) => names.split(' ')),
 );
 
 /**
- * A schema of a request as JSON Schema without references. A reference that leads back to a schema around it accepts
- * any value.
+ * A schema of a request as JSON Schema without references, and without properties that only responses have. A reference
+ * that leads back to a schema around it accepts any value.
  * @param open the references around it
  * @throws Skipped for too many schemas, or a reference out of the document
  */
@@ -73,51 +72,44 @@ export function convertSchema(
   conversion.nodes += 1;
   if (conversion.nodes > mostNodes) throw new Skipped(`it has more than ${mostNodes} schemas`);
   if (!isObject(schema)) return schema;
-  const { $ref, ...rest } = schema;
-  if (!isText($ref))
-    return withSchemas(schemaOfRequest(conversion, schema), (child) =>
-      convertSchema(conversion, child, open),
-    );
-  if (open.includes($ref)) return {};
-  const target = convertSchema(conversion, targetOf(conversion.document, $ref), [...open, $ref]);
-  // OpenAPI 3.0 ignores what is next to a reference.
-  if (conversion.isOld || Object.keys(rest).length === 0) return target;
-  const further = convertSchema(conversion, rest, open);
-  const isApart = isObject(target) && Object.keys(rest).every((keyword) => !Object.hasOwn(target, keyword));
-  return isApart ? { ...target, ...Object(further) } : { allOf: [target, further] };
-}
-
-/**
- * The schema without properties that only responses have, and with JSON Schema in place of what only OpenAPI has.
- * References in it stay.
- */
-function schemaOfRequest({ document }: Conversion, schema: SchemaObject): SchemaObject {
-  const used = Object.entries(schema).filter(
-    ([keyword]) => !omitted.has(keyword) && !keyword.startsWith('x-'),
-  );
-  const { properties, required, type, ...rest } = Object.fromEntries(used);
-  const isWritten = (property: unknown) =>
-    ![property, resolved(document, property)].some((each) => own(each, 'readOnly') === true);
-  const written = Object.entries(Object(properties)).filter(([, property]) => isWritten(property));
-  const isNeeded = (name: unknown) => isWritten(own(properties, String(name)));
+  const { $ref, ...others } = schema;
+  if (isText($ref)) {
+    if (open.includes($ref)) return {};
+    const target = targetOf(conversion.document, $ref);
+    // OpenAPI 3.0 ignores what is next to a reference.
+    const whole = conversion.isOld || !isObject(target) ? target : joined(target, others);
+    return convertSchema(conversion, whole, [...open, $ref]);
+  }
+  const kept = Object.entries(schema).filter(([name]) => !omitted.has(name) && !name.startsWith('x-'));
+  const convert = (child: unknown) => convertSchema(conversion, child, open);
+  const { properties, required, ...rest } = withSchemas(Object.fromEntries(kept), convert);
+  const isWritten = (name: unknown) => own(own(properties, String(name)), 'readOnly') !== true;
+  const written = Object.entries(Object(properties)).filter(([name]) => isWritten(name));
   return {
+    ...exclusiveBounds.reduce(withNumericBound, rest),
     // OpenAPI 3.0 has no type for null.
-    ...(type !== undefined && {
-      type: schema.nullable === true ? [...new Set([...listOf(type), 'null'])] : type,
-    }),
+    ...(schema.nullable === true && isText(schema.type) && { type: [schema.type, 'null'] }),
     ...(properties !== undefined && { properties: Object.fromEntries(written) }),
-    ...(required !== undefined && { required: listOf(required).filter(isNeeded) }),
+    ...(required !== undefined && { required: listOf(required).filter(isWritten) }),
     ...(Object.hasOwn(schema, 'example') && { examples: [schema.example] }),
-    ...withNumericBounds(
-      withNumericBounds(rest, 'minimum', 'exclusiveMinimum'),
-      'maximum',
-      'exclusiveMaximum',
-    ),
   };
 }
 
+const joined = (target: SchemaObject, others: SchemaObject): SchemaObject =>
+  Object.keys(others).some((keyword) => Object.hasOwn(target, keyword))
+    ? { allOf: [target, others] }
+    : { ...target, ...others };
+
+const exclusiveBounds = [
+  ['minimum', 'exclusiveMinimum'],
+  ['maximum', 'exclusiveMaximum'],
+] as const;
+
 /** In OpenAPI 3.0, `exclusiveMinimum` says whether `minimum` itself is excluded. In JSON Schema it is a number. */
-function withNumericBounds(schema: SchemaObject, inclusive: string, exclusive: string): SchemaObject {
+function withNumericBound(
+  schema: SchemaObject,
+  [inclusive, exclusive]: (typeof exclusiveBounds)[number],
+): SchemaObject {
   if (!isBoolean(schema[exclusive])) return schema;
   const { [exclusive]: isExclusive, [inclusive]: value, ...rest } = schema;
   return value === undefined ? rest : { ...rest, [isExclusive === true ? exclusive : inclusive]: value };

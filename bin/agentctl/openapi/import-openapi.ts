@@ -1,20 +1,34 @@
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { type HttpTool, httpApiConfig } from '#contract/http-api.ts';
-import { listOf, own } from '#contract/json-schema-rules.ts';
 import { toolLimits } from '#contract/tools.ts';
-import { compareTools, type LiveTool, type PinnedChange } from '#domain/tools/pin-tools.ts';
+import { isHttpUrl } from '#contract/urls.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { compareTools, type PinnedChange } from '#domain/tools/pin-tools.ts';
+import { remoteSystems } from '#runtime/composition/services.ts';
+import { getDocument } from '../discover-authorization.ts';
+import { readInput } from '../read-json.ts';
+import type { CompareTools, ImportOptions } from '../tool-changes.ts';
 import { convertOpenApi } from './convert-openapi.ts';
 
-interface ImportOptions {
-  /** Where the document is: a file, or an address. */
-  document: string;
-  /** The start of the names of new tools. Default: `api`. */
-  name?: string | undefined;
-  /** Ids of operations, or names of tools. Default: the tools of the entry, or all of a new one. */
-  only?: readonly string[] | undefined;
-  secret?: string | undefined;
-  baseUrl?: string | undefined;
+/** Limits of a document that is fetched, in milliseconds and bytes. The documents of the largest APIs have 12 MB. */
+const limits = { timeout: 60_000, maxBytes: 16_000_000 };
+
+/** Compares the operations of an OpenAPI document, a file or an address, with those of an entry. */
+export const compareDocument: CompareTools = async (document, options, written) => {
+  const text = isHttpUrl(document)
+    ? await fetchDocument(document, options)
+    : (await readInput(document)).toString();
+  const compared = await importOpenApi(text, document, options, written as WrittenConfig | undefined);
+  const { base_url } = compared.config;
+  return { ...compared, about: { base_url }, lines: [`Requests are sent to ${base_url}`] };
+};
+
+async function fetchDocument(document: string, { allow }: ImportOptions): Promise<string> {
+  const { http } = await remoteSystems(allow);
+  const { status, body } = await getDocument(http, new URL(document), limits);
+  if (status !== 200) throw new OutboundFailure('refused', `${document} has the status ${status}`);
+  return body.toString();
 }
 
 /** The config of an entry as a file has it, which may lack what has a default. */
@@ -25,73 +39,42 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
  * names, fixed parameters, `allow_slash`, picked fields and approvals. The approval of a tool that has changed is
  * `always`.
  * @param text the document
+ * @param document where the document is: a file, or an address
+ * @param options.name the start of the names of new tools. Default: `api`
+ * @param options.only ids of operations, or names of tools. Default: the tools of the entry, or all of a new one
  * @param written the entry's config so far; undefined for a new entry
  * @returns also the tools of the entry so far, with their defaults, and the changes
- * @throws Error if the written config is wrong, as `convertOpenApi`, if the API has no address, or if there are none of
- *   the operations or more than an agent may have
+ * @throws Error if the written config is wrong, as `convertOpenApi`, if the API has no address, or if there are more
+ *   operations than an agent may have
  */
 export async function importOpenApi(
   text: string,
-  options: ImportOptions,
+  document: string,
+  options: Pick<ImportOptions, 'name' | 'only' | 'secret' | 'baseUrl'>,
   written?: WrittenConfig,
 ): Promise<{ config: WrittenConfig; before: readonly HttpTool[]; changes: PinnedChange<HttpTool>[] }> {
   const { data: previous, error } = httpApiConfig.optional().safeParse(written, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry in the file is wrong: ${describeIssues(error.issues)}`);
-  const { document, name: prefix = 'api', only, secret } = options;
-  const { auth, tools, skipped, ...found } = await convertOpenApi(text, {
-    ...{ prefix, secret, address: URL.parse(document) ?? undefined },
-    ...{ auth: previous?.auth, headers: previous?.headers },
-  });
+  const { name: prefix = 'api', only, secret } = options;
+  const address = URL.parse(document);
+  const found = await convertOpenApi(text, { prefix, secret, address, entry: previous });
+  const { auth, operations } = found;
   const baseUrl = options.baseUrl ?? previous?.base_url ?? found.baseUrl;
   if (baseUrl === undefined) throw new Error('The document has no address of its own: give --base-url');
   const before = previous?.tools ?? [];
-  /** An operation is the same while its method and path are. */
-  const previousOf = ({ method, path }: { method: string; path: string }) =>
-    before.find((tool) => tool.method === method && tool.path === path);
-  const live = [
-    ...tools.map((tool): LiveTool<HttpTool> => {
-      const same = previousOf(tool);
-      return { name: tool.name, tool: same ? refreshed(tool, same) : tool, previous: same, notes: [] };
-    }),
-    ...skipped.map((operation): LiveTool<HttpTool> => {
-      const { name, reason } = operation;
-      return { name, tool: undefined, previous: previousOf(operation), notes: [reason] };
-    }),
-  ];
-  const isChosen = (tool: LiveTool<HttpTool>): boolean =>
+  const chosen = operations.filter((operation) =>
     only === undefined
-      ? previous === undefined || tool.previous !== undefined
-      : only.some((each) => [each, `${prefix}_${each}`].includes(tool.name));
-  const changes = compareTools(live.filter(isChosen), before);
-  const chosen = changes.flatMap(({ after }) => after ?? []);
-  if (chosen.length === 0) throw new Error('The document has none of the operations');
-  if (chosen.length > toolLimits.offers)
+      ? previous === undefined || operation.previous !== undefined
+      : only.some((each) => [each, `${prefix}_${each}`].includes(operation.name)),
+  );
+  const changes = compareTools(chosen, before);
+  const tools = changes.flatMap(({ after }) => after ?? []);
+  if (tools.length > toolLimits.offers)
     throw new Error(
-      `There are ${chosen.length} operations, and an agent may have ${toolLimits.offers} tools: choose some with --only`,
+      `There are ${tools.length} operations, and an agent may have ${toolLimits.offers} tools: choose some with --only`,
     );
   return {
-    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools: chosen },
+    config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools },
     ...{ before, changes },
-  };
-}
-
-/** The operation as the document has it, with the fixed parameters, `allow_slash` and `pick` of the entry. */
-function refreshed(tool: HttpTool, { parameters: written, pick }: HttpTool): HttpTool {
-  const parameters = tool.parameters.map((parameter) => {
-    const same = written.find((each) => each.in === parameter.in && each.name === parameter.name);
-    if (same?.fixed !== undefined) return same;
-    return { ...parameter, ...(same?.allow_slash && { allow_slash: true }) };
-  });
-  const further = written.filter((each) => each.fixed !== undefined && !parameters.includes(each));
-  const given = [...parameters, ...listOf(tool.body)].map((part) => own(part, 'argument'));
-  const { properties, required, ...schema } = tool.input_schema;
-  const used = Object.entries(Object(properties)).filter(([name]) => given.includes(name));
-  const needed = listOf(required).filter((name) => given.includes(name));
-  return {
-    ...{ ...tool, parameters: [...parameters, ...further], ...(pick && { pick }) },
-    input_schema: {
-      ...{ ...schema, properties: Object.fromEntries(used) },
-      ...(needed.length > 0 && { required: needed }),
-    },
   };
 }

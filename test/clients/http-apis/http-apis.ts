@@ -59,7 +59,8 @@ export async function testHttpApis(
       await prism.printed('Prism is listening on');
       const [url = ''] = /http:\/\/127\.0\.0\.1:\d+(?=\/)/.exec(prism.output()) ?? [];
       const text = readFileSync(path, 'utf8');
-      const { tools } = await convertOpenApi(text, { prefix: 'x' });
+      const { operations } = await convertOpenApi(text, { prefix: 'x' });
+      const tools = operations.flatMap(({ tool }) => tool ?? []);
       assert.equal(tools.length, count, document);
       const api = openApi(url, tools);
       for (const [index, offer] of api.offers.entries()) {
