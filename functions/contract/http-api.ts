@@ -19,10 +19,9 @@ const httpParameter = z
     /** Whether a value in the path may have slashes: it is several segments then. */
     allow_slash: z.boolean().optional(),
   })
-  .refine(({ argument, fixed }) => (argument === undefined) !== (fixed === undefined), {
-    error: 'must have either argument or fixed',
-  })
-  .superRefine(({ in: location, name }, context) => {
+  .superRefine(({ argument, fixed, in: location, name }, context) => {
+    if ((argument === undefined) === (fixed === undefined))
+      report(context, [], 'must have either argument or fixed');
     if (location === 'header') report(context, ['name'], problemOfHeader(name));
   });
 
@@ -55,9 +54,6 @@ const pathTemplate = text(1024)
   .regex(/^\/[\w.~!$&'()*+,;=:@/{}-]*$/, { error: 'must begin with / and have no query' })
   .refine((path) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(path), { error: 'must have no segments . and ..' });
 
-const isSame = (names: readonly string[], others: readonly string[]): boolean =>
-  JSON.stringify(names.toSorted()) === JSON.stringify(others.toSorted());
-
 /** One operation of an HTTP API. Its arguments are exactly those of its parameters and its body. */
 export const httpTool = pinnedTool
   .extend({
@@ -68,20 +64,16 @@ export const httpTool = pinnedTool
     pick: z.array(pickedField).min(1).max(100).optional(),
   })
   .superRefine(({ path, parameters, body, input_schema: { properties } }, context) => {
-    const inBraces = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
-    const ofPath = parameters.filter(({ in: location }) => location === 'path').map(({ name }) => name);
-    const given = [...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []);
-    if (!isSame([...new Set(inBraces)], ofPath))
-      report(context, ['path'], `must have the parameters of the path in braces: ${listed(ofPath)}`);
-    if (!isSame(Object.keys(Object(properties)), given))
-      report(
-        context,
-        ['input_schema', 'properties'],
-        `must be the arguments of the request: ${listed(given)}`,
-      );
+    const inBraces = listed([...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name));
+    const ofPath = listed(parameters.filter((each) => each.in === 'path').map(({ name }) => name));
+    if (inBraces !== ofPath)
+      report(context, ['path'], `must have the parameters of the path in braces: ${ofPath}`);
+    const given = listed([...parameters, ...(body ? [body] : [])].flatMap(({ argument }) => argument ?? []));
+    if (listed(Object.keys(Object(properties))) !== given)
+      report(context, ['input_schema', 'properties'], `must be the arguments of the request: ${given}`);
   });
 
-const listed = (names: readonly string[]): string => names.join(', ') || 'none';
+const listed = (names: readonly string[]): string => [...new Set(names)].toSorted().join(', ') || 'none';
 
 export type HttpTool = z.output<typeof httpTool>;
 

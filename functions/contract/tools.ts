@@ -23,16 +23,16 @@ const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
-function problemOfAnyHeader(name: string): string | undefined {
+/**
+ * Why requests may not have this header; undefined if they may.
+ * @param isSecret whether its value is a secret
+ */
+export function problemOfHeader(name: string, isSecret = false): string | undefined {
+  if (!isSecret && /auth|key|token|secret|cookie/i.test(name))
+    return 'may be secret: put its value into a secret';
   if (!headerName.test(name)) return 'must be the name of a header';
   return reservedHeader.test(name) ? 'is a header of the protocol' : undefined;
 }
-
-/** Why requests may not have this header with a value that is no secret; undefined if they may. */
-export const problemOfHeader = (name: string): string | undefined =>
-  /auth|key|token|secret|cookie/i.test(name)
-    ? 'may be secret: put its value into a secret'
-    : problemOfAnyHeader(name);
 
 /** Adds an issue if there is a problem. */
 export function report(context: z.RefinementCtx, path: PropertyKey[], problem: string | undefined): void {
@@ -47,14 +47,12 @@ export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@
 const printableAscii = [/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }] as const;
 const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
-/** The maximum length of a result for the model and for clients, in UTF-16 code units. */
-export const maxResultCharacters = z.int().min(1).max(100_000).default(20_000);
-
 /** The limits that an entry may set for the uses of its tools. */
 export const callFields = {
   /** The timeout of a call to the system. The whole use of a tool may take 80 s by default. */
   timeout_seconds: z.int().min(1).max(75).default(30),
-  max_result_characters: maxResultCharacters,
+  /** The maximum length of a result for the model and for clients, in UTF-16 code units. */
+  max_result_characters: z.int().min(1).max(100_000).default(20_000),
 };
 
 /** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
@@ -62,7 +60,7 @@ export const toolAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), secret: secretName }),
   z.strictObject({
     type: z.literal('header'),
-    name: z.string().superRefine((name, context) => report(context, [], problemOfAnyHeader(name))),
+    name: z.string().superRefine((name, context) => report(context, [], problemOfHeader(name, true))),
     prefix: optionalText(64)
       .regex(...printableAscii)
       .default(''),
@@ -124,14 +122,12 @@ export const pinnedTool = z.strictObject({
 
 export type PinnedTool = z.output<typeof pinnedTool>;
 
-/** The versions of MCP. The first one has no handshake, and the others have one. */
-const mcpProtocols = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const;
-
 /** The config of an entry of the type `consultant_call_mcp_tool`: one server. */
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
-  protocol: z.enum(mcpProtocols).default('2026-07-28'),
+  /** The version of MCP. The first one has no handshake, and the others have one. */
+  protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
   tools: z
     .array(

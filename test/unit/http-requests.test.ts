@@ -48,7 +48,7 @@ const order = (more: object = {}) => ({ path: '/orders/{id}/lines', parameters: 
 describe('a value in the path', () => {
   it.each([
     ['a b', 'a%20b'],
-    ["é'(*)!~", '%C3%A9%27%28%2A%29%21~'],
+    ["é'(*)!~;,", "%C3%A9'(*)!~%3B%2C"],
     ['a?b#c&d=e', 'a%3Fb%23c%26d%3De'],
     ['{id}', '%7Bid%7D'],
     ['...', '...'],
@@ -185,7 +185,7 @@ describe('a body', () => {
   it('is JSON', () => {
     const { headers, body: sent } = request(body('application/merge-patch+json'), { body: { a: null } });
     expect([headers['Content-Type'], String(sent)]).toEqual(['application/merge-patch+json', '{"a":null}']);
-    expect(request(body('application/json'), {})).not.toHaveProperty('body');
+    expect(request(body('application/json'), {}).body).toBeUndefined();
   });
 
   it('is a form', () => {

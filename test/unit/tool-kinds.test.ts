@@ -14,7 +14,7 @@ import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { pinnedOffers, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
-import { maxResultCharacters, pinnedTool, toolLimits } from '#contract/tools.ts';
+import { callFields, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
@@ -36,7 +36,7 @@ function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result
   let loads = 0;
   const config = z.strictObject({
     url: z.string(),
-    max_result_characters: maxResultCharacters,
+    max_result_characters: callFields.max_result_characters,
     tools: z.array(pinnedTool),
   });
   const kind: ToolKind<z.output<typeof config>> = {

@@ -1,5 +1,7 @@
 import { type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
+const placeholder = /\{\{(external_user_id|chat_id|workspace_id)\}\}/g;
+
 /**
  * Fills in the placeholders `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}` of a text.
  * @param encode converts each value. Default: percent-encoding
@@ -10,10 +12,8 @@ export function fillIn(
   { chat, agents: [{ workspaceId }] }: ReplyUse,
   encode: (value: string) => string = encodeURIComponent,
 ): string {
-  const values: Readonly<Record<string, string | number | null | undefined>> = {
-    ...{ external_user_id: chat?.externalUserId, chat_id: chat?.id, workspace_id: workspaceId },
-  };
-  return text.replaceAll(/\{\{(external_user_id|chat_id|workspace_id)\}\}/g, (_, name: string) => {
+  const values = { external_user_id: chat?.externalUserId, chat_id: chat?.id, workspace_id: workspaceId };
+  return text.replaceAll(placeholder, (_, name: keyof typeof values) => {
     const value = values[name] ?? undefined;
     if (value === undefined) throw new ToolFailure(`It needs the ${name} of a chat, and this reply has none`);
     return encode(String(value));

@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { isJsonType } from '#contract/http-api.ts';
-import { isList, isObject, own } from '#contract/json-schema-rules.ts';
+import { isList, isObject } from '#contract/json-schema-rules.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import type { RemoteHead } from '#domain/tools/remote-http.ts';
 import { ToolFailure } from '../agent-tool.ts';
@@ -26,9 +27,7 @@ export function resultOf(
   pick: readonly string[] | undefined,
 ): RemoteResult {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
-  const decoded = body.toString();
-  const isText = Buffer.from(decoded).equals(body);
-  const text = isText ? decoded.replace(/^\ufeff/, '') : undefined;
+  const text = isUtf8(body) ? body.toString().replace(/^\ufeff/, '') : undefined;
   if (status < 200 || status > 299) {
     const reason = redact(text ?? '').slice(0, failureCharacters);
     throw new ToolFailure(`The server responded with status ${status}${reason && `: ${reason}`}`);
@@ -37,15 +36,15 @@ export function resultOf(
   if (text === undefined)
     return { result: null, attachments: [{ type: 'file', mime_type: redact(type), bytes: body.length }] };
   const json = isJsonType(type.trim()) ? jsonIn(text) : undefined;
-  if (pick === undefined) return { result: redact(json === undefined ? text : json.value) };
+  if (pick === undefined) return { result: redact(json === undefined ? text : json) };
   if (json === undefined) throw new ToolFailure('The server did not respond with JSON');
-  return { result: redact(picked(json.value, pick.map(stepsOf))) };
+  return { result: redact(picked(json, pick.map(stepsOf))) };
 }
 
 /** Parses JSON. Undefined if the text is no JSON, or has too many values or levels: then it stays a text. */
-function jsonIn(text: string): { value: unknown } | undefined {
+function jsonIn(text: string): unknown {
   try {
-    return { value: parseJson('The response', text, mostValues) };
+    return parseJson('The response', text, mostValues);
   } catch {
     return undefined;
   }
@@ -64,10 +63,7 @@ function picked(value: unknown, fields: readonly string[][]): unknown {
     return ofItems.length === 0 ? null : value.map((item) => picked(item, ofItems));
   }
   if (!isObject(value)) return null;
-  const names = new Set(fields.map(([first = '']) => first));
-  return Object.fromEntries(
-    [...names]
-      .filter((name) => Object.hasOwn(value, name))
-      .map((name) => [name, picked(own(value, name), under(name))]),
-  );
+  const names = new Set(fields.map(([first]) => first));
+  const chosen = Object.entries(value).filter(([name]) => names.has(name));
+  return Object.fromEntries(chosen.map(([name, each]) => [name, picked(each, under(name))]));
 }

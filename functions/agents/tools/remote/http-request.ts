@@ -2,15 +2,7 @@ import { formType, type HttpApiConfig, type HttpParameter, type HttpTool } from 
 import { isList, isObject, listOf, own } from '#contract/json-schema-rules.ts';
 import { ToolFailure } from '../agent-tool.ts';
 
-type Serialization = Pick<HttpParameter, 'style' | 'explode'>;
 type Encode = (text: string) => string;
-
-interface HttpRequest {
-  url: URL;
-  method: HttpTool['method'];
-  headers: Record<string, string>;
-  body?: Uint8Array;
-}
 
 /**
  * Makes the request of an operation. Arguments are only values, of its parameters and its body. In the path, a value
@@ -22,23 +14,31 @@ interface HttpRequest {
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
-  { method, path: template, parameters, body, input_schema: { properties } }: HttpTool,
+  { method, path: template, parameters, body, input_schema }: HttpTool,
   args: Readonly<Record<string, unknown>>,
   fillIn: (text: string, encode: Encode) => string,
-): HttpRequest {
-  rejectUnknown(args, [...parameters, ...listOf(body)]);
+) {
+  const properties = Object(input_schema.properties);
+  const unknown = Object.keys(args).find((name) => !Object.hasOwn(properties, name));
+  if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
+  const sentOf = ({ argument = '', fixed, in: location, style }: HttpParameter) => {
+    // Values in the path and the query are encoded later.
+    const encode = location === 'header' ? encodeURIComponent : String;
+    const value = fixed === undefined ? own(args, argument) : fillIn(fixed, encode);
+    if (isEmpty(value)) return undefined;
+    return style === 'json' ? JSON.stringify(value) : value;
+  };
   const base = new URL(base_url);
   let path = base.pathname.replace(/\/$/, '') + template;
   const query: string[] = [];
   const ofArguments: Record<string, string> = {};
   for (const parameter of parameters) {
-    const { name, in: location, argument = '', fixed } = parameter;
-    const encode = location === 'header' ? encodeURIComponent : String;
-    const value = fixed === undefined ? own(args, argument) : fillIn(fixed, encode);
-    if (isEmpty(value)) continue;
+    const { name, in: location, argument = '', explode } = parameter;
+    const value = sentOf(parameter);
+    if (value === undefined) continue;
     if (location === 'path') path = path.replaceAll(`{${name}}`, () => pathText(parameter, value));
-    else if (location === 'query') query.push(...queryPairs(parameter, value, own(properties, argument)));
-    else ofArguments[name] = simpleText(parameter, value, (text) => headerText(text, name));
+    else if (location === 'query') query.push(...queryPairs(parameter, value, properties[argument]));
+    else ofArguments[name] = simpleText(value, explode, (text) => headerText(text, name));
   }
   const url = new URL(base.origin + path);
   // The parser of URLs encodes braces that had no value. Nothing else is left that it would change.
@@ -47,21 +47,14 @@ export function requestOf(
   const content = contentOf(body, args);
   const configured = Object.entries(headers).map(([name, text]) => [name, fillIn(text, encodeURIComponent)]);
   return {
-    ...{ url, method },
+    ...{ url, method, body: content },
     headers: {
       Accept: 'application/json, */*;q=0.5',
       ...ofArguments,
       ...Object.fromEntries(configured),
       ...(content && { 'Content-Type': body?.content_type }),
-    },
-    ...(content && { body: content }),
+    } as Record<string, string>,
   };
-}
-
-function rejectUnknown(args: object, parts: readonly unknown[]): void {
-  const given = parts.map((part) => own(part, 'argument'));
-  const unknown = Object.keys(args).find((name) => !given.includes(name));
-  if (unknown !== undefined) throw new ToolFailure(`The tool has no argument ${unknown}`);
 }
 
 /**
@@ -70,18 +63,10 @@ function rejectUnknown(args: object, parts: readonly unknown[]): void {
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
-/** Also encodes the characters that `encodeURIComponent` leaves and RFC 3986 reserves. */
-const encodeReserved: Encode = (text) =>
-  encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** A value in OpenAPI's style `simple`, or as JSON, for the path or a header. */
-function simpleText({ style, explode }: Serialization, value: unknown, encode: Encode): string {
-  if (style === 'json') return encode(JSON.stringify(value));
+/** A value in OpenAPI's style `simple`: the parts of a list or an object with commas between them. */
+function simpleText(value: unknown, explode: boolean | undefined, encode: Encode): string {
   if (isList(value)) return value.map((item) => encode(textOf(item))).join(',');
   if (!isObject(value)) return encode(textOf(value));
   return Object.entries(value)
@@ -106,18 +91,17 @@ const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)
 const decoded: Encode = (text) =>
   text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
-function pathText(parameter: HttpParameter, value: unknown): string {
-  const segmentsOf = (text: string) => (parameter.allow_slash ? text.split('/') : [text]);
-  const encode: Encode = (text) => {
+function pathText({ name, argument = name, explode, allow_slash }: HttpParameter, value: unknown): string {
+  const segmentsOf = (text: string) => (allow_slash ? text.split('/') : [text]);
+  return simpleText(value, explode, (text) => {
     const bytes = Buffer.from(text).toString('latin1');
     const forms = [bytes, decoded(bytes), decoded(decoded(bytes))].flatMap(segmentsOf);
     if (forms.some((form) => unsafeSegment.test(form) || form.includes('/')))
       throw new ToolFailure(
-        `The argument ${parameter.argument ?? parameter.name} must be a part of a path, without slashes and dots alone`,
+        `The argument ${argument} must be a part of a path, without slashes and dots alone`,
       );
-    return segmentsOf(text).map(encodeReserved).join('/');
-  };
-  return simpleText(parameter, value, encode);
+    return segmentsOf(text).map(encodeURIComponent).join('/');
+  });
 }
 
 /**
@@ -127,43 +111,38 @@ function pathText(parameter: HttpParameter, value: unknown): string {
  */
 function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
   const { style, explode = true, argument } = parameter;
-  if (isObject(value) && style !== 'json' && (explode || style === 'deepObject')) {
-    const declared = declaredNames(schema);
-    const other = Object.keys(value).find((name) => !declared.includes(name));
-    if (other !== undefined) throw new ToolFailure(`The argument ${argument} has no property ${other}`);
-  }
+  const declared = isObject(value) && (explode || style === 'deepObject') ? declaredNames(schema) : undefined;
+  const other = declared && Object.keys(Object(value)).find((name) => !declared.includes(name));
+  if (other !== undefined) throw new ToolFailure(`The argument ${argument} has no property ${other}`);
   return pairsOf(parameter, value);
 }
 
-const declaredNames = (schema: unknown): string[] =>
-  isObject(schema)
-    ? [
-        ...Object.keys(Object(schema.properties)),
-        ...[schema.allOf, schema.anyOf, schema.oneOf].flatMap(listOf).flatMap(declaredNames),
-      ]
-    : [];
+const declaredNames = (schema: unknown): string[] => [
+  ...Object.keys(Object(own(schema, 'properties'))),
+  ...['allOf', 'anyOf', 'oneOf'].flatMap((name) => listOf(own(schema, name))).flatMap(declaredNames),
+];
 
 /** Parameters of a query or fields of a form, as `name=value`, encoded. */
 function pairsOf(
-  { name, style = 'form', explode = style === 'form' }: Serialization & Pick<HttpParameter, 'name'>,
+  { name, style = 'form', explode = style === 'form' }: Pick<HttpParameter, 'name' | 'style' | 'explode'>,
   value: unknown,
 ): string[] {
-  const pair = (key: string, text: string) => `${encodeReserved(key)}=${text}`;
-  if (style === 'json' || !(isList(value) || isObject(value)))
-    return [pair(name, encodeReserved(style === 'json' ? JSON.stringify(value) : textOf(value)))];
-  const fields = Object.entries(value).map(([key, each]) => [key, encodeReserved(textOf(each))] as const);
-  if (style === 'deepObject') return fields.map(([key, text]) => pair(`${name}[${key}]`, text));
-  if (explode) return fields.map(([key, text]) => pair(isList(value) ? name : key, text));
-  const texts = fields.flatMap(([key, text]) => (isList(value) ? [text] : [encodeReserved(key), text]));
-  return [pair(name, texts.join(','))];
+  const pair = (key: string, text: string) => `${encodeURIComponent(key)}=${text}`;
+  const isDeep = style === 'deepObject';
+  if (!(isList(value) || isObject(value)) || !(explode || isDeep))
+    return [pair(name, simpleText(value, false, encodeURIComponent))];
+  return Object.entries(value).map(([key, each]) =>
+    pair(isDeep ? `${name}[${key}]` : isList(value) ? name : key, encodeURIComponent(textOf(each))),
+  );
 }
 
 function contentOf(body: HttpTool['body'], args: object): Uint8Array | undefined {
   const value = body && own(args, body.argument);
   if (body === null || value === undefined) return undefined;
   if (body.content_type !== formType) return Buffer.from(JSON.stringify(value));
-  const pairs = Object.entries(Object(value) as object).flatMap(([name, field]) =>
-    pairsOf({ name, ...(own(body.encoding, name) ?? (isObject(field) && { style: 'json' })) }, field),
-  );
+  const pairs = Object.entries<unknown>(Object(value)).flatMap(([name, field]) => {
+    const encoding = body.encoding?.[name] ?? { style: isObject(field) ? 'json' : 'form' };
+    return pairsOf({ name, ...encoding }, encoding.style === 'json' ? JSON.stringify(field) : field);
+  });
   return Buffer.from(pairs.join('&'));
 }
