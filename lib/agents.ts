@@ -4,6 +4,7 @@ import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { CfnOutput, Duration, Stack, Validations } from 'aws-cdk-lib/core';
 import { Construct } from 'constructs';
+import { remoteToolTypes } from '#contract/agent.ts';
 import { formula, sumOf } from './alarms.ts';
 import { acknowledgeRegions, bedrockStatements } from './bedrock-models.ts';
 import { graph } from './dashboard.ts';
@@ -23,13 +24,6 @@ import type { Platform } from './platform.ts';
 import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
-
-/** The types of entries whose tools are of other systems. */
-const remoteTypes = [
-  'consultant_call_mcp_tool',
-  'consultant_call_http_api',
-  'consultant_call_function',
-] as const;
 
 /**
  * What replies need: models, the keys of their providers, the tools of agents, and limits; and the function that tests
@@ -97,7 +91,7 @@ export class Agents extends Construct {
 
   private watchTools({ alarms }: Platform): void {
     const ofTypes = (of: string, metricOf: (tool: string) => IMetric) =>
-      sumOf(Object.fromEntries(remoteTypes.map((type, index) => [`${of}${index}`, metricOf(type)])));
+      sumOf(Object.fromEntries(remoteToolTypes.map((type, index) => [`${of}${index}`, metricOf(type)])));
     const failures = ofTypes('failed', (tool) => serviceMetric(this, 'toolFailures', { tool }));
     const uses = ofTypes('used', (tool) =>
       serviceMetric(this, 'toolTime', { tool }, { statistic: 'SampleCount' }),

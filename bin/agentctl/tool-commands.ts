@@ -145,6 +145,7 @@ async function call(
   // A deferred import: the other commands use no tools.
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
   const definition = await definitionOf(agentId, workspace);
-  const result = await useRemoteTool(definition, name, JSON.parse(json), { workspaceId: workspace, user });
+  const use = { agentId, workspaceId: workspace, user };
+  const result = await useRemoteTool(definition, name, JSON.parse(json), use);
   return { json: result, lines: JSON.stringify(result, null, 2).split('\n') };
 }

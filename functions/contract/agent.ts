@@ -13,14 +13,15 @@ const ownToolTypes = [
   'consultant_lookup',
 ] as const;
 
-/** The types of reasoning steps. Those of tools of other systems are additions to the specification. */
-export const reasoningStepTypes = [
-  ...ownToolTypes,
+/** The types of the tools of other systems: additions to the specification. */
+export const remoteToolTypes = [
   'consultant_call_mcp_tool',
   'consultant_call_http_api',
   'consultant_call_function',
-  'consultant_call_client',
 ] as const;
+
+/** The types of reasoning steps. No tool has the last one yet. */
+export const reasoningStepTypes = [...ownToolTypes, ...remoteToolTypes, 'consultant_call_client'] as const;
 
 export const unifiedTool = z
   .object({

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { AgentDefinition } from '#contract/agent.ts';
 import type { JsonSchema } from '#contract/json-schema.ts';
 import type { TokenUsage } from '#contract/message.ts';
+import type { PinnedTool } from '#contract/tools.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
@@ -151,9 +152,6 @@ export class ToolFailure extends Error {
   }
 }
 
-/** Whether a person must approve each use: `caller` leaves that to the client's request. */
-export type Approval = 'never' | 'always' | 'caller';
-
 /** One tool as a model gets it. */
 export interface Offer {
   /** Unique among the tools of an agent. */
@@ -161,7 +159,7 @@ export interface Offer {
   description: string;
   inputSchema: JsonSchema;
   /** `never`: the tool runs at once. Replies cannot wait for a person yet, so with any other value each use fails. */
-  approval: Approval;
+  approval: PinnedTool['approval'];
   /** Where the tool is in its entry, such as `['config', 'tools', 3]`; empty if the entry is one tool. */
   field: readonly (string | number)[];
   /** Checks the model's arguments. Returns `input` for `start` and `run`, or what is wrong with the arguments. */
@@ -171,6 +169,8 @@ export interface Offer {
   run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
   /** A tool of another system: others have written its description and its results, also the texts of its failures. */
   isRemote?: true;
+  /** The rest as in `AgentTool`. */
+  isAvailable?: () => boolean;
   searchesChat?: true;
   handsOver?: true;
 }
@@ -186,7 +186,6 @@ export interface ToolKind<Config = unknown> {
   config: z.ZodType<Config>;
   /** As in `AgentTool`. */
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
-  isAvailable?: () => boolean;
   /** Makes the tools, in the same order for the same config: a provider's cache of prompts depends on it. */
   offers(config: Config, entry: Pick<Entry, 'name' | 'description'>): Offer[];
 }
@@ -221,9 +220,7 @@ const schemas = new WeakMap<z.ZodType, JsonSchema>();
 
 /** Converts a schema. The result is cached by the object: the conversion is too slow to repeat in every reply. */
 function jsonSchemaOf(type: z.ZodType): JsonSchema {
-  const cached = schemas.get(type);
-  if (cached !== undefined) return cached;
-  const schema = z.toJSONSchema(type, { target: 'draft-7', io: 'input' });
+  const schema = schemas.get(type) ?? z.toJSONSchema(type, { target: 'draft-7', io: 'input' });
   schemas.set(type, schema);
   return schema;
 }
@@ -232,25 +229,11 @@ function jsonSchemaOf(type: z.ZodType): JsonSchema {
 export interface OfferedTool extends Offer {
   /** The type of the entry, and of the tool's steps. */
   type: string;
-  /**
-   * The index of the entry in `unified_tools`. The entries that `entriesOf` adds have the indexes after its last one.
-   */
+  /** The index of the entry in `unified_tools`. The entries that `inspectTools` adds have those after its last one. */
   index: number;
 }
 
-/** An entry whose config its kind has accepted. */
-interface Toolset {
-  kind: ToolKind;
-  config: unknown;
-  index: number;
-}
-
-interface Inspected {
-  offered: OfferedTool[];
-  toolsets: Toolset[];
-  issues: z.core.$ZodIssue[];
-}
-
+type Issue = z.core.$ZodIssue;
 type Entry = AgentDefinition['unified_tools'][number];
 type AvailableKinds = readonly (ToolKind | DeferredKind)[];
 
@@ -259,41 +242,46 @@ const searchType = 'consultant_search_web';
 /**
  * The tools of an agent that this deployment can offer.
  * @param needed types of tools that this reply needs, whether or not the agent has them
- * @throws Error for an entry with an unknown type or a wrong config
+ * @throws Error that names the first mistake: see `inspectTools`
  */
 export async function offeredTools(
   available: AvailableKinds,
   definition: AgentDefinition,
   needed: readonly string[] = [],
 ): Promise<OfferedTool[]> {
-  const entries = entriesOf(definition, needed).map(async (entry, index) => {
-    const kind = await kindOfEntry(available, entry);
-    if (kind === undefined) throw new Error(`There is no tool ${entry.type}`);
-    if (kind.isAvailable?.() === false) return [];
-    return offersOf(kind, kind.config.parse(entry.config ?? {}), entry, index);
-  });
-  return (await Promise.all(entries)).flat();
+  const { offered, issues } = await inspectTools(available, definition, needed);
+  if (issues.length > 0) throw new Error(z.prettifyError({ issues: issues.slice(0, 1) }));
+  return offered.filter(({ isAvailable }) => isAvailable?.() !== false);
 }
 
 /**
- * All tools of an agent, also those that this deployment cannot offer, for its check when it is created or updated.
- * @returns also the entries with a right type and config, and `issues`: what is wrong with the types and configs of the
- *   other entries, which have no tools, and with the names of tools
+ * All tools of an agent, also those that this deployment cannot offer. An agent also gets an entry for each type that it
+ * needs and does not have: for `use_search`, and of `needed`.
+ * @returns also `toolsets`, the entries with a right type and config, and `issues`: what is wrong with the types and
+ *   configs of the other entries, which have no tools, and with the names of tools
  */
 export async function inspectTools(
   available: AvailableKinds,
-  definition: AgentDefinition,
-): Promise<Inspected> {
-  const { offered, toolsets, issues }: Inspected = { offered: [], toolsets: [], issues: [] };
+  { unified_tools: entries, use_search }: AgentDefinition,
+  needed: readonly string[] = [],
+) {
+  const offered: OfferedTool[] = [];
+  const toolsets: { kind: ToolKind; config: unknown; index: number }[] = [];
+  const issues: Issue[] = [];
   const names = new Set<string>();
-  for (const [index, entry] of entriesOf(definition).entries()) {
+  const further = [...(use_search ? [searchType] : []), ...needed].filter(
+    (type) => !entries.some((entry) => entry.type === type),
+  );
+  const all: Entry[] = [...entries, ...further.map((type) => ({ type }))];
+  for (const [index, entry] of all.entries()) {
     const path = ['unified_tools', index];
-    const kind = await kindOfEntry(available, entry);
-    if (kind === undefined) {
+    const listed = available.find(({ type }) => type === entry.type);
+    if (listed === undefined) {
       const message = `must be one of ${available.map(({ type }) => type).join(', ')}`;
       issues.push({ code: 'custom', path: [...path, 'type'], message });
       continue;
     }
+    const kind = 'load' in listed ? await listed.load() : listed;
     const { data: config, error } = kind.config.safeParse(entry.config ?? {}, { reportInput: true });
     if (error !== undefined) {
       issues.push(...error.issues.map((each) => ({ ...each, path: [...path, 'config', ...each.path] })));
@@ -301,9 +289,11 @@ export async function inspectTools(
       continue;
     }
     toolsets.push({ kind, config, index });
-    const offers = offersOf(kind, config, entry, index);
-    issues.push(...offers.flatMap((offer) => issuesOfName(offer, names)));
-    offered.push(...offers);
+    for (const offer of kind.offers(config, entry)) {
+      const tool = { ...offer, type: kind.type, index };
+      issues.push(...issuesOfName(tool, names));
+      offered.push(tool);
+    }
   }
   return { offered, toolsets, issues };
 }
@@ -315,11 +305,8 @@ const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
  * What is wrong with the name of a tool.
  * @param names those of the tools before it. Its own name is added
  */
-function issuesOfName(
-  { name, isRemote, index, field }: OfferedTool,
-  names: Set<string>,
-): Inspected['issues'] {
-  const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Inspected['issues'] =>
+function issuesOfName({ name, isRemote, index, field }: OfferedTool, names: Set<string>): Issue[] {
+  const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Issue[] =>
     isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];
   const isTaken = names.has(name);
   names.add(name);
@@ -330,22 +317,3 @@ function issuesOfName(
     ...issue(isTaken, `is called ${name}, as another tool: give each a name of its own`),
   ];
 }
-
-/** The agent's entries, then one for each type that it needs and does not have: for `use_search`, and of `needed`. */
-function entriesOf(
-  { unified_tools: entries, use_search }: AgentDefinition,
-  needed: readonly string[] = [],
-): readonly Entry[] {
-  const further = [...(use_search ? [searchType] : []), ...needed].filter(
-    (type) => !entries.some((entry) => entry.type === type),
-  );
-  return [...entries, ...further.map((type) => ({ type }))];
-}
-
-async function kindOfEntry(available: AvailableKinds, entry: Entry): Promise<ToolKind | undefined> {
-  const kind = available.find(({ type }) => type === entry.type);
-  return kind && 'load' in kind ? kind.load() : kind;
-}
-
-const offersOf = (kind: ToolKind, config: unknown, entry: Entry, index: number): OfferedTool[] =>
-  kind.offers(config, entry).map((offer) => ({ ...offer, type: kind.type, index }));

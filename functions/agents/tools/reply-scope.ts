@@ -15,11 +15,10 @@ export class ReplyScope {
 
   /** Closes all, without errors. What was opened last is closed first: sessions end over open connections. */
   async close(): Promise<void> {
+    // An error is ignored: the reply is complete.
     for (const shared of [...this.#shared.values()].reverse())
-      try {
-        await shared.close();
-      } catch {
-        // The reply is complete without it.
-      }
+      await Promise.resolve()
+        .then(() => shared.close())
+        .catch(() => undefined);
   }
 }

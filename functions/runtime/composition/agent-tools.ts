@@ -5,24 +5,24 @@ import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { retrieveContextSource } from '#agents/tools/retrieve-context-source.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
-import type { KnowledgeServices, PassageRanking } from '#domain/knowledge/knowledge.ts';
+import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
 /** A function for each service. It creates the service at the first use of a tool, because most replies use none. */
-type Lazy<Services> = { [Name in keyof Services]: () => Services[Name] };
+type Lazy<Made> = { [Name in keyof Made]: () => Made[Name] };
 
 const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
+/** The types of tools of systems that have an address. */
+const kindsWithAddress = ['consultant_call_mcp_tool', 'consultant_call_http_api'] as const;
+
 /** Makes the list of all kinds of tools. The adapters and libraries of some are imported at their first use. */
 export const agentTools = (
   services: Lazy<
-    Pick<
-      KnowledgeServices,
-      'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'webPages' | 'webSearch'
-    > &
+    Services<'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'webPages' | 'webSearch'> &
       Pick<ChatServices, 'messages'> & { toolSecrets: ToolSecretStore }
   >,
 ): readonly (ToolKind | DeferredKind)[] => [
@@ -34,14 +34,10 @@ export const agentTools = (
   kindOf(
     lookup(async (use) => (await import('./tool-adapters.ts')).textsOfChat(services)(use), passageRanking),
   ),
-  {
-    type: 'consultant_call_mcp_tool',
-    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).mcp,
-  },
-  {
-    type: 'consultant_call_http_api',
-    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets).httpApi,
-  },
+  ...kindsWithAddress.map((type) => ({
+    type,
+    load: async () => (await import('./remote-tools.ts')).remoteKinds(services.toolSecrets)[type],
+  })),
   {
     type: 'consultant_call_function',
     load: async () => (await import('./function-tools.ts')).functionTools(defaultProvider()),

@@ -6,18 +6,8 @@ import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/ag
 import { describeIssue } from '#contract/describe-issues.ts';
 import { problemOfSchema } from '#contract/json-schema.ts';
 import { limits } from '#contract/limits.ts';
-import { agentTools } from './agent-tools.ts';
 import { modelProviders } from './model-providers.ts';
-import {
-  agents,
-  attachments,
-  knowledge,
-  knowledgeBase,
-  messages,
-  toolSecrets,
-  webPages,
-  webSearch,
-} from './services.ts';
+import { attachments, toolsWith } from './services.ts';
 
 /** Unknown fields are rejected, because a mistyped field would otherwise be ignored silently. */
 const agentFile = agentDefinition
@@ -135,17 +125,7 @@ async function toolMistakes(
   definition: AgentDefinition,
   wrongTools: readonly unknown[],
 ): Promise<string[]> {
-  const services = {
-    agents,
-    attachments,
-    knowledge,
-    knowledgeBase,
-    messages,
-    toolSecrets,
-    webPages,
-    webSearch,
-  };
-  const { offered, toolsets, issues } = await inspectTools(agentTools(services), definition);
+  const { offered, toolsets, issues } = await inspectTools(toolsWith(attachments), definition);
   const mistakes = [...issues, ...issuesOfOffers(offered, definition)]
     .filter(({ path }) => !wrongTools.includes(path[1]))
     .map((issue) => describeIssue(issue, 'the file'));

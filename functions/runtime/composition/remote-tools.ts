@@ -24,20 +24,20 @@ export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
-type Kinds = Record<'mcp' | 'httpApi', ToolKind>;
-
-let kinds: Kinds | undefined;
+let kinds: ReturnType<typeof makeKinds> | undefined;
 
 /**
  * Returns the kinds of tools of systems that have an address. The process has one of each, because they cache secrets,
  * tokens and addresses.
  */
-export function remoteKinds(toolSecrets: () => ToolSecretStore): Kinds {
-  if (kinds !== undefined) return kinds;
-  const services = remoteServices(toolSecrets());
-  const mcp = mcpKind({ ...services, openMcp: openMcpWith(services.http) });
-  kinds = { mcp: mcp as ToolKind, httpApi: httpApi(services) as ToolKind };
-  return kinds;
+export const remoteKinds = (toolSecrets: () => ToolSecretStore) => (kinds ??= makeKinds(toolSecrets()));
+
+function makeKinds(toolSecrets: ToolSecretStore) {
+  const services = remoteServices(toolSecrets);
+  return {
+    consultant_call_mcp_tool: mcpKind({ ...services, openMcp: openMcpWith(services.http) }) as ToolKind,
+    consultant_call_http_api: httpApi(services) as ToolKind,
+  };
 }
 
 /**
@@ -48,14 +48,12 @@ export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
   (target) => {
     let opened: Promise<McpConnection> | undefined;
-    const connection = deferred<McpConnection>(() => {
-      opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target));
-      return opened;
-    });
+    const open = () =>
+      (opened ??= import('#adapters/mcp/mcp-client.ts').then(({ openMcp }) => openMcp(http, target)));
     return {
-      call: (...call) => connection.call(...call).catch(ownError),
-      list: (signal) => connection.list(signal).catch(ownError),
-      close: async () => opened && connection.close(),
+      call: async (...call) => (await open()).call(...call).catch(ownError),
+      list: async (signal) => (await open()).list(signal).catch(ownError),
+      close: async () => (await opened)?.close(),
     };
   };
 
@@ -79,10 +77,8 @@ export function remoteServices(toolSecrets: ToolSecretStore, allow = environment
   const tokens = clientTokens({ rules, clock });
   return {
     // Only operators' commands load this module: replies check no entries.
-    checkTarget: async (...target: Parameters<CheckTarget>) => {
-      const { checkTargetWith } = await import('#agents/tools/remote/check-target.ts');
-      return checkTargetWith(toolSecrets, allow)(...target);
-    },
+    checkTarget: async (...target: Parameters<CheckTarget>) =>
+      (await import('#agents/tools/remote/check-target.ts')).checkTargetWith(toolSecrets, allow)(...target),
     http: remoteHttp({
       rules,
       credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),

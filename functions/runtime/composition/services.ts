@@ -253,20 +253,17 @@ const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
     sendProviderError(call),
   );
 };
+/** All kinds of tools. */
+export const toolsWith = (readAttachments: () => AttachmentReader) =>
+  agentTools({
+    ...{ agents, knowledge, knowledgeBase, messages, toolSecrets, webPages, webSearch },
+    attachments: readAttachments,
+  });
 const agentRuntimeWith = (attachments: () => AttachmentReader) =>
   aiAgentRuntime({
     providers: modelProviders(),
     attachments,
-    tools: agentTools({
-      agents,
-      attachments,
-      knowledge,
-      knowledgeBase,
-      messages,
-      toolSecrets,
-      webPages,
-      webSearch,
-    }),
+    tools: toolsWith(attachments),
     clock,
     random,
     // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:
