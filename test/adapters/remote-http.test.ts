@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { credentialOf } from '#domain/tools/credential.ts';
@@ -105,6 +105,22 @@ it('takes a new credential once after a 401, and no further one', async () => {
   expect(rotated.forgotten).toEqual(['crm']);
   expect(await open(port, { values: ['wrong value'] }).send()).toMatchObject({ status: 401 });
   expect(received).toHaveLength(4);
+});
+
+it('closes the connection of a body without an end that it does not read', async () => {
+  let isClosed = false;
+  const { port } = await serve(({ headers, socket }, response) => {
+    if (headers.authorization === 'Bearer second value') response.end('said');
+    else {
+      response.writeHead(401).write('no '.repeat(1000));
+      socket.on('close', () => {
+        isClosed = true;
+      });
+    }
+  });
+  const rotated = open(port, { values: ['first value', 'second value'] });
+  expect(await rotated.send()).toEqual({ status: 200, text: 'said' });
+  await vi.waitFor(() => expect(isClosed).toBe(true), 1000);
 });
 
 it('removes the credential from what the server repeats', async () => {

@@ -4,7 +4,7 @@ import { untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { WebhookSender } from '#domain/webhooks/services.ts';
 import { checkedAddresses, type OutboundRules } from './addresses.ts';
-import { sendOutbound } from './send-outbound.ts';
+import { dropBody, sendOutbound } from './send-outbound.ts';
 
 /**
  * A client that creates a batch waits for the lookup of its webhook's host. If the lookup takes longer, the address is
@@ -51,18 +51,14 @@ export const httpWebhookSender = (options: SenderOptions): WebhookSender => ({
 
   async post(url, { headers, body }) {
     const parsed = new URL(url);
-    const { status, headers: responseHeaders } = await sendOutbound({
-      url: parsed,
-      method: 'POST',
+    const request = {
+      ...({ url: parsed, method: 'POST', body: Buffer.from(body), maxBytes: responseBytes } as const),
       headers: { 'User-Agent': 'agent-service-webhooks', ...headers },
-      body: Buffer.from(body),
-      rules: rulesFor(parsed, options),
-      redirects: 0,
+      ...{ rules: rulesFor(parsed, options), redirects: 0 },
       times: { response: options.timeout, whole: options.timeout },
-      maxBytes: responseBytes,
-      discardBody: true,
       signal: new AbortController().signal,
-    });
+    };
+    const { status, headers: responseHeaders } = await sendOutbound(request, dropBody);
     return { status, retryAfter: retryAfterOf(responseHeaders['retry-after'], options.clock.now()) };
   },
 });

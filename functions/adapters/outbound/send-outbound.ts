@@ -19,7 +19,11 @@ import { bare, checkedAddresses, type OutboundRules } from './addresses.ts';
  * @throws OutboundFailure `too-large` for more than `maxBytes` of decompressed data, `broken` for an unknown content
  *   coding; errors of the connection or the decompression unchanged
  */
-async function* chunksOf(response: IncomingMessage, maxBytes: number): AsyncGenerator<Buffer> {
+async function* chunksOf(
+  response: IncomingMessage,
+  maxBytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
@@ -28,10 +32,16 @@ async function* chunksOf(response: IncomingMessage, maxBytes: number): AsyncGene
       throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
     yield chunk;
   }
+  // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
+  signal.throwIfAborted();
 }
 
 const readAll = async (_head: ResponseHead, chunks: AsyncIterable<Buffer>): Promise<Buffer> =>
   Buffer.concat(await Array.fromAsync(chunks));
+
+/** Receives and drops the body. An error in the body is not a failure. */
+export const dropBody: ReadBody<void> = async (_head, chunks) =>
+  void (await Array.fromAsync(chunks, () => undefined).catch(() => undefined));
 
 function decoded(response: IncomingMessage): AsyncIterable<unknown> {
   const coding = response.headers['content-encoding']?.trim().toLowerCase() ?? '';
@@ -89,8 +99,6 @@ export interface OutboundRequest {
   times: { response: number; whole: number };
   /** The maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;
-  /** Receives and drops the body, up to `maxBytes` and within the timeout. An error in the body is not a failure. */
-  discardBody?: true;
   /** Keeps connections for the next request to the same server. A name is checked only when a connection is made. */
   pool?: ConnectionPool | undefined;
   signal: AbortSignal;
@@ -103,13 +111,11 @@ export interface ResponseHead {
   headers: IncomingHttpHeaders;
 }
 
-interface OutboundResponse<Body> extends ResponseHead {
-  body: Body;
-}
+type OutboundResponse<Body> = ResponseHead & { body: Body };
 
 /**
- * Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed if only a part of the body was
- * read. If nothing was read, it stays open until the whole timeout is over, or the pool is closed.
+ * Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed if nothing was read, or if the
+ * reader leaves the body before its end.
  */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
@@ -136,15 +142,10 @@ const headerBytes = 32 * 1024;
  * @param read reads the body. Default: the body is one buffer
  * @throws OutboundFailure, also for any error of `read`; or the signal's reason
  */
-export async function sendOutbound(request: OutboundRequest): Promise<OutboundResponse<Buffer>>;
-export async function sendOutbound<Body>(
+export async function sendOutbound<Body = Buffer>(
   request: OutboundRequest,
-  read: ReadBody<Body>,
-): Promise<OutboundResponse<Body>>;
-export async function sendOutbound(
-  request: OutboundRequest,
-  read: ReadBody<unknown> = readAll,
-): Promise<OutboundResponse<unknown>> {
+  read: ReadBody<Body> = readAll as ReadBody<never>,
+): Promise<OutboundResponse<Body>> {
   const timeout = AbortSignal.timeout(request.times.whole);
   const signal = AbortSignal.any([request.signal, timeout]);
   try {
@@ -158,28 +159,22 @@ export async function sendOutbound(
   }
 }
 
-async function follow(
+async function follow<Body>(
   request: OutboundRequest,
-  read: ReadBody<unknown>,
+  read: ReadBody<Body>,
   signal: AbortSignal,
-): Promise<OutboundResponse<unknown>> {
+): Promise<OutboundResponse<Body>> {
   let url = request.url;
   for (let hop = 0; ; hop += 1) {
     const response = await responseOf(request, url, hop, signal);
     const next = request.method === 'GET' && request.redirects > 0 ? redirectOf(response, url) : undefined;
     const head = { url, status: response.statusCode ?? 0, headers: response.headers };
-    if (next === undefined && request.discardBody) {
-      await readAll(head, chunksOf(response, request.maxBytes)).catch(() => undefined);
-      response.destroy();
-      return { ...head, body: Buffer.alloc(0) };
-    }
     if (next === undefined) {
-      const body = await read(head, chunksOf(response, request.maxBytes)).catch((error: unknown) => {
+      const body = await read(head, chunksOf(response, request.maxBytes, signal)).catch((error: unknown) => {
         response.destroy();
         throw error;
       });
-      // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
-      signal.throwIfAborted();
+      if (!response.readableDidRead) response.destroy();
       return { ...head, body };
     }
     response.destroy();
