@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import type { PinnedTool } from '#contract/tools.ts';
 import { type Agent, type AgentVersion, agentResource } from '#domain/agents/agent.ts';
 import {
   createAgent,
@@ -107,16 +108,14 @@ function mayLeak({ unified_tools, use_search }: AgentDefinition): boolean {
   const hasType = (...types: string[]) => unified_tools.some(({ type }) => types.includes(type));
   const isPrivate = ({ type, config }: (typeof systems)[number]) =>
     type === 'consultant_call_function' || config?.auth !== undefined;
-  const readsOthers =
-    use_search ||
-    hasType('consultant_search_web', 'consultant_fetch_web_content') ||
-    !systems.every(isPrivate);
-  const hasPrivate =
-    hasType('consultant_retrieve_context_source', 'consultant_lookup') || systems.some(isPrivate);
-  const sendsOut = systems.some(({ config }) =>
-    (Object(config).tools as { approval?: string }[]).some(({ approval }) => approval === 'never'),
+  const readsWeb = use_search || hasType('consultant_search_web', 'consultant_fetch_web_content');
+  const readsOwn = hasType('consultant_retrieve_context_source', 'consultant_lookup');
+  const tools = systems.flatMap(({ config }) => config?.tools as PinnedTool[]);
+  return (
+    (readsWeb || !systems.every(isPrivate)) &&
+    (readsOwn || systems.some(isPrivate)) &&
+    tools.some(({ approval }) => approval === 'never')
   );
-  return readsOthers && hasPrivate && sendsOut;
 }
 
 const unpublish = async (agentId: string): Promise<Result> =>

@@ -46,29 +46,28 @@ export async function checkModels(where: string, definition: AgentDefinition): P
  * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the
  * target's version has no such output.
  */
-const listed: Partial<Record<'models' | 'knowledgeBases' | 'functions', readonly string[] | undefined>> = {};
+const listed: Partial<Record<Output, readonly string[] | undefined>> = {};
 
-/** Sets what the target's roles may use: its outputs BedrockModels, BedrockKnowledgeBases and ToolFunctions. */
+type Output = 'BedrockModels' | 'BedrockKnowledgeBases' | 'ToolFunctions';
+
+/** Sets what the target's roles may use. */
 export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
+
+/** By types of tools: the field of the config that is listed, what roles do with it, and the output that lists it. */
+const fields: Readonly<Record<string, [field: string, verb: string, output: Output]>> = {
+  consultant_retrieve_context_source: ['knowledge_base_id', 'query', 'BedrockKnowledgeBases'],
+  consultant_call_function: ['function', 'invoke', 'ToolFunctions'],
+};
 
 /** Names the agent's models, knowledge bases and functions that the target's roles may not use. */
 function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefinition): string[] {
-  const models = listed.models?.map((id) => `bedrock:${id}`);
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
-    const at = `${where}: unified_tools[${index}].config`;
-    const { knowledge_base_id: id, function: arn } = config ?? {};
-    if (type === 'consultant_retrieve_context_source' && typeof id === 'string')
-      return mistakesOf(
-        `${at}.knowledge_base_id`,
-        id,
-        'query',
-        'BedrockKnowledgeBases',
-        listed.knowledgeBases,
-      );
-    if (type === 'consultant_call_function' && typeof arn === 'string')
-      return mistakesOf(`${at}.function`, arn, 'invoke', 'ToolFunctions', listed.functions);
-    return [];
+    const [field, verb, output] = fields[type] ?? ['', '', 'ToolFunctions'];
+    const id = config?.[field];
+    if (typeof id !== 'string') return [];
+    return mistakesOf(`${where}: unified_tools[${index}].config.${field}`, id, verb, output);
   });
+  const models = listed.BedrockModels?.map((id) => `bedrock:${id}`);
   const ofModels = [llm_model, ...(meta.fallback_models ?? [])].flatMap((model, index) => {
     const at = `${where}: ${index === 0 ? 'llm_model' : `meta.fallback_models[${index - 1}]`}`;
     return model.startsWith('bedrock:') ? mistakesOf(at, model, 'invoke', 'BedrockModels', models) : [];
@@ -81,13 +80,7 @@ function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefini
  * @param at the file or agent, and the field
  * @param output the stack's output that has the list; the stage setting has the same name
  */
-function mistakesOf(
-  at: string,
-  id: string,
-  verb: string,
-  output: string,
-  ids: readonly string[] | undefined,
-): string[] {
+function mistakesOf(at: string, id: string, verb: string, output: Output, ids = listed[output]): string[] {
   if (ids === undefined) {
     const where = at.slice(0, at.lastIndexOf(': '));
     printError([`${where}: not checked whether roles may ${verb} ${id}: the target has no output ${output}`]);

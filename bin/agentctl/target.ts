@@ -40,9 +40,9 @@ export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
       if (value !== undefined) process.env[variables[variable]] = value;
     }
     useListed({
-      models: listOf(outputOf('BedrockModels')),
-      knowledgeBases: listOf(outputOf('BedrockKnowledgeBases')),
-      functions: listOf(outputOf('ToolFunctions') ?? '[]'),
+      BedrockModels: listOf(outputOf('BedrockModels')),
+      BedrockKnowledgeBases: listOf(outputOf('BedrockKnowledgeBases')),
+      ToolFunctions: listOf(outputOf('ToolFunctions') ?? '[]'),
     });
     return;
   }

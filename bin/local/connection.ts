@@ -121,9 +121,9 @@ export const credentialsOf = ({
 
 /** What the roles of the run may use. */
 export const listedBy = (connection: Connection) => ({
-  models: connection.bedrock_models,
-  knowledgeBases: connection.bedrock_knowledge_bases,
-  functions: connection.tool_functions ?? [],
+  BedrockModels: connection.bedrock_models,
+  BedrockKnowledgeBases: connection.bedrock_knowledge_bases,
+  ToolFunctions: connection.tool_functions ?? [],
 });
 
 export const writeConnection = (folder: string, connection: Connection): Promise<void> =>

@@ -15,7 +15,7 @@ const lambda = createServer(async (request, response) => {
 const { url } = closeAfterTests(await listenLocally(lambda));
 const credentials = async () => ({ accessKeyId: 'ASIA', secretAccessKey: 'secret', sessionToken: 'session' });
 const call = (signal = new AbortController().signal, endpoint: string | undefined = url) =>
-  functionInvoker({ credentials, endpoint })({ arn, payload: '{"tool":"x"}', timeout: 1000, signal });
+  functionInvoker(credentials, endpoint)({ arn, payload: '{"tool":"x"}', timeout: 1000, signal });
 beforeEach(() => {
   received.length = 0;
 });

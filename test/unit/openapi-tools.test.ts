@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startWebServer } from '#support/tool-use.ts';
-import { convertOpenApi } from '../../bin/agentctl/openapi/convert-openapi.ts';
+import { importOpenApi } from '../../bin/agentctl/openapi/import-openapi.ts';
 
 const info = { title: 'Shop', version: '1' };
 const responses = { 200: { description: 'ok' } };
@@ -16,10 +16,17 @@ interface Document {
 const convert = (document: Document, options: object = {}) =>
   convertText(JSON.stringify({ openapi: '3.0.3', info, paths: {}, ...document }), options);
 
-async function convertText(text: string, options: object = {}) {
-  const { operations, ...found } = await convertOpenApi(text, { prefix: 'shop', ...options });
-  const tools = operations.flatMap(({ tool }) => tool ?? []);
-  return { ...found, tools, skipped: operations.filter(({ tool }) => tool === undefined) };
+async function convertText(text: string, { entry, ...options }: { entry?: object; name?: string } = {}) {
+  const written = entry && { base_url: 'https://api.shop.example', ...entry };
+  const imported = importOpenApi(
+    text,
+    'https://api.shop.example/openapi.json',
+    { name: 'shop', ...options },
+    written as never,
+  );
+  const { config, changes } = await imported;
+  const skipped = changes.filter(({ state }) => state === 'skipped');
+  return { ...config, skipped, tools: changes.flatMap(({ after }) => after ?? []) };
 }
 
 /** The tool of a document with one operation. */
@@ -52,7 +59,7 @@ describe('an operation', () => {
     const content = {
       'application/json': { schema: { type: 'object', properties: { note: { type: 'string' } } } },
     };
-    const { tools, baseUrl } = await convert({
+    const { tools, base_url } = await convert({
       servers: [{ url: 'https://api.{zone}.example/v2/', variables: { zone: { default: 'shop' } } }],
       paths: {
         '/orders/{id}': {
@@ -67,7 +74,7 @@ describe('an operation', () => {
         },
       },
     });
-    expect(baseUrl).toBe('https://api.shop.example/v2');
+    expect(base_url).toBe('https://api.shop.example/v2');
     const ofId = { argument: 'id', name: 'id', in: 'path' };
     const integer = { type: 'integer', description: 'The order' };
     expect(tools).toEqual([
@@ -143,7 +150,9 @@ describe('an operation', () => {
     const paths = {
       '/a': { get: { operationId: 'a', parameters: names.map((name) => header(name)), responses } },
     };
-    const { tools } = await convert({ paths }, { entry: { headers: { 'X-Tenant': '7' }, tools: [] } });
+    const [tool] = (await convert({ paths })).tools;
+    const pinned = { ...tool, parameters: [], input_schema: { type: 'object', properties: {} } };
+    const { tools } = await convert({ paths }, { entry: { headers: { 'X-Tenant': '7' }, tools: [pinned] } });
     expect(tools[0]?.parameters.map(({ name }) => name)).toEqual(['X-Trace']);
     expect(await toolOf({ parameters: [header('X-Api-Key', true)] })).toBe(
       'parameters[0].name may be secret: put its value into a secret',
@@ -329,7 +338,7 @@ describe('a document', () => {
 
   it('of this service has a tool for each operation with JSON', async () => {
     const text = readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8');
-    const { tools, skipped } = await convertText(text, { prefix: 'own' });
+    const { tools, skipped } = await convertText(text, { name: 'own' });
     expect(tools.length).toBeGreaterThan(15);
     const upload = { name: 'own_uploadFile', notes: ['its body is multipart/form-data'] };
     expect(skipped).toMatchObject([upload]);

@@ -5,6 +5,7 @@ import { demo } from '#agents/models/demo.ts';
 import {
   type DeferredKind,
   inspectTools,
+  issuesOfNames,
   kindOf,
   requestForm,
   ToolFailure,
@@ -69,7 +70,8 @@ const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
 
 const issuesOf = async (definition: AgentDefinition): Promise<string[]> => {
   const { offered, issues } = await inspectTools([kindOf(requestForm), remoteKind().deferred], definition);
-  return [...issues, ...issuesOfOffers(offered, definition)].map((issue) => describeIssue(issue, 'the file'));
+  const all = [...issues, ...issuesOfNames(offered), ...issuesOfOffers(offered, definition)];
+  return all.map((issue) => describeIssue(issue, 'the file'));
 };
 
 async function reply(deferred: DeferredKind, definition: AgentDefinition, message: string) {

@@ -8,30 +8,16 @@ import {
   isJsonType,
 } from '#contract/http-api.ts';
 import { isList, isObject, isText, listOf, own, type SchemaObject } from '#contract/json-schema-rules.ts';
-import { problemOfHeader, type ToolAuth } from '#contract/tools.ts';
+import { problemOfHeader } from '#contract/tools.ts';
 import { type LiveTool, problemOfWords, uniqueName } from '#domain/tools/pin-tools.ts';
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
-interface Options {
-  /** The start of the names of tools. */
-  prefix: string;
-  /** The address of the document, if it is not a file. */
-  address?: URL | null;
-  /** The name of the secret that requests carry. Default: that of the entry. */
-  secret?: string | undefined;
-  /** The entry so far. Its `auth`, fixed parameters, `allow_slash` and picked fields stay. */
-  entry?: Pick<HttpApiConfig, 'auth' | 'headers' | 'tools'> | undefined;
-}
-
 /**
- * The operations of an OpenAPI document (3.0 or 3.1, as YAML or JSON) as tools. The same document gives the same tools,
- * whatever the order of its paths. Reads no other file and sends no request.
- * @returns `operations`, also those that cannot be tools; `baseUrl`, which is undefined if the document names only a
- *   path, or nothing, and has no address; and `auth`, how requests carry the secret: undefined without a secret
- * @throws Error if the document is not valid, if it refers to another one, or if it does not say how requests carry the
- *   secret
+ * Reads an OpenAPI document (3.0 or 3.1, as YAML or JSON). Reads no other file and sends no request.
+ * @returns also whether it is OpenAPI 3.0
+ * @throws Error if the document is not valid, or if it refers to another one
  */
-export async function convertOpenApi(text: string, options: Options) {
+export async function readOpenApi(text: string): Promise<Pick<Conversion, 'document' | 'isOld'>> {
   // A deferred import: it compiles large schemas.
   const { Validator } = await import('@seriousme/openapi-schema-validator');
   const validator = new Validator();
@@ -40,22 +26,29 @@ export async function convertOpenApi(text: string, options: Options) {
   const [first] = isList(errors) ? errors : [];
   const problem = first === undefined ? errors : `${first.instancePath || 'it'} ${first.message}`;
   if (!valid) throw new Error(`It is not a valid OpenAPI document: ${problem}`);
-  const { version, specification } = validator;
+  const { version, specification: document } = validator;
   if (version !== '3.0' && version !== '3.1')
     throw new Error(`It is OpenAPI ${version}, and must be 3.0 or 3.1`);
-  return toolsOf(specification, version === '3.0', options);
+  return { document, isOld: version === '3.0' };
 }
 
 const methods = 'get put post patch delete head options trace'.split(' ');
 
-function toolsOf(document: SchemaObject, isOld: boolean, options: Options) {
-  const { prefix, address, secret, entry } = options;
-  const auth: ToolAuth | undefined =
-    secret === undefined ? entry?.auth : { ...(entry?.auth ?? authOf(document)), secret };
-  const configured = configuredNames(auth, entry?.headers);
+/**
+ * The operations of a document as tools. The same document gives the same tools, whatever the order of its paths.
+ * @param prefix the start of the names of tools
+ * @param entry the entry so far. What an operator has written into its tools stays
+ */
+export function operationsOf(
+  from: Pick<Conversion, 'document' | 'isOld'>,
+  prefix: string,
+  { auth, headers, tools }: Pick<HttpApiConfig, 'auth' | 'headers' | 'tools'>,
+): LiveTool<HttpTool>[] {
+  const { document } = from;
+  const configured = configuredNames(auth, headers);
   const names = new Set<string>();
   const paths = Object.keys(Object(document.paths)).filter((path) => path.startsWith('/'));
-  const operations = paths.toSorted().flatMap((path) => {
+  return paths.toSorted().flatMap((path) => {
     const { made: item, notes } = attempt(() => resolved(document, own(document.paths, path)));
     if (item === undefined) return [{ name: `${prefix} ${path}`, previous: undefined, tool: item, notes }];
     return methods
@@ -66,13 +59,12 @@ function toolsOf(document: SchemaObject, isOld: boolean, options: Options) {
         const name = uniqueName(`${prefix}_${id}`, names);
         const request = { name, method: method.toUpperCase(), path };
         // An operation is the same while its method and path are.
-        const previous = entry?.tools.find((tool) => tool.path === path && tool.method === request.method);
-        const conversion = { document, isOld, nodes: 0 };
+        const previous = tools.find((tool) => tool.path === path && tool.method === request.method);
+        const conversion = { ...from, nodes: 0 };
         const { made: tool, notes } = attempt(() => toolOf(conversion, request, item, configured, previous));
         return { name, previous, tool, notes };
       });
   });
-  return { baseUrl: baseUrlOf(document, address), auth, operations };
 }
 
 /** Returns what was made, or the reason why it was skipped as the only note. */
@@ -85,13 +77,18 @@ function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
   }
 }
 
-function baseUrlOf({ servers }: SchemaObject, address: URL | null | undefined): string | undefined {
+/**
+ * The address of an API.
+ * @param address that of its document
+ * @returns undefined if the document names only a path, or nothing, and is a file
+ */
+export function baseUrlOf({ servers }: SchemaObject, address: string): string | undefined {
   const [server] = listOf(servers);
   const template = String(own(server, 'url') ?? '/');
   const url = template.replaceAll(/\{([^{}]*)\}/g, (_, name) =>
     String(own(own(own(server, 'variables'), name), 'default')),
   );
-  return URL.parse(url, address?.href)?.href.replace(/\/$/, '');
+  return URL.parse(url, URL.parse(address)?.href)?.href.replace(/\/$/, '');
 }
 
 /**
@@ -99,7 +96,7 @@ function baseUrlOf({ servers }: SchemaObject, address: URL | null | undefined): 
  * missing.
  * @throws Error if entries cannot have such a scheme
  */
-function authOf(document: SchemaObject) {
+export function authOf(document: SchemaObject) {
   const schemes = Object(own(document.components, 'securitySchemes'));
   const [first = ''] = [listOf(document.security)[0], schemes].flatMap((each) => Object.keys(Object(each)));
   const { type, scheme, in: location, name } = resolved(document, own(schemes, first));

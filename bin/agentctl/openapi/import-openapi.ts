@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { type HttpTool, httpApiConfig } from '#contract/http-api.ts';
-import { toolLimits } from '#contract/tools.ts';
+import { type ToolAuth, toolLimits } from '#contract/tools.ts';
 import { isHttpUrl } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { compareTools, type PinnedChange } from '#domain/tools/pin-tools.ts';
@@ -9,7 +9,7 @@ import { remoteSystems } from '#runtime/composition/services.ts';
 import { getDocument } from '../discover-authorization.ts';
 import { readInput } from '../read-json.ts';
 import type { CompareTools, ImportOptions } from '../tool-changes.ts';
-import { convertOpenApi } from './convert-openapi.ts';
+import { authOf, baseUrlOf, operationsOf, readOpenApi } from './convert-openapi.ts';
 
 /** Limits of a document that is fetched, in milliseconds and bytes. The documents of the largest APIs have 12 MB. */
 const limits = { timeout: 60_000, maxBytes: 16_000_000 };
@@ -44,8 +44,8 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
  * @param options.only ids of operations, or names of tools. Default: the tools of the entry, or all of a new one
  * @param written the entry's config so far; undefined for a new entry
  * @returns also the tools of the entry so far, with their defaults, and the changes
- * @throws Error if the written config is wrong, as `convertOpenApi`, if the API has no address, or if there are more
- *   operations than an agent may have
+ * @throws Error if the written config or the document is wrong, if the API has no address, if the document does not say how
+ *   requests carry the secret, or if there are more operations than an agent may have
  */
 export async function importOpenApi(
   text: string,
@@ -55,14 +55,14 @@ export async function importOpenApi(
 ): Promise<{ config: WrittenConfig; before: readonly HttpTool[]; changes: PinnedChange<HttpTool>[] }> {
   const { data: previous, error } = httpApiConfig.optional().safeParse(written, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry in the file is wrong: ${describeIssues(error.issues)}`);
+  const openApi = await readOpenApi(text);
   const { name: prefix = 'api', only, secret } = options;
-  const address = URL.parse(document);
-  const found = await convertOpenApi(text, { prefix, secret, address, entry: previous });
-  const { auth, operations } = found;
-  const baseUrl = options.baseUrl ?? previous?.base_url ?? found.baseUrl;
+  const baseUrl = options.baseUrl ?? previous?.base_url ?? baseUrlOf(openApi.document, document);
   if (baseUrl === undefined) throw new Error('The document has no address of its own: give --base-url');
-  const before = previous?.tools ?? [];
-  const chosen = operations.filter((operation) =>
+  const auth: ToolAuth | undefined =
+    secret === undefined ? previous?.auth : { ...(previous?.auth ?? authOf(openApi.document)), secret };
+  const { headers = {}, tools: before = [] } = previous ?? {};
+  const chosen = operationsOf(openApi, prefix, { auth, headers, tools: before }).filter((operation) =>
     only === undefined
       ? previous === undefined || operation.previous !== undefined
       : only.some((each) => [each, `${prefix}_${each}`].includes(operation.name)),

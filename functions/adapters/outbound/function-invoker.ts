@@ -13,23 +13,19 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
   TooManyRequestsException: ['refused', 'The function is busy; it may answer later'],
 };
 
-interface InvokerOptions {
-  credentials(): Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
-  /** A URL in place of the address of Lambda in the function's Region. Undefined on AWS. */
-  endpoint: string | undefined;
-}
+type Credentials = () => Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
 
 /**
  * Makes the function that invokes Lambda functions. It does not use the SDK's client. That one would add 14 KB to the
  * start of all functions that reply, because their bundles share its protocol. It would also read any answer to its
  * end.
+ * @param endpoint a URL in place of the address of Lambda in the function's Region. Undefined on AWS
  */
 export const functionInvoker =
-  ({ credentials, endpoint }: InvokerOptions): InvokeFunction =>
+  (credentials: Credentials, endpoint: string | undefined): InvokeFunction =>
   async ({ arn, payload, timeout, signal }) => {
     const [, partition, , region = ''] = arn.split(':');
-    const suffix = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com';
-    const base = endpoint ?? `https://lambda.${region}.${suffix}`;
+    const base = endpoint ?? `https://lambda.${region}.amazonaws.com${partition === 'aws-cn' ? '.cn' : ''}`;
     const signer = new AwsV4Signer({
       ...(await credentials()),
       ...{ service: 'lambda', region, method: 'POST', body: payload },

@@ -105,9 +105,7 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   handsOver?: true;
 }
 
-export interface ToolUse<Config> extends ReplyUse {
-  config: Config;
-}
+export type ToolUse<Config> = ReplyUse & { config: Config };
 
 /** What a reply gives to each use of a tool. */
 export interface ReplyUse {
@@ -153,7 +151,7 @@ export class ToolFailure extends Error {
 }
 
 /** One tool as a model gets it. */
-export interface Offer {
+export interface Offer extends Pick<AgentTool, 'isAvailable' | 'searchesChat' | 'handsOver'> {
   /** Unique among the tools of an agent. */
   name: string;
   description: string;
@@ -169,23 +167,15 @@ export interface Offer {
   run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
   /** A tool of another system: others have written its description and its results, also the texts of its failures. */
   isRemote?: true;
-  /** The rest as in `AgentTool`. */
-  isAvailable?: () => boolean;
-  searchesChat?: true;
-  handsOver?: true;
 }
 
 /**
  * A kind of entries: it makes the tools of an entry from the entry's config. Each kind has one line in
  * runtime/composition/agent-tools.ts.
  */
-export interface ToolKind<Config = unknown> {
+export interface ToolKind<Config = unknown> extends Pick<AgentTool<Config>, 'config' | 'checkConfig'> {
   /** The type of the entries, and of the steps of their tools. */
   type: string;
-  /** The schema of `config` in an entry. */
-  config: z.ZodType<Config>;
-  /** As in `AgentTool`. */
-  checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
   /** Makes the tools, in the same order for the same config: a provider's cache of prompts depends on it. */
   offers(config: Config, entry: Pick<Entry, 'name' | 'description'>): Offer[];
 }
@@ -258,7 +248,7 @@ export async function offeredTools(
  * All tools of an agent, also those that this deployment cannot offer. An agent also gets an entry for each type that it
  * needs and does not have: for `use_search`, and of `needed`.
  * @returns also `toolsets`, the entries with a right type and config, and `issues`: what is wrong with the types and
- *   configs of the other entries, which have no tools, and with the names of tools
+ *   configs of the other entries, which have no tools
  */
 export async function inspectTools(
   available: AvailableKinds,
@@ -268,7 +258,6 @@ export async function inspectTools(
   const offered: OfferedTool[] = [];
   const toolsets: { kind: ToolKind; config: unknown; index: number }[] = [];
   const issues: Issue[] = [];
-  const names = new Set<string>();
   const further = [...(use_search ? [searchType] : []), ...needed].filter(
     (type) => !entries.some((entry) => entry.type === type),
   );
@@ -285,15 +274,10 @@ export async function inspectTools(
     const { data: config, error } = kind.config.safeParse(entry.config ?? {}, { reportInput: true });
     if (error !== undefined) {
       issues.push(...error.issues.map((each) => ({ ...each, path: [...path, 'config', ...each.path] })));
-      names.add(entry.name ?? entry.type);
       continue;
     }
     toolsets.push({ kind, config, index });
-    for (const offer of kind.offers(config, entry)) {
-      const tool = { ...offer, type: kind.type, index };
-      issues.push(...issuesOfName(tool, names));
-      offered.push(tool);
-    }
+    offered.push(...kind.offers(config, entry).map((offer) => ({ ...offer, type: kind.type, index })));
   }
   return { offered, toolsets, issues };
 }
@@ -301,19 +285,19 @@ export async function inspectTools(
 /** Function names that providers accept. */
 const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/**
- * What is wrong with the name of a tool.
- * @param names those of the tools before it. Its own name is added
- */
-function issuesOfName({ name, isRemote, index, field }: OfferedTool, names: Set<string>): Issue[] {
-  const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Issue[] =>
-    isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];
-  const isTaken = names.has(name);
-  names.add(name);
-  return [
-    ...issue(!functionName.test(name), 'must be 1 to 64 letters, digits, underscores or hyphens', 'name'),
-    ...issue(name === 'json', 'must not be json: providers name the form of a reply so', 'name'),
-    ...issue(isRemote && name.startsWith('consultant_'), 'must not start with consultant_', 'name'),
-    ...issue(isTaken, `is called ${name}, as another tool: give each a name of its own`),
-  ];
+/** What is wrong with the names of tools. */
+export function issuesOfNames(offered: readonly OfferedTool[]): Issue[] {
+  const names = new Set<string>();
+  return offered.flatMap(({ name, isRemote, index, field }) => {
+    const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Issue[] =>
+      isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];
+    const isTaken = names.has(name);
+    names.add(name);
+    return [
+      ...issue(!functionName.test(name), 'must be 1 to 64 letters, digits, underscores or hyphens', 'name'),
+      ...issue(name === 'json', 'must not be json: providers name the form of a reply so', 'name'),
+      ...issue(isRemote && name.startsWith('consultant_'), 'must not start with consultant_', 'name'),
+      ...issue(isTaken, `is called ${name}, as another tool: give each a name of its own`),
+    ];
+  });
 }

@@ -37,8 +37,7 @@ export const callAgent = (
       );
     if (use.agents.length > maxDepth)
       throw new ToolFailure(`Agents can call each other at most ${maxDepth} deep`);
-    const [caller] = use.agents;
-    const agent = caller && (await agents().published(caller.workspaceId, agent_id));
+    const agent = await agents().published(use.agents[0].workspaceId, agent_id);
     if (agent === undefined) throw new ToolFailure('The other agent is not published');
     const { text, usage } = await use.callAgent(agent, message, use.signal);
     return { data: { agent_id, agent_name: agent.definition.name, reply: text }, usage };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { findProvider } from '#agents/models/model-provider.ts';
-import { inspectTools } from '#agents/tools/agent-tool.ts';
+import { inspectTools, issuesOfNames } from '#agents/tools/agent-tool.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
@@ -126,7 +126,7 @@ async function toolMistakes(
   wrongTools: readonly unknown[],
 ): Promise<string[]> {
   const { offered, toolsets, issues } = await inspectTools(toolsWith(attachments), definition);
-  const mistakes = [...issues, ...issuesOfOffers(offered, definition)]
+  const mistakes = [...issues, ...issuesOfNames(offered), ...issuesOfOffers(offered, definition)]
     .filter(({ path }) => !wrongTools.includes(path[1]))
     .map((issue) => describeIssue(issue, 'the file'));
   for (const { kind, config, index } of toolsets) {

@@ -4,16 +4,14 @@ import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { functionKind } from '#agents/tools/kinds/function.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
-type Credentials = Parameters<typeof functionInvoker>[0]['credentials'];
-
 /**
  * Makes the kind of tools that call Lambda functions. Import this module only dynamically, because few agents have such
  * tools. It gets the credentials as a parameter: a module that it shared with the start of functions would make that start
  * larger.
  */
-export const functionTools = (credentials: Credentials): ToolKind =>
+export const functionTools = (credentials: Parameters<typeof functionInvoker>[0]): ToolKind =>
   functionKind({
-    invoke: functionInvoker({ credentials, endpoint: process.env.AWS_ENDPOINT_URL_LAMBDA }),
+    invoke: functionInvoker(credentials, process.env.AWS_ENDPOINT_URL_LAMBDA),
     depth: () => requestDepth() + 1,
     countUse,
   }) as ToolKind;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { convertOpenApi } from '../../../bin/agentctl/openapi/convert-openapi.ts';
+import { importOpenApi } from '../../../bin/agentctl/openapi/import-openapi.ts';
 import { remoteHttp } from '../../../functions/adapters/outbound/remote-http.ts';
 import type { Offer } from '../../../functions/agents/tools/agent-tool.ts';
 import { httpApi } from '../../../functions/agents/tools/kinds/http-api.ts';
@@ -59,8 +59,8 @@ export async function testHttpApis(
       await prism.printed('Prism is listening on');
       const [url = ''] = /http:\/\/127\.0\.0\.1:\d+(?=\/)/.exec(prism.output()) ?? [];
       const text = readFileSync(path, 'utf8');
-      const { operations } = await convertOpenApi(text, { prefix: 'x' });
-      const tools = operations.flatMap(({ tool }) => tool ?? []);
+      const { changes } = await importOpenApi(text, url, { name: 'x' });
+      const tools = changes.flatMap(({ after }) => after ?? []);
       assert.equal(tools.length, count, document);
       const api = openApi(url, tools);
       for (const [index, offer] of api.offers.entries()) {

@@ -4,7 +4,7 @@ import { callFields, functionArn, pinnedTool } from '#contract/tools.ts';
 import { responseIdIn } from '#domain/chats/chat.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
-import { type ReplyUse, ToolFailure, type ToolKind } from '../agent-tool.ts';
+import { ToolFailure, type ToolKind } from '../agent-tool.ts';
 import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
 
 const config = z.strictObject({
@@ -35,24 +35,21 @@ const type = 'consultant_call_function';
 export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
   type,
   config,
-  offers: (entry) =>
-    pinnedOffers(entry, countUse(type), async ({ name }, args, use) => {
-      const context = { ...contextOf(use), depth: depth() };
+  offers: ({ function: arn, timeout_seconds, ...entry }) =>
+    pinnedOffers(entry, countUse(type), async ({ name }, args, { agents, callId, chat, signal }) => {
+      const { workspaceId, agentId, number } = agents.at(-1) ?? agents[0];
+      const context = {
+        ...{ workspace_id: workspaceId, agent_id: agentId, agent_version: number },
+        ...{ chat_id: chat?.id ?? null, external_user_id: chat?.externalUserId ?? null },
+        response_id: (chat?.lease && responseIdIn(chat.lease).responseId) ?? null,
+        ...{ call_id: callId, depth: depth() },
+      };
       const payload = JSON.stringify({ tool: name, arguments: args, context });
-      const { function: arn, timeout_seconds } = entry;
-      const end = await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal: use.signal });
-      return { result: resultOf(end, arn) };
+      return {
+        result: resultOf(await invoke({ arn, payload, timeout: timeout_seconds * 1000, signal }), arn),
+      };
     }),
 });
-
-function contextOf({ agents, callId, chat }: Pick<ReplyUse, 'agents' | 'callId' | 'chat'>): object {
-  const { workspaceId, agentId, number } = agents.at(-1) ?? agents[0];
-  return {
-    ...{ workspace_id: workspaceId, agent_id: agentId, agent_version: number },
-    ...{ chat_id: chat?.id ?? null, external_user_id: chat?.externalUserId ?? null },
-    ...{ response_id: chat?.lease ? (responseIdIn(chat.lease).responseId ?? null) : null, call_id: callId },
-  };
-}
 
 /**
  * Parses what a function has returned. An empty text is null.
