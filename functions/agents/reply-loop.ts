@@ -6,7 +6,6 @@ import type {
   ReplyEnd,
   ReplyEndReason,
   ReservedCall,
-  RunningTool,
 } from '#domain/chats/agent-runtime.ts';
 import { noUsage, unknownUsage } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
@@ -55,10 +54,7 @@ export class ReplyLoop {
     for (let step = 1; ; step += 1) {
       const mustRespond = this.mustRespond(agent, step);
       if (mustRespond) lastCall.take();
-      const calls = openToolCalls(agent.offered, {
-        emit: this.emit,
-        run: (...use) => this.useTool(...use),
-      });
+      const calls = openToolCalls(agent.offered, this.emit, (...use) => this.useTool(...use));
       const response = await this.callModel(agent, exchange, mustRespond ? undefined : calls);
       // The calling agent continues, so the steps of a called agent must end first. If the reply itself is cut, its
       // open steps are ended in collect-reply.ts.
@@ -182,20 +178,11 @@ export class ReplyLoop {
       return failedUse(limitTexts[running](budget));
     }
     this.handedOver ||= tool.handsOver === true;
-    return useTool(tool, input, this.replyUse(running, callId), this.settings).finally(running.end);
-  }
-
-  private replyUse(running: RunningTool, callId: string): ReplyUse {
     const { chat, scope, attachments, agents, signal } = this.task;
-    return {
-      callId,
-      chat,
-      scope,
-      attachments,
-      agents,
-      signal,
-      callAgent: (...call) => this.callAgent({ ...this.task, caller: running }, ...call),
-    };
+    const callAgent: ReplyUse['callAgent'] = (...call) =>
+      this.callAgent({ ...this.task, caller: running }, ...call);
+    const use = { callId, chat, scope, attachments, agents, signal, callAgent };
+    return useTool(tool, input, use, this.settings).finally(running.end);
   }
 
   /** Returns the end of the reply after this response; undefined if the model has called tools and may continue. */

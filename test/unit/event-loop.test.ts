@@ -92,7 +92,11 @@ async function response(type: 'text' | 'reasoning', count: number): Promise<void
 
 const toolCall = async (input: string) => {
   const offered = kindOf(requestForm).offers({}, { name: 'form' });
-  const calls = openToolCalls(offered as never, { emit: () => undefined, run: () => expect.unreachable() });
+  const calls = openToolCalls(
+    offered as never,
+    () => undefined,
+    () => expect.unreachable(),
+  );
   calls.start({ type: 'tool-call', toolCallId: '1', toolName: 'form', input });
   expect(JSON.stringify(await calls.results()).length).toBeLessThan(1000);
 };

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { type HttpTool, httpApiConfig } from '#contract/http-api.ts';
-import { type ToolAuth, toolLimits } from '#contract/tools.ts';
+import type { ToolAuth } from '#contract/tools.ts';
 import { isHttpUrl } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { compareTools, type PinnedChange } from '#domain/tools/pin-tools.ts';
@@ -44,8 +44,8 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
  * @param options.only ids of operations, or names of tools. Default: the tools of the entry, or all of a new one
  * @param written the entry's config so far; undefined for a new entry
  * @returns also the tools of the entry so far, with their defaults, and the changes
- * @throws Error if the written config or the document is wrong, if the API has no address, if the document does not say how
- *   requests carry the secret, or if there are more operations than an agent may have
+ * @throws Error if the written config or the document is wrong, if the API has no address, or if the document does not say how
+ *   requests carry the secret
  */
 export async function importOpenApi(
   text: string,
@@ -69,10 +69,6 @@ export async function importOpenApi(
   );
   const changes = compareTools(chosen, before);
   const tools = changes.flatMap(({ after }) => after ?? []);
-  if (tools.length > toolLimits.offers)
-    throw new Error(
-      `There are ${tools.length} operations, and an agent may have ${toolLimits.offers} tools: choose some with --only`,
-    );
   return {
     config: { ...written, base_url: baseUrl, document, ...(auth && { auth }), tools },
     ...{ before, changes },

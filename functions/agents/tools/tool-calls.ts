@@ -80,13 +80,8 @@ export const functionTools = (offered: readonly Offer[]): LanguageModelV4Functio
  */
 export function openToolCalls(
   offered: readonly OfferedTool[],
-  {
-    emit,
-    run,
-  }: {
-    emit: (part: ReplyPart) => void;
-    run: (tool: OfferedTool, input: unknown, callId: string) => Promise<ToolEnd>;
-  },
+  emit: (part: ReplyPart) => void,
+  run: (tool: OfferedTool, input: unknown, callId: string) => Promise<ToolEnd>,
 ) {
   const results: Promise<LanguageModelV4ToolResultPart>[] = [];
 

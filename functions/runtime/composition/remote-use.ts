@@ -24,10 +24,7 @@ export const countUse =
       if (failure === undefined) return;
       const kind = failureKinds[failure.kind] ?? failure.kind;
       measurements.add('toolFailures', 1, { tool, failure: kind });
-      log.warn('A remote tool failed', {
-        ...{ tool, name, failure: kind },
-        ...(url && { host: hostOf(url) }),
-      });
+      log.warn('A remote tool failed', { tool, name, failure: kind, host: url && hostOf(url) });
     };
   };
 
