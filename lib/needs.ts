@@ -92,28 +92,17 @@ export const readsSecrets = (name: VariableName, ...secrets: readonly Secret[]):
  * with the same context.
  * @param owner the fields of the encryption context, besides the workspace
  */
-export const usesKey = (
+export function usesKey(
   action: 'kms:Encrypt' | 'kms:Decrypt',
   { keyArn }: IKey,
   name: VariableName,
   owner: readonly string[],
-): Need =>
-  allOf(
-    (grantee) =>
-      grantee.addToRolePolicy(
-        new PolicyStatement({
-          actions: [action],
-          resources: [keyArn],
-          conditions: {
-            StringLike: {
-              'kms:EncryptionContext:workspace': 'ws_*',
-              ...Object.fromEntries(owner.map((field) => [`kms:EncryptionContext:${field}`, '?*'])),
-            },
-          },
-        }),
-      ),
-    variable(name, keyArn),
-  );
+): Need {
+  const context = owner.map((field) => [`kms:EncryptionContext:${field}`, '?*']);
+  const StringLike = { 'kms:EncryptionContext:workspace': 'ws_*', ...Object.fromEntries(context) };
+  const statement = { actions: [action], resources: [keyArn], conditions: { StringLike } };
+  return allOf((grantee) => grantee.addToRolePolicy(new PolicyStatement(statement)), variable(name, keyArn));
+}
 
 export const sendsTo = (queue: Queue, name: VariableName): Need =>
   allOf(allow(['sqs:SendMessage'], queue.queueArn), variable(name, queue.queueUrl));

@@ -145,7 +145,6 @@ async function call(
   // A deferred import: the other commands use no tools.
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
   const definition = await definitionOf(agentId, workspace);
-  const use = { agentId, workspaceId: workspace, user };
-  const result = await useRemoteTool(definition, name, JSON.parse(json), use);
+  const result = await useRemoteTool(definition, name, JSON.parse(json), { agentId, workspace, user });
   return { json: result, lines: JSON.stringify(result, null, 2).split('\n') };
 }

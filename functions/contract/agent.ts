@@ -38,13 +38,12 @@ export const unifiedTool = z
  */
 export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
   if (ownToolTypes.some((type) => type === entry.type)) return entry;
-  const { tools } = publicConfig.safeParse(entry.config).data ?? { tools: [] };
-  return { type: entry.type, config: { tools } };
+  return { type: entry.type, config: publicConfig.parse(entry.config) };
 }
 
-const publicConfig = z.object({
-  tools: z.array(z.object({ name: z.string(), description: z.string().optional() })),
-});
+const publicConfig = z
+  .object({ tools: z.array(z.object({ name: z.string(), description: z.string().optional() })) })
+  .catch({ tools: [] });
 
 export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(@[a-z][a-zA-Z0-9]*)?(:.+)?$/, {
   error: 'must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini',

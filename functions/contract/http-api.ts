@@ -45,9 +45,7 @@ const httpBody = z.strictObject({
 const pickedField = z
   .string()
   .max(256)
-  .regex(/^(?:\[\]|[^.[\]]+)(?:\[\]|\.[^.[\]]+)*$/, {
-    error: 'must be like id, customer.name or lines[].sku',
-  });
+  .regex(/^(?:\[\]|[^.[\]]+)(?:\[\]|\.[^.[\]]+)*$/, 'must be like id, customer.name or lines[].sku');
 
 /** A path below the entry's `base_url`, with the characters of URLs. Its parameters are in braces. */
 const pathTemplate = text(1024)

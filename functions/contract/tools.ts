@@ -122,6 +122,11 @@ export const pinnedTool = z.strictObject({
 
 export type PinnedTool = z.output<typeof pinnedTool>;
 
+const mcpTool = pinnedTool.extend({
+  tool: text(256),
+  parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
+});
+
 /** The config of an entry of the type `consultant_call_mcp_tool`: one server. */
 export const mcpConfig = z.strictObject({
   ...remoteFields,
@@ -129,14 +134,7 @@ export const mcpConfig = z.strictObject({
   /** The version of MCP. The first one has no handshake, and the others have one. */
   protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
-  tools: z
-    .array(
-      pinnedTool.extend({
-        tool: text(256),
-        parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
-      }),
-    )
-    .min(1),
+  tools: z.array(mcpTool).min(1),
 });
 
 export type McpConfig = z.output<typeof mcpConfig>;

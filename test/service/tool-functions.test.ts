@@ -170,6 +170,18 @@ describe('a tool of a Lambda function', () => {
     expect(result).toMatchObject({ data: { result: { event: { context: { depth: 3 } } } } });
   });
 
+  it('learns from an operator’s command for which agent it works', async () => {
+    const { agentId } = await use('nothing');
+    const call = ['tools', 'call', agentId, 'orders_echo', '{}', '--workspace', tenant.workspaceId];
+    expect(await agentctlOf(service).json(...call)).toMatchObject({
+      result: {
+        event: {
+          context: { workspace_id: tenant.workspaceId, agent_id: agentId, agent_version: 1, chat_id: null },
+        },
+      },
+    });
+  });
+
   it('may return nothing', async () => {
     expect((await use('nothing')).result).toEqual({ success: true, data: { result: null } });
   });

@@ -167,12 +167,11 @@ function isLeftOut({ in: location, name, required }: SchemaObject, configured: r
 
 /** Collects the arguments of an operation. */
 function collectArguments(conversion: Conversion) {
-  const names = new Set<string>();
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
   /** Adds the argument for a parameter or a body. Returns its name, which is unique in the tool. */
   const add = (text: string, schema: unknown, { description, in: location, ...of }: SchemaObject): string => {
-    const name = uniqueName(text, names, /[^A-Za-z0-9_.-]/g);
+    const name = uniqueName(text, new Set(Object.keys(properties)), /[^A-Za-z0-9_.-]/g);
     const converted = Object(convertSchema(conversion, schema));
     // A parameter whose list is empty is not sent, so a required one needs an item.
     const isFilled = of.required === true && location !== undefined && converted.type === 'array';

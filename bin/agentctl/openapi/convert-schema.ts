@@ -106,10 +106,7 @@ const exclusiveBounds = [
 ] as const;
 
 /** In OpenAPI 3.0, `exclusiveMinimum` says whether `minimum` itself is excluded. In JSON Schema it is a number. */
-function withNumericBound(
-  schema: SchemaObject,
-  [inclusive, exclusive]: (typeof exclusiveBounds)[number],
-): SchemaObject {
+function withNumericBound(schema: SchemaObject, [inclusive, exclusive]: readonly [string, string]) {
   if (!isBoolean(schema[exclusive])) return schema;
   const { [exclusive]: isExclusive, [inclusive]: value, ...rest } = schema;
   return value === undefined ? rest : { ...rest, [isExclusive === true ? exclusive : inclusive]: value };

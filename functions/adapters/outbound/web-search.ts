@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { WebSearch, WebSearchResult } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { readableHtml } from './readable-html.ts';
-import { jsonIn, type OutboundRequest, sendOutbound } from './send-outbound.ts';
+import { jsonIn, sendOutbound } from './send-outbound.ts';
 
 /**
  * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for one of its
@@ -32,7 +32,7 @@ export const searxng = (address: string): WebSearch => ({
     if (!url.pathname.endsWith('/search')) url.pathname = `${url.pathname.replace(/\/$/, '')}/search`;
     url.searchParams.set('q', query);
     url.searchParams.set('format', 'json');
-    const { results } = await readJson({ url, ...limits, signal }, searxngResponse);
+    const { results } = await readJson(searxngResponse, url, signal);
     return results
       .slice(0, count)
       .map(({ title, url: found, content }) => resultOf(title, found, content ?? ''));
@@ -54,7 +54,7 @@ export const braveSearch = (address: string, apiKey: () => Promise<string>): Web
     url.searchParams.set('q', query);
     url.searchParams.set('count', String(count));
     const headers = { 'X-Subscription-Token': await apiKey() };
-    const { web } = await readJson({ url, headers, ...limits, signal }, braveResponse);
+    const { web } = await readJson(braveResponse, url, signal, headers);
     // Brave returns HTML: matched words in <strong>, apostrophes as entities.
     const plain = (html: string) => readableHtml(html.slice(0, snippetHtmlCharacters), url).text;
     return (web?.results ?? [])
@@ -78,15 +78,14 @@ const shortened = (text: string): string =>
  *   as `sendOutbound`
  */
 async function readJson<Value>(
-  request: Pick<OutboundRequest, 'url' | 'headers' | 'times' | 'maxBytes' | 'signal'>,
   schema: z.ZodType<Value>,
+  url: URL,
+  signal: AbortSignal,
+  headers: Record<string, string> = {},
 ): Promise<Value> {
   const { status, body } = await sendOutbound({
-    ...request,
-    method: 'GET',
-    headers: { Accept: 'application/json', ...request.headers },
-    rules: undefined,
-    redirects: 0,
+    ...{ url, method: 'GET', rules: undefined, redirects: 0, ...limits, signal },
+    headers: { Accept: 'application/json', ...headers },
   });
   if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
   if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);

@@ -14,7 +14,11 @@ export async function useRemoteTool(
   definition: AgentDefinition,
   name: string,
   args: unknown,
-  { agentId, workspaceId, user }: { agentId: string; workspaceId: string; user: string | undefined },
+  {
+    agentId,
+    workspace: workspaceId,
+    user,
+  }: { agentId: string; workspace: string; user?: string | undefined },
 ): Promise<unknown> {
   const tool = (await offeredTools(toolsWith(attachments), definition)).find((each) => each.name === name);
   if (!tool?.isRemote) throw new Error(`The agent has no tool ${name} of another system`);

@@ -3,20 +3,14 @@ import type { HostAndPort } from '#contract/urls.ts';
 import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
 
 /**
- * Checks whether the secret of an entry exists and may be sent to the entry's address and to its `token_url`.
- * @returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the entry has no
- *   secret
+ * Makes a function that checks whether the secret of an entry exists and may be sent to the entry's address and to its
+ * `token_url`. It returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the
+ * entry has no secret.
+ * @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow
  */
-export type CheckTarget = (
-  workspaceId: string,
-  url: URL,
-  auth: ToolAuth | undefined,
-) => Promise<string | undefined>;
-
-/** @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow */
 export const checkTargetWith =
-  (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]): CheckTarget =>
-  async (workspaceId, url, auth) => {
+  (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]) =>
+  async (workspaceId: string, url: URL, auth: ToolAuth | undefined): Promise<string | undefined> => {
     if (auth === undefined) return undefined;
     if (!maySendSecret(url, allow)) return 'url must be https, because the entry has a secret';
     const tokenUrl = 'token_url' in auth ? new URL(auth.token_url) : url;
@@ -29,3 +23,5 @@ export const checkTargetWith =
       ? undefined
       : `auth.secret is ${auth.secret}, which is not for the host ${host}: it is for ${secret.hosts.join(', ')}`;
   };
+
+export type CheckTarget = ReturnType<typeof checkTargetWith>;
