@@ -274,7 +274,7 @@ it.each([
     {
       tools: [{ ...getOrder, parameters: [...parameters, { argument: 'a', name: 'a', in: 'query' }] }],
     },
-    'tools[0].input_schema.properties must be the arguments of the request: id, expand, filter, trace, a',
+    'tools[0].input_schema.properties must be the arguments of the request: a, expand, filter, id, trace',
   ],
 ])('is rejected with a mistake: %j', async (config, message) => {
   expect(await create(entry(config))).toContain(`unified_tools[0].config.${message}`);
