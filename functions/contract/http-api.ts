@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { text } from './fields.ts';
 import { pinnedTool, problemOfHeader, remoteFields, report, type ToolAuth, toolUrl } from './tools.ts';
 
-/** How values become text: OpenAPI's styles, and `json` for parameters with a media type. */
+/** How values become text: OpenAPI's styles, or `json`, such as for parameters with a media type. */
 const serialization = {
   style: z.enum(['form', 'simple', 'deepObject', 'json']).optional(),
   explode: z.boolean().optional(),
 };
 
-/** A parameter of requests. Its value is the model's argument, or a text of the operator with placeholders. */
+/** A parameter of requests. Its value is the model's argument, or a text of the operator, which may have placeholders. */
 const httpParameter = z
   .strictObject({
     argument: text(64).optional(),
@@ -92,7 +92,7 @@ export const httpApiConfig = z
           report(context, ['tools', index, 'parameters', at, 'name'], 'is in each request of the entry');
   });
 
-/** The names of an entry's `headers`, and of the header or parameter in which its `auth` is, in lower case. */
+/** The names of an entry's `headers`, and of the header or parameter that its `auth` names, in lower case. */
 export function configuredNames(auth: ToolAuth | undefined, headers: object = {}): string[] {
   const ofAuth = auth !== undefined && 'name' in auth ? [auth.name] : [];
   return [...Object.keys(headers), ...ofAuth].map((name) => name.toLowerCase());

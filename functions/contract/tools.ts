@@ -39,7 +39,7 @@ export function report(context: z.RefinementCtx, path: PropertyKey[], problem: s
   if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
 }
 
-/** The address of a remote system. It has no user and password, because logs and agents show it. */
+/** The address of a remote system. It has no user and password: agents show it, and secrets have their own place. */
 export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
@@ -110,9 +110,7 @@ export const functionArn = z
     error: 'must be the ARN of a Lambda function with an alias, without wildcards',
   });
 
-/**
- * What all tools in the configs of such entries have in common: a tool of another system as an operator has read it.
- */
+/** A tool of another system as an operator has read it: what such tools of all kinds have in common. */
 export const pinnedTool = z.strictObject({
   name: text(64),
   description: optionalText(8192).default(''),
@@ -131,7 +129,7 @@ const mcpTool = pinnedTool.extend({
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
-  /** The version of MCP. The first one has no handshake, and the others have one. */
+  /** The version of MCP that is tried first. Only the newest one has no handshake. */
   protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
   tools: z.array(mcpTool).min(1),

@@ -35,17 +35,18 @@ export async function readOpenApi(text: string): Promise<Pick<Conversion, 'docum
 const methods = 'get put post patch delete head options trace'.split(' ');
 
 /**
- * The operations of a document as tools. The same document gives the same tools, whatever the order of its paths.
+ * The operations of a document as tools. The same document gives the same tools, whatever the order of its paths. An
+ * operation that cannot be a tool, and a path whose reference leads nowhere, have a note with the reason.
  * @param prefix the start of the names of tools
- * @param entry the entry so far. What an operator has written into its tools stays
+ * @param entry the entry so far. The fixed parameters, `allow_slash` and picked fields of its tools stay
  */
 export function operationsOf(
   from: Pick<Conversion, 'document' | 'isOld'>,
   prefix: string,
-  { auth, headers, tools }: Pick<HttpApiConfig, 'auth' | 'headers' | 'tools'>,
+  entry: Pick<HttpApiConfig, 'auth' | 'headers' | 'tools'>,
 ): LiveTool<HttpTool>[] {
   const { document } = from;
-  const configured = configuredNames(auth, headers);
+  const configured = configuredNames(entry.auth, entry.headers);
   const names = new Set<string>();
   const paths = Object.keys(Object(document.paths)).filter((path) => path.startsWith('/'));
   return paths.toSorted().flatMap((path) => {
@@ -59,7 +60,7 @@ export function operationsOf(
         const name = uniqueName(`${prefix}_${id}`, names);
         const request = { name, method: method.toUpperCase(), path };
         // An operation is the same while its method and path are.
-        const previous = tools.find((tool) => tool.path === path && tool.method === request.method);
+        const previous = entry.tools.find((tool) => tool.path === path && tool.method === request.method);
         const conversion = { ...from, nodes: 0 };
         const { made: tool, notes } = attempt(() => toolOf(conversion, request, item, configured, previous));
         return { name, previous, tool, notes };
@@ -67,7 +68,7 @@ export function operationsOf(
   });
 }
 
-/** Returns what was made, or the reason why it was skipped as the only note. */
+/** Returns what `make` has made, without notes. If it throws Skipped, returns only a note with the reason. */
 function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
   try {
     return { made: make(), notes: [] };
@@ -78,9 +79,9 @@ function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
 }
 
 /**
- * The address of an API.
- * @param address that of its document
- * @returns undefined if the document names only a path, or nothing, and is a file
+ * The address of an API by its document.
+ * @param address where the document is: a file, or an address
+ * @returns undefined if there is no address, such as for a file that names only a path
  */
 export function baseUrlOf({ servers }: SchemaObject, address: string): string | undefined {
   const [server] = listOf(servers);

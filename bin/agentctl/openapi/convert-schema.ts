@@ -29,7 +29,7 @@ export interface Conversion {
 /**
  * The object that a value is, or that its reference leads to. Empty if there is none.
  * @param open the references that led to the value
- * @throws Skipped for a reference that leads back to itself or out of the document
+ * @throws Skipped for a reference that leads back to itself, or is no path in the document (`#/…`)
  */
 export function resolved(document: SchemaObject, value: unknown, open: readonly string[] = []): SchemaObject {
   const reference = own(value, '$ref');
@@ -48,8 +48,8 @@ function targetOf(document: SchemaObject, reference: string): unknown {
 }
 
 /**
- * Keywords that are left out. Neither the model nor the check of arguments needs those of the first line. Those of the
- * second line only the server checks.
+ * Keywords that are left out. `convertSchema` reads `nullable` and `example` before. Neither the model nor the check of
+ * arguments needs the others of the first line. Those of the second line only the server checks.
  */
 const omitted = new Set(
   [
@@ -62,7 +62,7 @@ const omitted = new Set(
  * A schema of a request as JSON Schema without references, and without properties that only responses have. A reference
  * that leads back to a schema around it accepts any value.
  * @param open the references around it
- * @throws Skipped for too many schemas, or a reference out of the document
+ * @throws Skipped for too many schemas, or a reference that is no path in the document (`#/…`)
  */
 export function convertSchema(
   conversion: Conversion,

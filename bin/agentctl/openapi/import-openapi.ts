@@ -31,7 +31,7 @@ async function fetchDocument(document: string, { allow }: ImportOptions): Promis
   return body.toString();
 }
 
-/** The config of an entry as a file has it, which may lack what has a default. */
+/** The config of an entry as a file has it: what has a default may be missing. */
 export type WrittenConfig = z.input<typeof httpApiConfig>;
 
 /**
@@ -44,8 +44,8 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
  * @param options.only ids of operations, or names of tools. Default: the tools of the entry, or all of a new one
  * @param written the entry's config so far; undefined for a new entry
  * @returns also the tools of the entry so far, with their defaults, and the changes
- * @throws Error if the written config or the document is wrong, if the API has no address, or if the document does not say how
- *   requests carry the secret
+ * @throws Error if the written config or the document is wrong, if the API has no address, or if the document does not
+ *   say how requests carry the secret
  */
 export async function importOpenApi(
   text: string,

@@ -67,8 +67,8 @@ export const requestForm: AgentTool<Config, Input> = {
 };
 
 /**
- * A tool of the service itself. An entry of its type offers the model this one tool: `kindOf` makes its kind. Each tool
- * has one line in runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
+ * A tool of the service itself. An entry of its type offers the model this one tool: `kindOf` makes its kind, for the
+ * list in runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
  */
 export interface AgentTool<Config = unknown, Input = unknown> {
   /** The step's type. Also the tool's name for the model, unless the agent sets another name. */
@@ -170,7 +170,7 @@ export interface Offer extends Pick<AgentTool, 'isAvailable' | 'searchesChat' | 
 }
 
 /**
- * A kind of entries: it makes the tools of an entry from the entry's config. Each kind has one line in
+ * A kind of entries: it makes the tools of an entry from the entry's config. All kinds are in the list in
  * runtime/composition/agent-tools.ts.
  */
 export interface ToolKind<Config = unknown> extends Pick<AgentTool<Config>, 'config' | 'checkConfig'> {
@@ -219,7 +219,7 @@ function jsonSchemaOf(type: z.ZodType): JsonSchema {
 export interface OfferedTool extends Offer {
   /** The type of the entry, and of the tool's steps. */
   type: string;
-  /** The index of the entry in `unified_tools`. The entries that `inspectTools` adds have those after its last one. */
+  /** The index of the entry in `unified_tools`. The entries that `inspectTools` adds follow the last one there. */
   index: number;
 }
 

@@ -54,7 +54,7 @@ export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.
 /**
  * Parses what a function has returned. An empty text is null.
  * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not
- *   JSON or has too many values
+ *   JSON, or has too many values or levels
  */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.

@@ -9,8 +9,8 @@ type Encode = (text: string) => string;
  * replaces its placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the
  * scheme, host or port, or add a parameter that is not declared.
  * @param fillIn fills in the placeholders of an operator's text; `encode` encodes each value
- * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path: then nothing is
- *   sent
+ * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path; or as `fillIn`. Then
+ *   nothing is sent
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
@@ -105,8 +105,8 @@ function pathText({ name, argument = name, explode, allow_slash }: HttpParameter
 }
 
 /**
- * The parameters that one argument becomes. Each property of an object may be a parameter of its own, so the model may
- * name none that the operation does not declare.
+ * The parameters that one argument becomes. If each property of an object is a parameter of its own, the model may name
+ * none that the operation does not declare.
  * @throws ToolFailure if it does
  */
 function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
