@@ -213,7 +213,10 @@ export class WebhookVerificationError extends ChatBatchError {
   override readonly name = 'WebhookVerificationError';
 }
 
-/** Requests of a submission that were not completed. */
+/**
+ * The requests of one batch of a submission that was not carried through: it could not be created, or not read to its
+ * end.
+ */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
   /** Undefined if no response says that the service has accepted the batch. */
