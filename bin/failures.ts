@@ -5,7 +5,7 @@ import { terminalText } from './terminal.ts';
 
 export const { version } = manifest;
 
-/** The command line is wrong, so the command has changed nothing. */
+/** The command line, or a variable of the environment, is wrong. So the command has changed nothing. */
 export class UsageError extends Error {}
 
 /** What the command has read has one or more mistakes. Each mistake is a line. */

@@ -113,7 +113,7 @@ function stop(stream: ReplyStream, screen: ReplyScreen): void {
   });
 }
 
-/** Sends a message and shows its reply, as JSON the events of its stream. */
+/** Sends a message and shows its reply. With `asJson`, it prints the events of the stream instead. */
 async function exchange(
   conversation: Conversation,
   message: string,

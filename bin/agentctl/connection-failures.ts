@@ -42,7 +42,7 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
 
 /**
  * The address of each failed connection, by its error. An error that a client makes afterwards, such as the AWS SDK's
- * TimeoutError, is not here. For it, the newest address is assumed.
+ * TimeoutError, is not here. For it, `newestAddress` is taken: that of the connection that failed last.
  */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;

@@ -26,9 +26,9 @@ export interface InputRecord {
 }
 
 /**
- * The maximum bytes of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string
- * with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, schema, headers (at most 10 KB) and
- * the request's context.
+ * The maximum bytes of a portion's requests in the payload of a function. The payload has at most 6 MB and contains the
+ * body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, schema, headers (at
+ * most 10 KB) and the request's context.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 

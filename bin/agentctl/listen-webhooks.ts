@@ -24,7 +24,7 @@ type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 /** The maximum size of a body. A call of the service has less than 1 KB. */
 const maxBytes = 1024 * 1024;
 
-/** As long as the service waits for a receiver. */
+/** As long as the service waits for the response of a receiver. */
 const forwardMilliseconds = 15_000;
 
 /**

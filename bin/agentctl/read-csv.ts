@@ -38,17 +38,17 @@ const options = {
 };
 
 /**
- * The maximum size of a row, more than any request needs. Without a limit, a quotation mark that is never closed would
- * fill the memory.
+ * The maximum bytes of a cell, more than any request needs. Without a limit, a quotation mark that is never closed would
+ * fill the memory. The parser applies `max_record_size` to each cell, because cells are not decoded.
  */
-const recordCharacters = 8 * 1024 * 1024;
+const cellBytes = 8 * 1024 * 1024;
 
 /**
  * Reads a CSV file with a header, in the format of RFC 4180. Cells are separated by commas, semicolons or tabs: by
  * those that give the header the most cells. Rows whose cells are all blank are skipped; an empty cell is a field that
  * is not given.
  * @param onMistake gets each row that has not as many cells as the header; such rows are left out
- * @throws Error if the file cannot be read, a row is too large, or the header, a quotation mark or the encoding is
+ * @throws Error if the file cannot be read, a cell is too large, or the header, a quotation mark or the encoding is
  * wrong
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
@@ -88,7 +88,7 @@ async function* readCells(file: string, delimiter: string, start: number) {
   const parser = parse({
     ...options,
     delimiter,
-    max_record_size: recordCharacters,
+    max_record_size: cellBytes,
     // The types do not know that cells are buffers without an encoding.
     on_record: onCells as unknown as NonNullable<Options['on_record']>,
   });

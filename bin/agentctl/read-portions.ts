@@ -38,8 +38,7 @@ interface Selection {
 }
 
 /**
- * Divides a file of requests into portions that fit into a batch. It reads the file at most one request further than
- * the current portion.
+ * Divides a file of requests into portions that fit into a batch, without the whole file in memory.
  * @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a wrong line
  */
 export async function* readPortions(

@@ -59,7 +59,7 @@ export class ReplyScreen {
   }
 }
 
-/** A line of this length fits into most terminals. */
+/** A note of this length takes one row of a wide terminal, and two of one with 80 columns. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {

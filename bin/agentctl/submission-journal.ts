@@ -187,6 +187,7 @@ export async function adoptJournal(file: string): Promise<string> {
  * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
  * it wrote it. A journal without a batch and without a pending portion, such as that of a file with a mistake, counts
  * as empty, so the next run may have other properties.
+ * @throws Error if the text is not a journal
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);

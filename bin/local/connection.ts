@@ -119,7 +119,7 @@ export const credentialsOf = ({
   secret_access_key: secretAccessKey = '',
 }: Connection): Credentials => ({ accessKeyId, secretAccessKey });
 
-/** What the roles of the run may use. */
+/** The models, knowledge bases and functions that the roles of the run may use. */
 export const listedBy = (connection: Connection) => ({
   models: connection.bedrock_models,
   knowledgeBases: connection.bedrock_knowledge_bases,

@@ -137,7 +137,8 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second Ctrl-C ends the process immediately. A timeout of 5 s ends it too, in case an emulator hangs.
+      // Another signal that is not such a copy ends the process immediately. A timeout of 5 s ends it too, in case an
+      // emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;

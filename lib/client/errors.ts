@@ -162,8 +162,8 @@ export interface PartialReply {
   /** Undefined before the first event. */
   responseId: string | undefined;
   /**
-   * The id of the reply in the history; undefined before the event `response.created`. A stream that was resumed after
-   * an event does not get it.
+   * The id of the reply in the history; undefined before the event `response.created`. A stream that was opened by
+   * `resume` with `starting_after` does not get it.
    */
   messageId: number | undefined;
   /**
