@@ -89,7 +89,8 @@ function integrationRequest(
 }
 
 /**
- * The value of a source: of `context.authorizer.x` and `method.request.path.x`, empty if it is missing, or of `context.x`.
+ * The value of a source: of `context.authorizer.x` or `method.request.path.x`, empty if it is missing, or of
+ * `context.x`.
  * @throws Error for a source of another kind, and for a `context.x` that is missing or is not a text
  */
 function sourceValue(

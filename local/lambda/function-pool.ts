@@ -99,7 +99,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       });
     },
 
-    /** Loads one thread before the first invocation. Resolves when the thread is ready, or has failed to load. */
+    /** Loads a thread if there is none. Resolves when the thread is ready, or has failed to load. */
     async prewarm(): Promise<void> {
       if (threads.size === 0 && !closed) await startThread();
     },
