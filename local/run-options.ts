@@ -15,9 +15,9 @@ export interface RunOptions {
    * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
-  /** Static files at the run's port, and calls that only their pages may make. */
+  /** Static files at the run's port, and calls that only the pages among them may make. */
   readonly site?: Site;
-  /** Variables for every function of the template. They override its own ones. */
+  /** Variables for every function of the template. They override those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. They take precedence over stored ones. */
   readonly secretValues?: Readonly<Record<string, string>>;
