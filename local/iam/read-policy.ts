@@ -13,7 +13,7 @@ const ELEMENTS = [
   'Sid',
 ];
 
-/** The services whose conditions are read. Permissions of other services have no effect on one machine. */
+/** Conditions of statements about services outside of this list are ignored: these permissions have no effect here. */
 const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ssm', 'states', 'sts'];
 
 /**

@@ -60,7 +60,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     if (threads.has(thread)) idle.set(thread, Date.now());
   }
 
-  /** Gives waiting calls to idle threads, and starts a thread if calls still wait. */
+  /** Gives waiting calls to idle threads, and starts a thread if calls still wait and no other thread loads. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
       // A thread that has run more calls is faster. The other threads stay idle and end.
