@@ -37,8 +37,8 @@ export interface Batch {
   /** The events for which its webhook is called; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
   /**
-   * Whether its requests have a `response_format`. It is a separate item: in the item of the batch, each update would
-   * pay for its bytes.
+   * Whether its requests have a `response_format` other than `text`. The format is a separate item: in the item of the
+   * batch, each update would pay for its bytes.
    */
   hasFormat?: true;
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
@@ -65,7 +65,7 @@ export interface Slot {
   owner: string | null;
   /** Number of takes that this owner has made. */
   takes: number;
-  /** Epoch milliseconds. After it the slot is silent: its worker or its message is lost. */
+  /** Epoch milliseconds. After it the slot is silent: its worker or its message counts as lost. */
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;

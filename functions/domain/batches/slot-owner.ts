@@ -208,8 +208,8 @@ export class SlotOwner {
   }
 
   /**
-   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. Does
-   * nothing if the slot is lost.
+   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot, and makes
+   * the workflow check the batch if there is something to do. Does nothing if the slot is lost.
    */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;

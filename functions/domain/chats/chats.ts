@@ -114,7 +114,7 @@ export async function renameChat(
     if (outcome.isDone)
       return { ...chat, name: name ?? chat.name, metadata: metadata ?? chat.metadata, updatedAt };
     if (outcome.chat === undefined) throw chatNotFound();
-    // Another request has changed other pairs since the read.
+    // Another request has changed the metadata since the read.
     chat = outcome.chat;
     metadata = changes && changedMetadata(chat, changes);
   }
@@ -134,7 +134,7 @@ function changedMetadata({ metadata }: Chat, changes: NonNullable<ChatChanges['m
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
-/** Milliseconds that the function waits for a title after the reply. */
+/** Maximum of milliseconds for which the function waits for a title after the reply. */
 const titleGrace = 2000;
 
 /** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */

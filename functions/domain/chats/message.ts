@@ -38,8 +38,8 @@ export interface UserMessage {
   attachments: StoredFile[];
   createdAt: string;
   /**
-   * The chat lease of the batch request that has sent the message. All attempts of the request recognize their message
-   * by it.
+   * Id of the chat lease of the batch request that has sent the message; undefined for a send. All attempts of the
+   * request recognize their message by it.
    */
   turnId?: string;
 }

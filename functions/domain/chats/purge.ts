@@ -28,7 +28,10 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-/** A purge is enqueued again this many milliseconds after its last message, if it has not ended. */
+/**
+ * Milliseconds after a purge was enqueued. If it has neither ended nor been postponed by then, its message may be lost,
+ * and it is enqueued again.
+ */
 export const requeueAfter = 5 * 60_000;
 
 /**

@@ -14,8 +14,8 @@ export interface ImageInspector {
 }
 
 /**
- * Amazon Bedrock's limits for an image, in bytes and in pixels a side: the smallest of all providers. A larger image is
- * rejected here; images of uploads are shrunk instead.
+ * Amazon Bedrock's limits for an image, in bytes and in pixels a side: the smallest that are known of a provider. A
+ * larger image is rejected here; images of uploads are shrunk instead.
  */
 const maxBytes = 3.75 * 1024 * 1024;
 const maxSide = 8000;

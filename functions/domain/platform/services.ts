@@ -42,7 +42,7 @@ export type RetryReason = ModelFailureKind | 'invalid-reply' | 'fallback';
 export interface Meter {
   /** A reply or a title has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
-  /** The model ended a reply with a failure. */
+  /** A reply has failed because of its model. */
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
   /** A worker has processed requests of batches: `delayed` ones wait for a retry. */

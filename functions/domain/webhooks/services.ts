@@ -66,7 +66,7 @@ export interface DeliveryStore {
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /**
-   * Replaces the webhook that is stored with the batch, for all further attempts.
+   * Replaces the webhook that is stored with the batch, for all further attempts, and writes the audit entry.
    * @returns false if another caller has changed it after it was read
    */
   replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
@@ -84,7 +84,7 @@ export interface SecretCipher {
 }
 
 export interface WebhookSender {
-  /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
+  /** Why a URL is forbidden. Null if it is allowed, or if its host name cannot be resolved now. */
   rejectionOf(url: string): Promise<string | null>;
   /**
    * Checks the address and sends one POST. Does not follow redirects: a 3xx is returned like any response.
@@ -98,7 +98,7 @@ export interface WebhookSender {
 
 export interface WebhookResponse {
   status: number;
-  /** The receiver's `Retry-After` in milliseconds; null if it sent none. */
+  /** The receiver's `Retry-After` in milliseconds; null if it sent none, or an invalid one. */
   retryAfter: number | null;
 }
 

@@ -36,7 +36,10 @@ export interface AuditEntry {
   action: AuditAction;
   /** Null for prices, which apply to all workspaces. */
   workspaceId: string | null;
-  /** Id of the changed object, or the model of the prices. */
+  /**
+   * What was changed: usually an id; for example, the name of a secret, the model of prices, or a hash of an erased
+   * user's id.
+   */
   target: string;
   /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
   changes: Record<string, unknown>;

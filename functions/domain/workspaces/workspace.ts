@@ -24,7 +24,7 @@ export interface Workspace {
   openAiEnabled: boolean;
   /** `none` switches all rate limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** Rate limits that override those of the stage, each its own class. */
+  /** Rate limits that override those of the stage, each for its own class. */
   ownLimits: Partial<Limits>;
   /** Chats are deleted after this number of days without use; null for never. */
   retentionDays: number | null;
