@@ -24,7 +24,7 @@ interface CreateOptions {
   mostOpen: number | null;
   /**
    * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not
-   * for a repeated request whose batch exists.
+   * for a repeated request whose batch was found before.
    */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
@@ -37,8 +37,8 @@ const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
- * open batches once more.
+ * Creates a batch, and starts its workflow. The checks come before the first write; the transaction that creates the
+ * batch checks the limit of open batches once more.
  * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
  *   the status and the counts of a new one
  * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,

@@ -75,8 +75,8 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 }
 
 /**
- * Checks a batch that is open according to its index entry, and repairs it. Most batches need only two reads: the
- * batch, and the number of open batches for its share of slots.
+ * Checks a batch that is open according to its index entry, and repairs it. Removes the entry if the batch has ended.
+ * Most batches need only two reads: the batch, and the number of open batches for its share of slots.
  */
 async function reconcileOpenBatch(
   services: ReconcileServices,

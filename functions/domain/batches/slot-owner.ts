@@ -115,7 +115,10 @@ export class SlotOwner {
     this.end();
   }
 
-  /** Reads the workspace, and the number of slots that each of its batches may have. */
+  /**
+   * Reads the workspace, and the number of slots that each of its batches may have. Stops the batch if the workspace is
+   * disabled or deleted.
+   */
   async start(): Promise<void> {
     await Promise.all([this.readWorkspace(), this.#readShare()]);
   }

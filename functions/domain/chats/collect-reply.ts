@@ -130,7 +130,7 @@ function gatherReply(
  * - `deadline`: the reply took too long in all.
  * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
- * - `shutdown`: Lambda ends the process.
+ * - `shutdown`: the process must end.
  * - `stopped-by-client`: a client has stopped the reply or deleted its chat, or does not read the reply any more. It
  *   ends with its text so far, and without an error.
  */

@@ -10,7 +10,10 @@ export interface Purge {
 
 /** A person whose data is to be erased. */
 export interface Erasure extends Person {
-  /** ISO 8601. Chats, batches and feedback that the person creates after this time stay. */
+  /**
+   * ISO 8601. Chats, batches and feedback that the person creates after this time stay, except chats for requests of
+   * earlier batches.
+   */
   deletedAt: string;
 }
 

@@ -29,9 +29,9 @@ export interface DeliveryAttempt {
   at: string;
   /** Milliseconds. Null while the attempt runs, and for ever if the function was killed. */
   duration: number | null;
-  /** The receiver's status code; null if there was no response. */
+  /** The receiver's status code; null without a response. */
   status: number | null;
-  /** Why there was no response; null if there was one. */
+  /** Why there was no response; null if there was one, or if the attempt has not ended. */
   failure: string | null;
 }
 
