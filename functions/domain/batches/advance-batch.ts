@@ -130,7 +130,7 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
  * Removes the slots of lost workers of a stopped batch, and fails their started requests, because a stopped batch
  * retries none. They get the same result as requests that were never started.
  * @param isForced also fails the requests whose workers are alive
- * @returns false if a slot has changed since the batch was read; then nothing has failed
+ * @returns false if a slot has changed since the batch was read; then no item is changed
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,

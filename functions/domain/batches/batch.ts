@@ -161,8 +161,8 @@ export interface BatchItem {
    */
   attempt: number;
   /**
-   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy or
-   * unavailable.
+   * Number of failed replies. Not counted: replies that failed before their first text or step because the model was
+   * busy or unavailable.
    */
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */

@@ -91,7 +91,10 @@ export interface ModelCall {
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
 
-/** The usage of one call. Clients do not see `written_prompt_tokens`: what the provider has written to its cache. */
+/**
+ * The usage of one call. Clients do not see `written_prompt_tokens`: the tokens that the provider has written to its
+ * cache.
+ */
 export interface CallUsage extends TokenUsage {
   written_prompt_tokens?: number;
 }

@@ -77,7 +77,7 @@ export interface ChatOfUser {
 
 /**
  * Finds a chat that is open to the user.
- * @throws accessDenied without a workspace, clientNotAllowed, then notFound `Chat not found`
+ * @throws accessDenied if the workspace does not exist, clientNotAllowed, then notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([

@@ -96,8 +96,8 @@ interface RunningCompletion {
 }
 
 /**
- * Starts a reply that belongs to no chat. Nothing of it is stored. It takes one round trip, concurrently with the rate
- * limit.
+ * Starts a reply that belongs to no chat. Nothing of it is stored. The reads before it take one round trip,
+ * concurrently with the rate limit.
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @throws accessDenied, clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model,
  *   the form), rateLimited

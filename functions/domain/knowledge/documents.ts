@@ -74,7 +74,7 @@ function nextStart(text: string, end: number): number {
   const overlap = text.slice(start, end);
   for (const pattern of breaks.slice(1)) {
     const [first = overlap.length] = endsOf(overlap, pattern);
-    // If the match ends where the text ends, nothing would be left.
+    // If the match ends where the overlap ends, nothing of the overlap would be left.
     if (first < overlap.length) return start + first;
   }
   return betweenCharacters(text, start);

@@ -51,7 +51,7 @@ export interface DeliveryStore {
     delivery: WebhookDelivery,
     attempt: { at: string; nextAt: string },
   ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
-  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started meanwhile. */
+  /** Stores how an attempt ended. Changes the delivery only if no other attempt or round has started meanwhile. */
   end(
     delivery: WebhookDelivery,
     attempt: DeliveryAttempt,

@@ -37,8 +37,8 @@ export interface AuditEntry {
   /** Null for prices, which apply to all workspaces. */
   workspaceId: string | null;
   /**
-   * What was changed: usually an id; for example, the name of a secret, the model of prices, or a hash of an erased
-   * user's id.
+   * Names what was changed: by its id, or, for example, by the name of a secret, the model of prices, or a hash of the
+   * id of an erased user.
    */
   target: string;
   /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
