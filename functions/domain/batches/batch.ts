@@ -69,10 +69,9 @@ export interface Slot {
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /**
-   * The new requests of the last take: the index of the first one, and their number, which may reach beyond `total`.
-   */
+  /** Index of the first of the new requests that the last take has started. */
   first: number;
+  /** Number of these new requests. Together with `first`, it may reach beyond the `total` of the batch. */
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
   named: Readonly<Record<number, number>>;
@@ -169,8 +168,9 @@ export interface BatchItem {
   lostAttempts: number;
   /** The time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other request. */
   due: number | null;
-  /** The chat of the request, and the position of its message in the chat; both are null until they are known. */
+  /** Id of the request's chat; null until it is known. */
   chatId: number | null;
+  /** Position of the request's message in the chat; null until it is known. */
   messagePosition: number | null;
   /** Why the request has failed, with a code of a result (specification, section 7.4); null if it has not failed. */
   error: { code: number; message: string } | null;

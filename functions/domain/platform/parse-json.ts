@@ -7,6 +7,7 @@ const comma = 0x2c;
 
 /** Square brackets and braces differ only in this bit. Setting it turns no other character into a brace. */
 const bracketBit = 0x20;
+/** The code of `}`. */
 const closing = 0x7d;
 
 /** By character code: 1 for a character that the count looks at. V8 compiles a small loop over a table early. */
