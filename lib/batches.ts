@@ -218,7 +218,7 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** The need of functions that replace a lost execution. */
+  /** The need of functions that complete the wait of an execution, or replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',

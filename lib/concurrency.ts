@@ -69,9 +69,7 @@ const minScale = 0.05;
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
-  /**
-   * How many executions the short routes, the preparation of files and the webhooks may have at once, reserved or not.
-   */
+  // How many executions the short routes, the preparation of files and the webhooks may have at once, reserved or not.
   readonly shortRoutes: number;
   readonly preparations: number;
   readonly webhooks: number;
@@ -118,7 +116,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 
 /**
  * Says what is wrong if the account's concurrency has no room for what the settings request. Undefined if all fits, or
- * if nothing is reserved because only the default sizes do not fit.
+ * if the workers fit and nothing is reserved: because of the setting, or because only the default sizes do not fit.
  */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
@@ -143,8 +141,8 @@ export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironmen
   Math.min(32, settings.requestsPerEnvironment);
 
 /**
- * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, because the rest is
- * for clients that wait for a response.
+ * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, but at least 2: the
+ * rest is for clients that wait for a response.
  */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));

@@ -23,9 +23,10 @@ interface Gateway {
 }
 
 /**
- * Adds an alarm that counts the gateway's responses with a 5xx status (failures of the authorizer included), and the
- * streams that failed because of the service, whose status is 200. Failures that models cause have an alarm of their
- * own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the fault of new code.
+ * Adds the alarm for the share of requests that fail because of the service: the gateway's responses with a 5xx status
+ * (failures of the authorizer included), and the streams that failed after their status of 200. Failures that models
+ * cause have an alarm of their own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the
+ * fault of new code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });

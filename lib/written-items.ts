@@ -9,8 +9,8 @@ const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The kinds of items that functions write, with patterns of their partition keys (adapters/dynamo/table/keys.ts). Only
- * operators write `whitelists`, and the items that are not here: workspaces, agents and their knowledge. If a partition
- * also has such items, and for API keys, functions may write only the named `attributes`.
+ * operators write `whitelists`, and items that are not here, such as workspaces, agents and their knowledge. If a
+ * partition also has such items, and for API keys, functions may write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },

@@ -123,7 +123,7 @@ export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webh
 export const depthHeader = 'x-agent-depth';
 
 /**
- * Requests of this depth or more are rejected. Otherwise agents that reach themselves through their tools would call
- * each other without end.
+ * Requests of this depth or more are rejected; those that create a batch from depth 1. Otherwise agents that reach
+ * themselves through their tools would call each other without end.
  */
 export const maxAgentDepth = 3;

@@ -15,8 +15,8 @@ const pingAfter = 15_000;
 const ping = ': ping\n\n';
 
 /**
- * A stored stream ends this many milliseconds before the route's timeout. It is then incomplete, and its client resumes
- * it once more.
+ * A stored stream ends at the latest this many milliseconds before the route's timeout. If it is incomplete then, its
+ * client resumes it once more.
  */
 const timeToClose = 10_000;
 

@@ -87,8 +87,8 @@ export function idempotencyKeyOf(
 }
 
 /**
- * Returns the idempotency key for a request without the header Idempotency-Key. If the gateway repeats the request, the
- * work is done only once.
+ * Returns the idempotency key that a request has if its client sends no header Idempotency-Key. If the gateway repeats
+ * the request, the work is done only once.
  */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
@@ -176,8 +176,8 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  * Checks a request against its route's schemas.
  * @param checkUsers for routes with an external user. Called if fields are invalid, because its errors take precedence
  *   over errors of fields
- * @throws badRequest if the body is not JSON or is too large; then the errors of `checkUsers`; then badRequest that
- *   names the invalid fields (specification, section 7.1)
+ * @throws the errors of `request.body`; badRequest if the body is not JSON or is too large; then the errors of
+ *   `checkUsers`; then badRequest that names the invalid fields (specification, section 7.1)
  */
 export async function readRequest<R extends Route>(
   route: R,
