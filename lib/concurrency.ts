@@ -45,7 +45,8 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,
   // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
   'resume-stream': 50,
-  // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
+  // A reply waits for its model. Without a web function, this route has less than `send-message`, because its clients
+  // retry by themselves.
   'complete-chat': 50,
   // A batch takes less than a second, whatever its size, so 20 executions dispatch 20 batches a second.
   'dispatch-batch': 20,
@@ -60,9 +61,9 @@ const longRunning: Partial<Record<FunctionName, number>> = {
 const reconcilers = 1;
 
 /**
- * The smallest part of the usual reservations that is reserved. It gives the authorizer 10 executions, enough for the
- * burst of one API key (`rateLimits.sends`). A reservation is also a ceiling, so a smaller one would do more harm than
- * none.
+ * The smallest part of the usual reservations that is reserved: if an account has room for less, nothing is reserved.
+ * It gives the authorizer 10 executions, enough for the burst of one API key (`rateLimits.sends`). A reservation is
+ * also a ceiling, so a smaller one would do more harm than none.
  */
 const minScale = 0.05;
 

@@ -3,7 +3,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /**
  * The pattern of a workspace's partition key. All ids of workspaces have one length, because `identifiers`
- * (runtime/environment/invocation-context.ts) makes them. So the pattern matches no longer key.
+ * (runtime/environment/invocation-context.ts) makes them. So the pattern does not match a longer key.
  */
 const workspace = `W#ws_${'?'.repeat(17)}`;
 

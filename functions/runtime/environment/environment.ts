@@ -163,7 +163,7 @@ const schemas = {
       .min(1)
       .transform((list) => list.split(','))
       .optional(),
-  /** Undefined in a stage whose gateway calls no web function. */
+  /** Undefined in a stage without a web function behind the gateway. */
   callerSecret: () => z.string().min(1).optional(),
   authorizerCacheSeconds: () => z.coerce.number().nonnegative(),
   corsOrigin: () => z.string().min(1).optional(),
@@ -186,8 +186,9 @@ type Value<Of extends Name> = Of extends keyof typeof schemas
 const created = new Map<Name, z.ZodType>();
 
 /**
- * Reads an environment variable of this function; undefined if it is missing and its schema is optional.
- * @throws Error that names the variable if it is malformed, or missing without being optional; SyntaxError if it must
+ * Reads an environment variable of this function. If it is missing and its schema allows that, returns the default of
+ * the schema, or undefined.
+ * @throws Error that names the variable if it is malformed, or missing although it is required; SyntaxError if it must
  *   be JSON and is not
  */
 export function environment<Of extends Name>(name: Of): Value<Of> {

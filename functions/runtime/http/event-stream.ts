@@ -94,6 +94,7 @@ export function openEventStream(
  * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
  * the route's timeout.
  * @param open called after the first read, so that a failure until then gets its own status
+ * @param milliseconds until the route's timeout
  */
 export async function writeStoredStream(
   open: () => Writable,

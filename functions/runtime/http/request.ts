@@ -105,7 +105,10 @@ export const replayHeaders = (replayed: boolean): Record<string, string> =>
 export interface Request {
   /** The `x-request-id` of the response. */
   readonly id: string;
-  /** The gateway's own id of the request, which no client can choose. */
+  /**
+   * The gateway's own id of the request, which no client can choose. The same as `id` if the request did not come
+   * through the gateway, or if the gateway has only one id of it.
+   */
   readonly gatewayId: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly query: ReadonlyMap<string, readonly string[]>;
@@ -227,8 +230,8 @@ function validRequest<R extends Route>(
 }
 
 /**
- * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: its
- * replies are made later, when this number is no longer known.
+ * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: the
+ * replies of the batch are made later, when this number is no longer known.
  * @throws badRequest if the request has come through too many agents
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {

@@ -43,9 +43,9 @@ const checkMilliseconds = 30_000;
 const keepAliveMilliseconds = 600_000;
 
 /**
- * How long a client may continue to send after the response, and how long the response to an upload without a slot
- * waits for the end of its body. An honest client that sends its body before it reads can send several megabytes in
- * this time; a deliberately slow client does not occupy the connection for longer.
+ * How long a client may continue to send after the response; an upload without a slot also before the response. An
+ * honest client that sends its body before it reads can send several megabytes in this time. A deliberately slow client
+ * cannot occupy the connection for much longer.
  */
 export const drainMilliseconds = 3000;
 

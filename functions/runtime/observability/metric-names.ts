@@ -70,8 +70,8 @@ export const metrics = {
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /**
-   * Requests whose key the authorizer or the web function for uploads rejected. Rejections from the gateway's cache are
-   * not counted, and requests without a key neither.
+   * Requests whose key the authorizer or the web function for uploads rejected. Neither rejections from the gateway's
+   * cache nor requests without a key are counted.
    */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**
@@ -96,7 +96,10 @@ export const metrics = {
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Model calls, those of titles included, without those that failed before their first output. */
+  /**
+   * Model calls, those of titles included, without those that failed before their first output. A call that was aborted
+   * counts, without tokens.
+   */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -153,13 +156,17 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request of all open batches has waited, among those that no worker has taken yet. The
-   * reconciler emits it every minute; 0 if no request waits.
+   * How long the oldest request has waited since the creation of its batch, among those of open batches that no worker
+   * has taken yet. Batches that are stopped (cancelled, expired or failed) do not count. The reconciler emits it every
+   * minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Deleted chats and erased persons whose data is not purged an hour later. The reconciler emits it every minute. */
+  /**
+   * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every
+   * minute.
+   */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Chats that were deleted because they were unused for longer than their workspace retains them. */
