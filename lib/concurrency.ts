@@ -96,7 +96,7 @@ export interface ConcurrencySettings extends EntryPointSettings {
  * `longRunning` that the stage has, have reservations.
  * Short routes share the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once
  * need a hundred executions of one function. In an account that has no room for all, each gets the same part of what it
- * has in an account of 1,000.
+ * has in an account of 1,000; below `minScale`, nothing is reserved.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency, reservedConcurrency } = settings;

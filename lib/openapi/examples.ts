@@ -265,7 +265,7 @@ export const responseExamples = {
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
 } satisfies Partial<Responses>;
 
-/** Returns the example of a route's response; undefined for a response that is not JSON. */
+/** Returns the example of a documented route's response; undefined for a response that is not JSON. */
 export function responseExampleOf(name: RouteName): unknown {
   const { [name]: own }: Partial<Record<RouteName, unknown>> = responseExamples;
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};

@@ -94,7 +94,7 @@ export const retryWhile = (remaining: () => number | undefined): void => {
  * The retry strategy of AWS clients. In functions of the gateway and in web functions, calls have `maxAttempts`
  * attempts, because a client waits. In all other functions, throttled and failed calls are retried with full jitter
  * until shortly before the function's timeout. So finished work, such as a model's reply, is not lost. Client errors
- * are not retried in this way.
+ * are not retried.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {

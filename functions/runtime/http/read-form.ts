@@ -42,8 +42,8 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser silently drops what is beyond its limits. So its limits are above those of a form, which cause an
-      // error.
+      // The parser silently drops what is beyond its limits. So they are above the limits of a form, beyond which the
+      // form is rejected.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);

@@ -41,8 +41,8 @@ interface RequestOfChat {
 /**
  * Returns the chat of a request, and the external user. The request may name the user in its body, in a query parameter
  * or in a header.
- * @throws if the header names another user than the query or body: accessDenied if the workspace does not exist;
- *   clientNotAllowed; badRequest
+ * @throws if the header names another user than the query or body: the errors of `checkUsers` for both users, else
+ *   badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -169,9 +169,10 @@ export interface ValidRequest<R extends Route> {
 }
 
 /**
- * Checks the whitelist.
+ * Checks the whitelist, if the workspace has one.
  * @param named all values that the request gives as its external user
- * @throws accessDenied if the workspace does not exist; clientNotAllowed if it does not allow every one of them
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed if one of the values is not on the whitelist,
+ *   or if there is none
  */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
