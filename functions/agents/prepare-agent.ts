@@ -55,7 +55,9 @@ export interface PreparedAgent {
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /** Whether the provider accepted the prompt only without the rejected turns at the end of the history. */
+  /**
+   * Whether the rejected turns at the end of the history were left out of the prompt, because the provider rejected it.
+   */
   isWithoutRejected(): boolean;
   /**
    * Calls the model.

@@ -124,7 +124,7 @@ function orientationIn(tiff: DataView): number {
 /**
  * Returns the first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated
  * images.
- * @returns undefined if the image is not animated, or if it is damaged
+ * @returns undefined if the image is not animated, is of another type, or is damaged so that no frame is found
  */
 export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
   firstFrames[mediaType]?.(bytes);

@@ -71,9 +71,7 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 
 export interface PlannedChats {
   chats: Chat[];
-  /**
-   * The writes that store each chat, and an entry and a count in each of its lists. None has a condition that can fail.
-   */
+  /** The writes that store each chat, and an entry and a count in each of its lists. None has a condition. */
   writes: Write[];
 }
 

@@ -84,7 +84,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** A copy of the published version, for lists and for code of earlier releases that does not read versions. */
+  /**
+   * A copy of the published version, for lists, for index entries that name no version, and for code of earlier
+   * releases that does not read versions.
+   */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
@@ -203,7 +206,7 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
   }),
-  /** A request group: ten requests of a batch. */
+  /** A request group: up to ten requests of a batch. */
   batchRequests: (workspaceId: string, batchId: string, group: number): Key => ({
     pk: `${batch(workspaceId, batchId)}#REQUESTS#${group % batchItemPartitions}`,
     sk: `GROUP#${padded(group)}`,

@@ -67,7 +67,7 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 export const numbersOfCreation = 30;
 
 /**
- * The size of a group of numbers, as a power of two. A page at an offset reads the entries of one group alone: at most
+ * The size of a group of numbers, as a power of two. To find an offset, a page skips the entries of at most one group:
  * 131,072 of 84 bytes, 2,700 read units.
  */
 const groupBits = 17;
@@ -110,7 +110,7 @@ export async function nextNumbers(
   return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
 }
 
-/** A change of the counts of a list by one creation. */
+/** A change of the counts of a list by one creation, or by deletions from it. */
 export interface CountChange {
   list: ListKeys;
   first: number;
@@ -208,11 +208,11 @@ async function listedOn(
   return { listed: [], hasMore: false };
 }
 
+/**
+ * `from` and `to` are the lowest and the highest key of the entries that are read. `isIn` returns whether a number that
+ * such an entry names is within the bounds.
+ */
 interface Bounds {
-  /**
-   * The lowest and the highest key of the entries. `isIn` says whether a number that such an entry names is within the
-   * bounds.
-   */
   from?: number;
   to?: number;
   isIn?: (number: number) => boolean;
