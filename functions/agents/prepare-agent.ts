@@ -61,7 +61,8 @@ export interface PreparedAgent {
   isWithoutRejected(): boolean;
   /**
    * Calls the model.
-   * @param exchange the output of the previous calls of the task, and the results of their tools
+   * @param exchange the output of the previous calls of the task, with the results of their tools or the request for a
+   *   repair
    * @param toolChoice `none`: the model must return text
    * @param onCall called as `RetryingModel` says
    */

@@ -18,8 +18,9 @@ type Levels = Map<number, Level>;
 
 interface List {
   definition: string;
-  /** `levels` replace levels of the definition; `starts` has the first numbers of levels. */
+  /** Levels of this list, which replace those of the definition. */
   levels: Levels;
+  /** The numbers with which this list starts its levels anew, at its first paragraph. */
   starts: Map<number, number>;
 }
 

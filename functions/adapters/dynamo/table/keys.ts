@@ -3,7 +3,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
  * the reports of slots, and the operators' indexes (`OPERATOR#…`). Of these indexes, functions read only those of
- * agents, open batches, webhooks, purges and retention; commands read all.
+ * agents, open batches, webhooks, purges and retention; the others are for commands.
  */
 export interface Key {
   pk: string;
@@ -38,8 +38,8 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
   if (externalUserId !== undefined)
     return {
       entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
-      // The mark of a count is before the user, because a user's id may have any character and so may end with any
-      // mark.
+      // The mark of a count, `-N`, is before the user, because a user's id may have any character and so may end with
+      // any mark.
       count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
     };
   const of = agentId === undefined ? '' : `#${agentId}`;
