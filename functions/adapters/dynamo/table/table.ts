@@ -75,7 +75,6 @@ export interface Table {
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
-  /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
   /**
    * Executes a transaction. Does nothing without writes. It does not retry after a conflict: see `transactWithRetry`.
@@ -306,10 +305,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/**
- * Repeats a write, at most `maxConflictAttempts` times in all, while a running transaction contains the item. The SDK
- * does not retry DynamoDB's rejection of it.
- */
+/** Repeats a write, up to 20 attempts, while a running transaction contains the item. The SDK does not retry this. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
