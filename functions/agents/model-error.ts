@@ -19,8 +19,8 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
 }
 
 /**
- * Maps an error before any answer to a ModelFailure. An error that no model has caused, such as an API key that cannot
- * be read, is returned as an error without its message.
+ * Maps an error before a model's first output to a ModelFailure. An error that no model has caused, such as an API key
+ * that cannot be read, is returned as an error without its message.
  */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =

@@ -107,7 +107,8 @@ const minFuzzyCharacters = 6;
 /**
  * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
  * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer than
- * `minPrefixCharacters` or `minFuzzyCharacters`, or with a digit, does not match so.
+ * `minPrefixCharacters` finds no longer words, one with fewer than `minFuzzyCharacters` none that differ, and one with
+ * a digit neither.
  */
 const searchOptions: SearchOptions = {
   tokenize: queryTerms,

@@ -11,8 +11,8 @@ import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.
 import { groupsOf } from '#domain/platform/services.ts';
 
 /**
- * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
- * attributes of ten requests have at most 80 KB.
+ * If the texts of a request group have more bytes than this, each text gets its own item. An item has at most 400 KB;
+ * the other attributes of ten requests have at most 80 KB.
  */
 const groupTextBytes = 300_000;
 

@@ -85,8 +85,8 @@ const nameOfCount = (first: number): string =>
   `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
 
 /**
- * Takes the next `count` numbers. Numbers and times both rise in the order of the updates, even if clocks differ. Each
- * number is taken once. The numbers of a failed creation are never used.
+ * Takes the next `count` numbers. In the order of the updates, numbers rise and times never fall, even if clocks
+ * differ. Each number is taken once. The numbers of a failed creation are never used.
  * @returns the first of the numbers, and their time
  */
 export async function nextNumbers(
@@ -119,8 +119,8 @@ export interface CountChange {
 }
 
 /**
- * The writes that add to counts. In each of its lists, a creation changes one of the 64 counts of its group, so that
- * few concurrent writers conflict. The sum of the counts is exact.
+ * The writes that add to counts. In each of its lists, a creation, or a deletion from it, changes one of the 64 counts
+ * of its group, so that few concurrent writers conflict. The sum of the counts is exact.
  */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();

@@ -219,7 +219,7 @@ const maxUnprocessedAttempts = 40;
 const maxGetAttempts = 8;
 
 /**
- * @param client it may use `ItemProtocol`, which makes each call cheaper
+ * @param client it may use `itemClientSettings`, which make each call cheaper
  * @param pauseUpTo waits in real time by default
  */
 export function dynamoTable(
