@@ -25,9 +25,9 @@ export interface RetryTiming {
   random: () => number;
   /** Asked before each attempt. It rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Called before each wait. Takes a model call from the reply's budget; returns false if none is left. */
+  /** Called before each retry. Takes a model call from the reply's budget; returns false if none is left. */
   mayRetry: () => boolean;
-  /** Called before each wait. */
+  /** Called before each retry. */
   onRetry: (failure: ModelFailureKind) => void;
   onRejected: (call: RejectedCall) => void;
   /** Rejects if the signal aborts. */
