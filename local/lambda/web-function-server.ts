@@ -65,7 +65,7 @@ export class WebFunctionServer {
     return response;
   }
 
-  /** Starts an environment before the first request. Resolves when it listens, or has failed. */
+  /** Starts an environment if there is none. Resolves when it listens, or has failed. */
   async prewarm(): Promise<void> {
     if (this.#slots.size === 0) await listening(this.#start()).catch(() => undefined);
   }

@@ -77,7 +77,7 @@ export interface ChatOfUser {
 
 /**
  * Finds a chat that is open to the user.
- * @throws accessDenied without a workspace, clientNotAllowed, then notFound `Chat not found`
+ * @throws accessDenied if the workspace does not exist, clientNotAllowed, then notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([
@@ -114,7 +114,7 @@ export async function renameChat(
     if (outcome.isDone)
       return { ...chat, name: name ?? chat.name, metadata: metadata ?? chat.metadata, updatedAt };
     if (outcome.chat === undefined) throw chatNotFound();
-    // Another request has changed other pairs since the read.
+    // Another request has changed the metadata since the read.
     chat = outcome.chat;
     metadata = changes && changedMetadata(chat, changes);
   }
@@ -134,7 +134,7 @@ function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata'
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
-/** Milliseconds that the function waits for a title after the reply. */
+/** Maximum of milliseconds for which the function waits for a title after the reply. */
 const titleGrace = 2000;
 
 /** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */

@@ -14,10 +14,11 @@ export interface ImageInspector {
 }
 
 /**
- * Amazon Bedrock's limits for an image, in bytes and in pixels a side: the smallest of all providers. A larger image is
+ * Maximum of bytes of an image: Amazon Bedrock's limit, the smallest that is known of a provider. A larger image is
  * rejected here; images of uploads are shrunk instead.
  */
 const maxBytes = 3.75 * 1024 * 1024;
+/** Maximum of pixels a side of an image, also a limit of Amazon Bedrock. */
 const maxSide = 8000;
 
 const mediaTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];

@@ -12,13 +12,14 @@ export async function allEnded<Promises extends readonly unknown[]>(
 
 /**
  * Milliseconds after a deletion. After this time, nothing writes to the deleted data any more. A function that had read
- * the data before may write for 900 s, Lambda's longest timeout. The rest is for differences between clocks, and for
- * callers that the gateway has authorized before, if it caches the authorizer's response for at most 300 s.
+ * the data before may write for 900 s, Lambda's longest timeout. The other 300 s are for differences between clocks,
+ * and for callers that the gateway has authorized before. These are covered only if `authorizerCacheSeconds` is at most
+ * 300.
  */
 export const lastWriteAfter = 20 * 60_000;
 
 /**
- * Settles like the promise. If the signal aborts first, rejects with the signal's reason at once, although the work
+ * Settles like `work`. If the signal aborts before that, rejects with the signal's reason at once, although the work
  * continues.
  */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {

@@ -38,11 +38,14 @@ export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
  */
 export type RetryReason = ModelFailureKind | 'invalid-reply' | 'fallback';
 
-/** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
+/**
+ * Metrics for operators. They are buffered in memory until the invocation, or the request of a web function, ends. So
+ * recording one is cheap.
+ */
 export interface Meter {
   /** A reply or a title has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
-  /** The model ended a reply with a failure. */
+  /** A reply has failed because of its model. */
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
   /** A worker has processed requests of batches: `delayed` ones wait for a retry. */

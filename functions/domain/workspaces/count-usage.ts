@@ -113,8 +113,8 @@ interface Collected {
 }
 
 /**
- * Makes a usage store that writes the uses of concurrent requests together, with one write for each key, agent and day.
- * Each request waits for the write of its use, so it knows whether the use is counted.
+ * Makes a usage store that writes the uses of concurrent requests together: one write for up to 16 uses of the same
+ * key, agent and day. Each request waits for the write of its use, so it knows whether the use is counted.
  * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {

@@ -42,8 +42,8 @@ const openAiAt = (name: string, endpoint: () => { url: string; secret: string })
   );
 
 /**
- * Makes a provider that creates each model once. So all replies of a process wait if the server of a model asks to wait
- * (`retrying-model.ts`). The cache has one entry for each model name in agents.
+ * Makes a provider that creates each model once. So if the server of a model asks to wait (`retrying-model.ts`), all
+ * replies of the process that use this model wait. The cache has one entry for each model name in agents.
  */
 const cachingModels = (provider: ModelProvider): ModelProvider => ({
   ...provider,
