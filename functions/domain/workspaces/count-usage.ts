@@ -53,15 +53,15 @@ const workspacesAtOnce = 10;
 /**
  * The usage of one workspace or of all workspaces, grouped by day, workspace, key, agent or model. Both days are UTC
  * days and included.
- * @param input.workspaceId undefined for all workspaces
+ * @param input.workspaceId undefined for all workspaces; an unknown one has no lines
  * @returns the lines, sorted by name, and their sum
  */
 export async function summarizeUsage(
   services: Services<'prices' | 'usage' | 'workspaces'>,
   input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
 ): Promise<{ lines: UsageLine[]; total: UsageLine }> {
-  const ids =
-    input.workspaceId === undefined ? await services.workspaces.list() : [{ id: input.workspaceId }];
+  const { workspaceId: id } = input;
+  const workspaces = id === undefined ? await services.workspaces.list() : [{ id }];
   const prices = await services.prices.all();
   const lines = new Map<string | null, UsageLine>();
   let total: UsageLine = nothing;
@@ -72,7 +72,7 @@ export async function summarizeUsage(
         total = sum(total, line);
       }
   };
-  for (const group of groupsOf(ids, workspacesAtOnce)) await allEnded(group.map(addUsage));
+  for (const group of groupsOf(workspaces, workspacesAtOnce)) await allEnded(group.map(addUsage));
   return {
     lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
     total,
