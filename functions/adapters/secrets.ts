@@ -17,7 +17,7 @@ export const cachedSecret = (
 /** The values of a secret around its last rotation. */
 export interface SecretVersions {
   current: string;
-  /** Epoch milliseconds at which the current value replaced the previous one. */
+  /** Epoch milliseconds at which the current value was created, to replace the previous one. */
   since: number;
   /** Undefined if there was no rotation, or if the last one was long ago. */
   previous: string | undefined;

@@ -44,11 +44,14 @@ export interface PreparedAgent {
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /** Whether the provider accepted the prompt only without the rejected turns at the end of the history. */
+  /**
+   * Whether the rejected turns at the end of the history were left out of the prompt, because the provider rejected it.
+   */
   isWithoutRejected(): boolean;
   /**
    * Calls the model.
-   * @param exchange the output of the previous calls of the task, and the results of their tools
+   * @param exchange the output of the previous calls of the task, with the results of their tools or the request for a
+   *   repair
    * @param toolChoice `none`: the model must return text
    * @param onCall called as `RetryingModel` says
    */

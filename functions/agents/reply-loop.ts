@@ -30,14 +30,17 @@ type CallAgent = (
 
 type ToolCalls = ReturnType<typeof openToolCalls>;
 
-/** Calls the model of a task, and the tools that it requests, until the model returns the final text. */
+/**
+ * Calls the model of a task, and the tools that it requests, until the model returns the final text or a limit is
+ * reached.
+ */
 export class ReplyLoop {
   private readonly settings: AgentRuntimeSettings;
   private readonly task: Task;
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** Whether a tool has handed over to the user. The reply then ends with the next text. */
+  /** Whether a tool has handed over to the user. The next call of the model is then the last one. */
   private handedOver = false;
   /** Whether the limit of tool uses was reached. */
   private isForcedToRespond = false;
@@ -124,8 +127,9 @@ export class ReplyLoop {
   }
 
   /**
-   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the
-   * model gets one more call, unless the text is long or no call is left. If the text was cut, the reply fails.
+   * Returns `end`, or the end of a reply with a form: its text is emitted only if it has the form. After a text without
+   * the form, the model gets one more call, unless the text is long or no call is left. If the text was cut, the reply
+   * fails.
    */
   private async inForm(
     agent: PreparedAgent,

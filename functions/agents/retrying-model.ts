@@ -21,7 +21,7 @@ export interface RetrySettings {
   random: () => number;
   /** Asked before each attempt. It rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Asked before each further attempt. Takes a model call from the reply's budget; returns false if none is left. */
+  /** Called before each retry. Takes a model call from the reply's budget; returns false if none is left. */
   mayRetry: (failure: ModelFailureKind) => boolean;
   onRejected: (call: RejectedCall) => void;
   /** Rejects if the signal aborts. */

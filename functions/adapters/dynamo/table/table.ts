@@ -43,8 +43,8 @@ type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * Whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the condition
- * failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ * Whether the condition of a write held. `item` has the attributes that the `ReturnValues` of an update requests, or,
+ * if the condition failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
@@ -69,12 +69,12 @@ export interface Table {
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  /** Like `put` and `update`, but a condition that fails is not an error. */
+  /** Like `put`, but a condition that fails is not an error. */
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
+  /** Like `update`, but a condition that fails is not an error. */
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
-  /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
   /**
    * Executes a transaction. Does nothing without writes. It does not retry after a conflict: see `transactWithRetry`.
@@ -215,7 +215,7 @@ const maxUnprocessedAttempts = 40;
 const maxGetAttempts = 8;
 
 /**
- * @param client it may use `ItemProtocol`, which makes each call cheaper
+ * @param client it may use `itemClientSettings`, which make each call cheaper
  * @param pauseUpTo waits in real time by default
  */
 export function dynamoTable(
@@ -301,7 +301,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/** Repeats a write while a running transaction contains the item. The SDK does not retry DynamoDB's rejection of it. */
+/** Repeats a write, up to 20 attempts, while a running transaction contains the item. The SDK does not retry this. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
