@@ -70,7 +70,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const requested = task.agents.length === 1 ? task.form : undefined;
   // The agent's own schema was checked when the agent was saved.
   const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
-  // OpenAI rejects a schema that is sent as strict and is not. The module is loaded for forms alone.
+  // OpenAI rejects a schema that is sent as strict, but is not. Only replies with a schema load the module.
   const strictJsonSchema = form?.schema && (await import('#contract/json-schema.ts')).isStrict(form.schema);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
