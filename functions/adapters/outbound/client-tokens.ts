@@ -1,12 +1,13 @@
 import { createPrivateKey, type JsonWebKey, randomUUID, sign } from 'node:crypto';
 import * as z from 'zod';
 import { OutboundFailure } from '#domain/platform/failures.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { ClientAuth, ClientTokens } from '#domain/tools/credential.ts';
 import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
-import { jsonIn, sendOutbound } from './send-outbound.ts';
+import { sendOutbound } from './send-outbound.ts';
 
 /** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
@@ -76,7 +77,7 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
     signal: new AbortController().signal,
   });
   // A redirect is a failure too: the credentials stay at the address that an operator has named.
-  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(body) : undefined);
+  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(Buffer.from(body).toString()) : undefined);
   if (data !== undefined) return data;
   const kind = status === 400 || status === 401 ? 'unauthorized' : 'refused';
   throw new OutboundFailure(kind, `The authorization server gives no token: status ${status}`);

@@ -98,10 +98,10 @@ export function problemOfWords(words: Words): { field: readonly string[]; proble
 
 function problemOfInput(schema: SchemaObject): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
-  const found = problemOfSchema(schema, toolLimits.schemaLevels);
+  const problem = problemOfSchema(schema, toolLimits.schemaLevels);
   // The texts of a schema with too many levels are not read: that would need too much of the stack.
-  if (found === undefined) return problemOfTexts(schema);
-  return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
+  if (problem === undefined) return problemOfTexts(schema);
+  return problem.startsWith('# ') ? problem.slice(2) : `at ${problem}`;
 }
 
 /**
