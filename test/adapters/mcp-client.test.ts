@@ -139,7 +139,7 @@ describe('a call', () => {
     const connection = connect(server);
     for (const _ of [1, 2]) {
       expect(await connection.call(call, signal)).toMatchObject({ content: [] });
-      await new Promise((later) => setTimeout(later, 100));
+      await new Promise((passed) => setTimeout(passed, 100));
     }
     expect(sockets.size).toBe(1);
   });
