@@ -14,7 +14,7 @@ interface Operation {
 
 /**
  * The schemas of docs/openapi.json without envelopes and the form of an upload, and one for the query of each list that
- * has a query.
+ * has a query. References in them begin with `#/$defs/`.
  */
 function readSchemas(): Record<string, JSONSchema> {
   const text = readFileSync(join(project, 'docs/openapi.json'), 'utf8');

@@ -5,7 +5,7 @@ import { terminalText } from './terminal.ts';
 
 export const { version } = manifest;
 
-/** The command line is wrong, so the command has changed nothing. */
+/** The command line, or a variable of the environment, is wrong. So the command has changed nothing. */
 export class UsageError extends Error {}
 
 /** What the command has read has one or more mistakes. Each mistake is a line. */
@@ -47,20 +47,20 @@ export const printUsageErrors = (command: Command, help: string): Command =>
       ),
   });
 
-/** What a person who reports a bug should send. */
+/** The line that follows the stack trace of a bug. */
 export const bugReport = `This is a bug of version ${version} (Node.js ${process.versions.node}, ${process.platform}-${process.arch}). Please report it with these lines: CONTRIBUTING.md says where.`;
 
 /** Errors of these classes count as bugs. */
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-/** Whether an error is a bug. A bug is printed with its stack trace of many lines, any other error as one line. */
+/** Whether an error is a bug. A bug is printed with its stack trace of many lines. */
 export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||
   bugClasses.some((bugClass) => error instanceof bugClass);
 
-/** Why a command failed: one line for an expected failure, and the stack trace for a bug. */
+/** Why a command failed: one line for an expected failure; for a bug the stack trace and `bugReport`. */
 export function describeFailure(error: unknown): string {
   if (isBug(error)) return `${error instanceof Error ? error.stack : error}\n${bugReport}`;
   const { path, message } = error as NodeJS.ErrnoException;

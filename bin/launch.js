@@ -4,7 +4,7 @@
  * @param {() => Promise<unknown>} load imports the command's TypeScript, which runs the command
  */
 export async function launch(load) {
-  // Node.js 22.18 is the first version that runs TypeScript without an option.
+  // Node.js 22 runs TypeScript without an option from 22.18 on, and Node.js 24 in every version.
   if (!process.features.typescript)
     return fail(
       `Node.js ${process.versions.node} cannot run this: it needs Node.js 22.18 or newer. npm ci installs Node.js 24 for npm start and npm run`,

@@ -27,8 +27,8 @@ function retrySeconds(): number {
 }
 
 /**
- * Returns an object with the time of the last successful call to AWS, by `performance.now()`. Undefined before the
- * first one.
+ * Returns an object with the time of the last successful call to AWS, by `performance.now()`. `success` is undefined
+ * before the first one.
  */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 const others = 0o077;
 
 /**
- * A folder for compiled code that only this user can write, because Node.js runs what it finds there. The default of
- * Node.js is a folder with a known name in the shared temporary folder: another user could put code there.
+ * Finds or creates a folder for compiled code that only this user can write, because Node.js runs what it finds there.
+ * The default of Node.js is a folder with a known name in the shared temporary folder: another user could put code
+ * there.
  * @returns undefined if there is no such folder
  */
 export function ownCacheFolder(): string | undefined {

@@ -2,7 +2,7 @@ import { controlCharacters } from '#contract/describe-issues.ts';
 
 /**
  * A text whose control characters are written as `\uXXXX`: a client or a file may have chosen them, and they must not
- * reach a terminal. JSON writes them in the same way, so a line of JSON keeps its meaning.
+ * reach a terminal. JSON reads them in the same way, so a line of JSON keeps its meaning.
  * @param kept control characters that stay
  */
 export const terminalText = (text: string, kept = ''): string =>

@@ -26,7 +26,7 @@ interface Rule {
   /** Heading in docs/runbook.md; by default the alarm's id in kebab-case. */
   heading?: string;
   metric: IMetric;
-  /** The alarm is raised at or above this value. */
+  /** The alarm is raised at or above this value, unless `isMinimum` is set. */
   threshold: number;
   /** The alarm is raised if this many of the evaluated periods are bad; one of one by default. */
   periods?: readonly [bad: number, evaluated: number];

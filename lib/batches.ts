@@ -49,7 +49,8 @@ const visibilitySeconds = 6 * workerTimeoutSeconds;
 const startsWithin = Duration.seconds(60);
 
 /**
- * The writes that end a batch. They also delete its index entries of open batches, and close the turns of its requests.
+ * The writes that end a batch. They also delete the batch's entry in the index of open batches, and close the turns of
+ * its requests.
  */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
@@ -218,7 +219,7 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** The need of functions that replace a lost execution. */
+  /** The need of functions that complete the wait of an execution, or replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',

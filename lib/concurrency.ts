@@ -45,7 +45,8 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,
   // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
   'resume-stream': 50,
-  // A reply waits for its model. As an event function, it has less than `send-message`: its clients retry by themselves.
+  // A reply waits for its model. Without a web function, this route has less than `send-message`, because its clients
+  // retry by themselves.
   'complete-chat': 50,
   // A batch takes less than a second, whatever its size, so 20 executions dispatch 20 batches a second.
   'dispatch-batch': 20,
@@ -60,18 +61,16 @@ const longRunning: Partial<Record<FunctionName, number>> = {
 const reconcilers = 1;
 
 /**
- * The smallest part of the usual reservations that is reserved. It gives the authorizer 10 executions, enough for the
- * burst of one API key (`rateLimits.sends`). A reservation is also a ceiling, so a smaller one would do more harm than
- * none.
+ * The smallest part of the usual reservations that is reserved: if an account has room for less, nothing is reserved.
+ * It gives the authorizer 10 executions, enough for the burst of one API key (`rateLimits.sends`). A reservation is
+ * also a ceiling, so a smaller one would do more harm than none.
  */
 const minScale = 0.05;
 
 export interface ConcurrencyPlan {
   /** Reserved concurrency by function: guaranteed executions, and also the maximum. */
   readonly reserved: ReadonlyMap<FunctionName, number>;
-  /**
-   * How many executions the short routes, the preparation of files and the webhooks may have at once, reserved or not.
-   */
+  // How many executions the short routes, the preparation of files and the webhooks may have at once, reserved or not.
   readonly shortRoutes: number;
   readonly preparations: number;
   readonly webhooks: number;
@@ -97,7 +96,7 @@ export interface ConcurrencySettings extends EntryPointSettings {
  * `longRunning` that the stage has, have reservations.
  * Short routes share the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once
  * need a hundred executions of one function. In an account that has no room for all, each gets the same part of what it
- * has in an account of 1,000.
+ * has in an account of 1,000; below `minScale`, nothing is reserved.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency, reservedConcurrency } = settings;
@@ -118,7 +117,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 
 /**
  * Says what is wrong if the account's concurrency has no room for what the settings request. Undefined if all fits, or
- * if nothing is reserved because only the default sizes do not fit.
+ * if the workers fit and nothing is reserved: because of the setting, or because only the default sizes do not fit.
  */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
@@ -143,8 +142,8 @@ export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironmen
   Math.min(32, settings.requestsPerEnvironment);
 
 /**
- * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, because the rest is
- * for clients that wait for a response.
+ * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, but at least 2: the
+ * rest is for clients that wait for a response.
  */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));

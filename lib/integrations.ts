@@ -47,7 +47,8 @@ export function invoke(route: Route, handler: ServiceFunction, credentialsRole: 
 }
 
 /**
- * Makes the integration that forwards a request to the web function, with the caller that the authorizer has signed.
+ * Makes the integration that forwards a request to the web function, with the caller that the authorizer has signed and
+ * the gateway's ids of the request.
  */
 export function forward(route: Route, { domainName }: WebServer): HttpIntegration {
   const isStreamed = route.transfer === 'streamed';

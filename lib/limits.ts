@@ -46,7 +46,10 @@ export const replyLimits = {
   replyToolsAtOnce: 4,
 } as const;
 
-/** How long the reply to one request of a batch may take: less than that of a message, because a worker has many. */
+/**
+ * How long the reply to one request of a batch may take: less than the reply to a message (`replySeconds`), because a
+ * worker has many requests.
+ */
 export const batchItemSeconds = 240;
 
 /** How long a receiver of webhooks may take to respond: as long as most senders of webhooks allow. */

@@ -15,8 +15,8 @@ interface Grantee {
 }
 
 /**
- * Gives a function something that it needs: exactly the permissions for it, and the variable with its name, ARN or
- * value. A function is created with all of its needs, so a reader finds them where the function is created.
+ * Gives a function something that it needs: the permissions for it, a variable with its name, ARN or value, or both. A
+ * function gets its needs where it is created, with few exceptions.
  */
 export type Need = (grantee: Grantee) => void;
 

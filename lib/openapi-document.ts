@@ -111,7 +111,7 @@ const header = (type: 'integer' | 'string', description: string, schema: object 
   schema: { type, ...schema },
 });
 
-/** The headers of every response to a workspace that has a rate limit for the route's class. */
+/** The headers of the responses of a route's function to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': header(
     'integer',

@@ -30,7 +30,7 @@ interface Task {
   group?: AlarmGroup;
   /**
    * Whether the alarm for throttled functions watches this function, because nothing else shows that its calls are
-   * throttled.
+   * throttled, or because every route needs it.
    */
   throttlesUnseen?: true;
 }

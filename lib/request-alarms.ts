@@ -23,9 +23,10 @@ interface Gateway {
 }
 
 /**
- * Adds an alarm that counts the gateway's responses with a 5xx status (failures of the authorizer included), and the
- * streams that failed because of the service, whose status is 200. Failures that models cause have an alarm of their
- * own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the fault of new code.
+ * Adds the alarm for the share of requests that fail because of the service: the gateway's responses with a 5xx status
+ * (failures of the authorizer included), and the streams that failed after their status of 200. Failures that models
+ * cause have an alarm of their own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the
+ * fault of new code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });
@@ -61,7 +62,8 @@ const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses'
 /**
  * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond
  * its limit for a route, and those of Lambda in place of the web function of chats. Neither has a metric for them, so
- * this one is made from the gateway's log, which does not contain the uploads to their web function.
+ * this one is made from the gateway's log, less the 429 that functions have counted. The log does not contain the
+ * uploads to their web function, but their 429 are subtracted too.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;

@@ -29,8 +29,8 @@ export function pinLogicalId(construct: Construct, logicalId: string): void {
 }
 
 /**
- * Creates a log group for CDK's function that empties buckets before they are deleted. Without it Lambda would
- * create a group whose lines never expire. A stack has at most one such function.
+ * Creates a log group for CDK's function that empties buckets before they are deleted, if the stack has this function;
+ * it has at most one. Without the group, Lambda would create one whose lines never expire.
  */
 export function expireLogsOfBucketEmptier(stack: Stack, settings: Settings): void {
   const emptier = stack.node

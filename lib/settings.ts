@@ -74,7 +74,8 @@ export type Settings = z.output<typeof schema>;
 
 /**
  * Adds the defaults to the settings of a stage.
- * @throws WrongSettings that names every unknown setting and every wrong value
+ * @throws WrongSettings that names every unknown setting and every wrong value. With a wrong value, broken rules
+ *   between settings may be missing
  */
 export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
   const [known, unknown] = [true, false].map((isKnown) =>

@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts';
 export interface OriginSecrets {
   /** The value that the distribution sends. */
   sent: Secret;
-  /** The values that the origins accept, the one that is sent first. */
+  /** The values that the origins accept: first `sent`, then those of the generations next to it. */
   accepted: readonly Secret[];
 }
 

@@ -33,7 +33,7 @@ export class Uploads extends Construct {
         throttlesUnseen: true,
       },
       // The caller signs the address of the one file, and those of the results. The function parses hostile files, so
-      // it has no other permission.
+      // it has no other permission: the name of the table gives none.
       variable('dataTable', platform.table.tableName),
     );
     const { functionArn } = preparer.aliasByName;

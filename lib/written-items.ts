@@ -3,14 +3,14 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 
 /**
  * The pattern of a workspace's partition key. All ids of workspaces have one length, because `identifiers`
- * (runtime/environment/invocation-context.ts) makes them. So the pattern matches no longer key.
+ * (runtime/environment/invocation-context.ts) makes them. So the pattern does not match a longer key.
  */
 const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
  * The kinds of items that functions write, with patterns of their partition keys (adapters/dynamo/table/keys.ts). Only
- * operators write `whitelists`, and the items that are not here: workspaces, agents and their knowledge. If a partition
- * also has such items, and for API keys, functions may write only the named `attributes`.
+ * operators write `whitelists`, and items that are not here, such as workspaces, agents and their knowledge. If a
+ * partition also has such items, and for API keys, functions may write only the named `attributes`.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },

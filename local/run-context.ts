@@ -11,7 +11,7 @@ export interface RunContext {
   readonly stackName: string;
   readonly region: string;
   readonly accountId: string;
-  /** Replaces the intrinsic functions of a value by their results. Errors name `logicalId`. */
+  /** Replaces the intrinsic functions of a value by their results. `logicalId` is for error messages. */
   resolve(value: unknown, logicalId: string): unknown;
   /** The properties of a resource, without intrinsic functions. */
   read<Properties>(resource: { readonly logicalId: string; readonly properties: unknown }): Properties;
@@ -23,11 +23,11 @@ export interface RunContext {
   environmentFor(functionLogicalId: string): Record<string, string>;
   /** Roles are known after every resource kind has opened, all other rules after every kind has started. */
   readonly access: AccessControl;
-  /** By ARN. Filled when the functions start, which is before their callers start. */
+  /** By ARN: without a qualifier, except for functions of other stacks. Filled when the functions start. */
   readonly functions: Map<string, FunctionPool>;
   /** By the domain name of the endpoint. Filled when the web functions start. */
   readonly webFunctions: Map<string, WebFunctionServer>;
-  /** ARNs of the gateway's authorizers. Filled when the gateway starts. */
+  /** ARNs of the functions that authorize the gateway's requests. Filled when the gateway starts. */
   readonly authorizers: Set<string>;
   /** Domain names of the web functions that the gateway integrates. Filled when the gateway starts. */
   readonly integratedDomains: Set<string>;
@@ -43,8 +43,8 @@ export interface RunContext {
    */
   readonly onOperatorWrite: (() => void)[];
   /**
-   * How threads call the embedded DynamoDB emulator without the wire. Undefined if the emulator is another program's,
-   * or if the wire must see every call because of faults or recording.
+   * How threads call the embedded DynamoDB emulator without the wire. Undefined if the run has another DynamoDB or
+   * none, or if the wire must see every call because of faults or recording.
    */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Resolved when the run serves requests. Until then the gateway lets requests wait. */

@@ -15,16 +15,16 @@ export interface RunOptions {
    * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
-  /** Static files at the run's port, and calls that only their pages may make. */
+  /** Static files at the run's port, and calls that only the pages among them may make. */
   readonly site?: Site;
-  /** Additional variables for every function. */
+  /** Variables for every function of the template. They override those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. They replace stored values. */
+  /** Values of secrets, by the logical id of the AWS::SecretsManager::Secret. They take precedence over stored ones. */
   readonly secretValues?: Readonly<Record<string, string>>;
   /**
    * Functions of other stacks, which this one may invoke: by ARN with an alias or a version, the file of the module
-   * whose export `handler` runs. They have no role, and none of the
-   * variables of the run.
+   * whose export `handler` runs. They have no role. Of the variables, they have only AWS_LAMBDA_FUNCTION_NAME,
+   * AWS_REGION and TZ.
    */
   readonly otherFunctions?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
@@ -48,14 +48,14 @@ export interface RunOptions {
    * Records DynamoDB calls with their capacity, functions' calls to other services, invocations and state transitions.
    */
   readonly recordCalls?: boolean;
-  /** Lambda's quota of concurrent executions for all functions together. Default 1,000, as in AWS. */
+  /** Lambda's quota of concurrent executions for all Lambda functions of the template together. Default 1,000. */
   readonly accountConcurrency?: number;
-  /** The maximum number of threads of one function. Default 128. */
+  /** The maximum number of threads of one Lambda function. Default 128. */
   readonly maxConcurrency?: number;
   /**
-   * How many environments of a web function one thread replaces, by the beginning of the function's logical id. Default
-   * 1. The thread takes as many concurrent requests, and has as much memory, as all these environments together. More
-   * threads than processors would only slow each other.
+   * How many environments of a web function one thread replaces, by the beginning of the logical id of the function's
+   * revision. Default 1. The thread takes as many concurrent requests as all these environments together, and may use
+   * as much memory, but its heap is limited as that of one. More threads than processors would only slow each other.
    */
   readonly environmentsPerThread?: Readonly<Record<string, number>>;
   /**
@@ -65,7 +65,7 @@ export interface RunOptions {
   readonly prewarm?: readonly string[];
   /**
    * Awaited after the data folder is locked, and before the run reads the folder and the assembly. It may write the
-   * assembly or empty the folder.
+   * assembly, and delete everything in the folder except `lockFiles`.
    */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started and the gateway's URL is known, before the gateway serves a request. */
@@ -82,12 +82,12 @@ export interface RunOptions {
 
 export interface StartedEmulators {
   /**
-   * The stage's URL, through the distribution if there is one, without a slash at its end. Empty if the template has no
-   * REST API.
+   * The stage's URL, through the distribution if there is one, without a slash at its end. If the template has no REST
+   * API: the distribution's URL, or empty.
    */
   readonly url: string;
   /**
-   * URLs of the emulators, and of the gateway's stage without the distribution. Empty for services without a resource.
+   * URLs of the emulators, and of the gateway's stage without the distribution. Empty for services that did not start.
    */
   readonly endpoints: Record<EmulatorName | 'gateway', string>;
   readonly outputs: Record<string, string>;
@@ -144,14 +144,19 @@ export const systemTimer: Timer = {
 
 /** A function's call to a service, or something else that AWS bills: an invocation or a state transition. */
 export interface RecordedCall {
-  /** As in the variable AWS_ENDPOINT_URL_*, in lower case: `s3`, `sqs`, `sfn` …; `lambda` also for invocations. */
+  /**
+   * The service's name in `StartedEmulators.endpoints`. Invocations have `lambda`, and state transitions have `sfn`.
+   */
   readonly service: string;
   /** Such as `SendMessageBatch`, `invocation` or `transition`; for S3 method and resource: `PUT object?tagging`. */
   readonly operation: string;
-  /** The function that called or was invoked, or the state that was entered. */
+  /**
+   * The function that called or was invoked, or the state that was entered. Undefined for the request of a presigned
+   * URL.
+   */
   readonly name: string | undefined;
   readonly status: number;
-  /** Sizes of the bodies. */
+  /** Sizes of the request's and the response's body; 0 for invocations and transitions. */
   readonly bytes: { readonly sent: number; readonly received: number };
   readonly milliseconds: number;
 }

@@ -7,16 +7,16 @@ import { readAssembly } from './template/read-assembly.ts';
 export type { RunOptions } from './run-options.ts';
 
 export interface RunningTemplate extends StartedEmulators {
-  /** What Ref returns, by logical id: a table's or bucket's name, a secret's ARN. */
+  /** What Ref returns, by logical id: for example a table's name or a secret's ARN. */
   readonly physicalIds: Record<string, string>;
   /**
-   * Ends the threads of functions and web functions whose logical id has this prefix, busy ones too. Returns how many
-   * threads it ends.
+   * Ends the threads, busy ones too, of functions whose logical id has this prefix, and of web functions whose
+   * revision's logical id has it. Returns how many threads it ends.
    */
   killWorkers(logicalIdPrefix: string): number;
   /**
-   * Ends the `count` oldest environments of each web function whose logical id has this prefix: as Lambda does, with
-   * SIGTERM and, a second later, SIGKILL. Returns how many environments it ends.
+   * Ends the `count` oldest environments of each web function whose revision's logical id has this prefix, as Lambda
+   * does: with SIGTERM, and a second later by force. Returns how many environments it ends.
    */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
@@ -31,8 +31,9 @@ export interface RunningTemplate extends StartedEmulators {
 
 /**
  * Runs a synthesized CDK app on this machine.
- * @throws UnusableFolder; UnreadableState for a damaged file of the data folder; UnusablePort; Error of one line that
- * names the resource, if a resource cannot run here
+ * @throws UnusableFolder; UnreadableState for a damaged file of the data folder or the assembly; UnusablePort; another
+ * Error for anything else, for example one that names a resource that cannot run here; errors of `prepare` and
+ * `beforeServing`
  */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();

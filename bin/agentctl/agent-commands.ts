@@ -129,7 +129,10 @@ async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Prom
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
 
-/** Puts the fields in a fixed order, so that a person can compare files. DynamoDB does not keep their order. */
+/**
+ * Puts the top-level fields in the order of the schema, so that a person can compare files. DynamoDB does not keep
+ * their order.
+ */
 const inOrder = (definition: AgentDefinition): AgentDefinition => ({
   ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
   ...definition,

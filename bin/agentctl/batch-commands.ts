@@ -130,7 +130,8 @@ const isBatchId = (name: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f
 
 /**
  * The submission of a file.
- * @returns undefined if the names are ids of batches
+ * @returns undefined if all names are ids of batches
+ * @throws UsageError for several other names; Error if the file does not exist or was not submitted
  */
 async function submissionOf(names: string[], service: string): Promise<SubmissionState | undefined> {
   const [file = ''] = names;

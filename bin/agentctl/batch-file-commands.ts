@@ -35,7 +35,7 @@ interface FileOptions extends WaitOptions {
 
 type FindRetry = NonNullable<SubmitOptions['findRetry']>;
 
-/** The commands that submit a file. */
+/** Adds the commands that submit a file. */
 export function addFileCommands(group: Command): void {
   withWait(clientOperation(group, 'submit <file>', submit))
     .description('submit a file of requests, CSV or one JSON object per line, as batches of up to 1000')
@@ -136,7 +136,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
 /**
  * The numbers of the lines that a new round submits; none if an unfinished round continues, or if no request has
  * failed.
- * @throws Error if the file has unsubmitted requests or batches that have not ended
+ * @throws Error if the file has unsubmitted requests; without an unfinished round, also for batches that have not ended
  */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
@@ -236,8 +236,8 @@ class FileRun {
   }
 
   /**
-   * With `--wait`, waits for the batches, sets the exit code by the outcome of all requests of the file, and adds this
-   * outcome to the result.
+   * With `--wait`, waits for the batches of all rounds, sets the exit code by the outcome of all requests of the file,
+   * and adds this outcome to the result. Without it, returns the result unchanged.
    */
   async summarize(state: SubmissionState, submission: Result): Promise<Result> {
     if (this.#options.wait !== true) return submission;
@@ -251,7 +251,10 @@ class FileRun {
     return interruptible(this.opened.line, describe, work);
   }
 
-  /** Says which batches the service continues after an interruption, and which requests it has not received. */
+  /**
+   * Says how many batches go on in the service after an interruption, and how many requests are in transit or
+   * unsubmitted.
+   */
   #describeOpen(): string[] {
     if (this.#progress === undefined) return ['Stopped before anything was sent.'];
     const { state, requests } = this.#progress;
@@ -293,7 +296,11 @@ class FileRun {
   }
 }
 
-/** Waits until batches have ended, and sets the exit code by the outcome of their requests. */
+/**
+ * Waits until batches have ended, and sets the exit code by the outcome of their requests.
+ * @param state undefined for batches that are not those of one file
+ * @returns the batches and the outcome
+ */
 export async function awaitOutcome(
   { client, line }: BatchClient,
   watch: BatchWatch,

@@ -4,7 +4,10 @@ import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './report.ts';
 
-/** How many requests have succeeded and failed, and why. Only the last attempt of each request counts. */
+/**
+ * How many requests have succeeded and failed, and the reasons of the failures. Gets only the last attempt of each
+ * request.
+ */
 export class Outcome {
   total = 0;
   succeeded = 0;
@@ -40,7 +43,7 @@ interface Reason {
 
 /**
  * The outcome of batches.
- * @param retried the ids of batches whose failed requests were all submitted again
+ * @param retried the ids of batches whose failed requests were all submitted again. Their failures do not count
  */
 export async function outcomeOf(
   client: ChatBatchClient,

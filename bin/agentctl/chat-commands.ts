@@ -103,14 +103,17 @@ function interrupt(conversation: Conversation): void {
   if (reply.stream.responseId !== undefined) stop(reply.stream, screen);
 }
 
-/** Stops a reply. If the reply has ended meanwhile, the service rejects the call, which needs no message. */
+/**
+ * Stops a reply, and shows an error of this call. If the reply has ended meanwhile, the service rejects the call, which
+ * needs no message.
+ */
 function stop(stream: ReplyStream, screen: ReplyScreen): void {
   stream.stop().catch((error: unknown) => {
     if (!(error instanceof BadRequestError)) screen.error(describeServiceFailure(error));
   });
 }
 
-/** Sends a message and shows its reply. */
+/** Sends a message and shows its reply. With `asJson`, it prints the events of the stream instead. */
 async function exchange(
   conversation: Conversation,
   message: string,
@@ -152,7 +155,7 @@ async function converse(conversation: Conversation): Promise<void> {
     const { value: message, done } = await lines.next();
     if (done === true) break;
     if (message.trim() === '') continue;
-    // The message was rejected, or its reply was interrupted.
+    // For example, the message was rejected, or the connection was lost.
     const onError = (error: unknown) => {
       screen.error(describeServiceFailure(error));
       return 'failed';

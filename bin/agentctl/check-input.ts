@@ -13,8 +13,8 @@ const mistakesShown = 20;
  * Checks a file before anything of it is sent, or before the rest is sent. Returns what is left to submit.
  * @param submitted the batches of the file that the service has accepted already
  * @param lines the lines that a retry submits, after the last of which nothing is read; undefined for all lines
- * @throws Error if submitted lines have changed, or if the file has mistakes; if it has several, `log` gets the first
- * 20
+ * @throws Error if the file cannot be read, if submitted lines have changed, or if the file has mistakes; if it has
+ * several, `log` gets the first 20
  */
 export async function checkInput(
   input: Input,

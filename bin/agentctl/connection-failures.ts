@@ -4,7 +4,10 @@ import type { ClientRequest } from 'node:http';
 const certificate = 'its TLS certificate';
 const noTls = 'it does not speak TLS as expected';
 
-/** Why a connection failed, by the codes of Node.js, `fetch`, OpenSSL and the AWS SDK. */
+/**
+ * Why a connection failed, by the `code` or the `name` that Node.js, `fetch`, OpenSSL or the AWS SDK gives to the
+ * error.
+ */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing accepts connections there',
   ENOTFOUND: 'the name is unknown',
@@ -37,7 +40,10 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [noTls, 'Check whether the address is http or https'],
 ];
 
-/** The address of each failed connection, by its error. The error of a timeout is not here; it gets `newestAddress`. */
+/**
+ * The address of each failed connection, by its error. An error that a client makes afterwards, such as the AWS SDK's
+ * TimeoutError, is not here. For it, `newestAddress` is taken: that of the connection that failed last.
+ */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;
 
@@ -59,8 +65,8 @@ export function noteAddresses(): void {
 }
 
 /**
- * Why a connection has failed, the address that was tried, such as `https://api.example.com`, and what to do. Undefined
- * for an error of another cause.
+ * Why a connection has failed, and the address that was tried, such as `https://api.example.com`, if it is known. For
+ * some reasons also the remedy: what to do. Undefined for an error of another cause.
  */
 export function connectionFailureOf(error: Error) {
   const { code = '', name } = error as NodeJS.ErrnoException;

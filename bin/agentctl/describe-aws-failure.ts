@@ -32,7 +32,7 @@ const deniedNames = ['AccessDenied', 'AccessDeniedException', 'UnauthorizedOpera
 
 /**
  * Why a call to AWS, or to the emulators of a local run, has failed, and what to do. Undefined for all other errors.
- * @param stack undefined for a local run
+ * @param stack the name of the stack; undefined for a local run
  */
 export function describeAwsFailure(error: unknown, stack: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -41,7 +41,7 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
     return 'The AWS Region is missing or wrong: set AWS_REGION, or give the profile of AWS_PROFILE a region';
   const meaning = meanings.find(([names]) => names.split(' ').includes(name))?.[1];
   if (meaning !== undefined) return meaning;
-  // The SDK adds it to every error of a call.
+  // The SDK adds `$metadata` to every error of a call.
   const { $metadata } = error as Partial<ServiceException>;
   if ($metadata === undefined) return undefined;
   if (deniedNames.includes(name)) return describeDenial(message);

@@ -20,15 +20,15 @@ export interface InputRecord {
   request: BatchRequestItem;
   /** The text that is hashed to find a changed row. */
   content: Buffer | string;
-  /** The size of the request in the payload of the function. */
+  /** Bytes of the request in the payload of the function, where it is JSON within a JSON string. */
   bytes: number;
   describe: Describe;
 }
 
 /**
- * The maximum bytes of a portion. The payload of a function has at most 6 MB and contains the body as a JSON string
- * with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, schema, headers (at most 10 KB) and
- * the request's context.
+ * The maximum bytes of a portion's requests in the payload of a function. The payload has at most 6 MB and contains the
+ * body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, schema, headers (at
+ * most 10 KB) and the request's context.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 
@@ -40,9 +40,9 @@ export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\
 
 /**
  * Reads the requests of a file of any size, in constant memory: CSV if its name ends in `.csv` or `.tsv`, else one JSON
- * object per line. Blank lines are skipped.
+ * object per line. Blank lines are skipped. A request without a custom_id gets `line-<number>`.
  * @param onMistake gets each mistake, and may throw; rows with mistakes are left out
- * @throws Error if the file cannot be parsed any further
+ * @throws Error if the file cannot be read or parsed any further
  */
 export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGenerator<InputRecord> {
   const unchecked = isCsv(input.file) ? readCsvFile(input, onMistake) : readJsonLines(input.file, onMistake);

@@ -31,7 +31,7 @@ export async function interruptible<Value>(
 const secrets = ['--key', '--webhook-secret'];
 
 /**
- * The command line of this process, so that a person can repeat it.
+ * The command line of this process, so that a person can repeat it. It has `…` in place of secrets.
  * @param left options without a value that are left out
  */
 export function ownCommandLine(left: readonly string[] = []): string {

@@ -9,7 +9,7 @@ import { readResults } from './read-results.ts';
 import type { Round, SubmissionState } from './submission-journal.ts';
 
 /**
- * `forSpreadsheet` adds a byte order mark, and an apostrophe before each cell that a spreadsheet would run as a
+ * `forSpreadsheet` adds to CSV a byte order mark, and an apostrophe before each cell that a spreadsheet would run as a
  * formula.
  */
 type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };
@@ -18,7 +18,9 @@ type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSp
  * Writes each row of an input file with the result of its last attempt, in the order of the rows, and renames the
  * complete file into place.
  * @param batches all those of the submission
- * @throws Error if a submitted row has changed, a result is missing, or the file cannot be written
+ * @returns the outcome of all rows
+ * @throws Error if a submitted row has changed, a row is wrong, a result is missing, or a file cannot be read or
+ * written
  */
 export async function joinResults(
   client: ChatBatchClient,
@@ -101,8 +103,8 @@ const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): 
 });
 
 /**
- * Makes a function that formats a row, and for CSV the header before the first row. Without a row, it formats the
- * header.
+ * Makes a function that formats a row, and for CSV the header before the first row. Without a row, it formats only the
+ * header, which is empty for JSON.
  */
 function formatFor({ out, forSpreadsheet }: JoinOptions) {
   if (!isCsv(out)) return (record?: object): string => (record === undefined ? '' : jsonLine(record));

@@ -24,13 +24,13 @@ type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 /** The maximum size of a body. A call of the service has less than 1 KB. */
 const maxBytes = 1024 * 1024;
 
-/** As long as the service waits for a receiver. */
+/** As long as the service waits for the response of a receiver. */
 const forwardMilliseconds = 15_000;
 
 /**
- * `listen` receives webhooks on this machine. It responds with the status of the server that it forwards to, so that
- * the service retries as it would with that server.
- * @param secretsOf finds the secrets of a batch, unless the option `--secret` has the secret
+ * Adds `listen`, which receives webhooks on this machine. With `--forward`, it responds with the status and the
+ * `Retry-After` of the other server, so that the service retries as it would with that server.
+ * @param secretsOf finds the secrets of a batch; not used with the option `--secret`
  */
 export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
@@ -88,7 +88,7 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
   return { json: { received }, lines: [`${received} calls received`] };
 }
 
-/** The error of a call that is not forwarded. */
+/** An error to which `reject` responds with this status. */
 const rejected = (status: number, message: string): Error =>
   Object.assign(new Error(message), { rejectedWith: status });
 
@@ -149,7 +149,8 @@ const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-enco
 
 /**
  * Forwards the call: the same bytes, and the same headers in the same order, except those of the connection.
- * @returns the response to the call, and the failure if the server has not responded
+ * @returns the status and the headers to respond with. If the server has not responded, the status is 502 or 504, and
+ * `failure` is the reason
  */
 async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {
   const given = rawHeaders.flatMap((name, index) =>

@@ -19,15 +19,15 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 /** More updates a second cannot be read. */
 const drawingsPerSecond = 10;
 /**
- * The seconds between two lines without a terminal. A short command prints no line, and a command of an hour prints
- * 360.
+ * The minimum of seconds between two lines without a terminal. A short command prints no line, and a command of an hour
+ * at most 360.
  */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
 /**
- * A progress line on standard error. It is redrawn, and its count never decreases. If standard error is not a terminal,
- * a new line is printed at most every ten seconds, without control codes.
+ * A progress line on standard error. It is redrawn, and its bar never goes back. If standard error is not a terminal, a
+ * new line is printed at most every ten seconds, without control codes.
  */
 export function progressLine(
   terminal: Terminal = process.stderr,
@@ -66,7 +66,10 @@ export function progressLine(
   };
 }
 
-/** The length of the bar in characters. With the longest counts, the line still fits into 80 columns. */
+/**
+ * The length of the bar in characters. It is short, so that usual counts, the rate and the time left fit into 80
+ * columns.
+ */
 const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 

@@ -21,7 +21,7 @@ export async function checkedAgent(
   workspaceId: string,
   input: unknown,
 ): Promise<AgentDefinition> {
-  // A deferred import: it loads the SDKs of the model providers, which no other command needs.
+  // A deferred import: it loads the SDKs of the model providers, which only the check of an agent needs.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   const { definition, mistakes } = await checkAgent(workspaceId, input);
   const lines = [...mistakes.map((mistake) => `${file}: ${mistake}`), ...unlisted(file, definition)];
@@ -32,8 +32,8 @@ export async function checkedAgent(
 /**
  * Checks the models and tools of an agent that was checked when it was saved: the stage may have changed since.
  * @param where names the agent, for the mistakes
- * @throws Mistakes if the stage lacks an endpoint of the agent's models, if a fallback model lacks what the agent
- * needs, or if the target's roles may not use a model, a knowledge base or a function of the agent
+ * @throws Mistakes, for example if the stage lacks an endpoint of the agent's models, if a fallback model lacks what
+ * the agent needs, or if the target's roles may not use a model, a knowledge base or a function of the agent
  */
 export async function checkModels(where: string, definition: AgentDefinition): Promise<void> {
   const { modelMistakes } = await import('#runtime/composition/check-agent.ts');
@@ -54,15 +54,17 @@ type Output = 'BedrockModels' | 'BedrockKnowledgeBases' | 'ToolFunctions';
 export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
 
 /** By types of tools: the field of the config that is listed, what roles do with it, and the output that lists it. */
-const fields: Readonly<Record<string, [field: string, verb: string, output: Output]>> = {
-  consultant_retrieve_context_source: ['knowledge_base_id', 'query', 'BedrockKnowledgeBases'],
-  consultant_call_function: ['function', 'invoke', 'ToolFunctions'],
-};
+const fields = new Map<string, [field: string, verb: string, output: Output]>([
+  ['consultant_retrieve_context_source', ['knowledge_base_id', 'query', 'BedrockKnowledgeBases']],
+  ['consultant_call_function', ['function', 'invoke', 'ToolFunctions']],
+]);
 
-/** Names the agent's models, knowledge bases and functions that the target's roles may not use. */
+/**
+ * A mistake for each model of Bedrock, knowledge base and function of the agent that the target's roles may not use.
+ */
 function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefinition): string[] {
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
-    const [field, verb, output] = fields[type] ?? ['', '', 'ToolFunctions'];
+    const [field, verb, output] = fields.get(type) ?? ['', '', 'ToolFunctions'];
     const id = config?.[field];
     if (typeof id !== 'string') return [];
     return mistakesOf(`${where}: unified_tools[${index}].config.${field}`, id, verb, output);
@@ -78,7 +80,7 @@ function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefini
 /**
  * The mistake if the id is not in the list. Without a list, prints that the id is not checked.
  * @param at the file or agent, and the field
- * @param output the stack's output that has the list; the stage setting has the same name
+ * @param output the stack's output that has the list; the stage setting has the same name with a small first letter
  */
 function mistakesOf(at: string, id: string, verb: string, output: Output, ids = listed[output]): string[] {
   if (ids === undefined) {

@@ -11,7 +11,7 @@ import type { Describe, OnMistake } from './input-mistakes.ts';
 export const requestFields = Object.keys(createBatchBody.shape.requests.element.shape);
 
 export const csvColumns = z.object({
-  /** The name of a field's column, if it differs from the field's name. */
+  /** By field: the name of its column, if it differs from the field's name. */
   names: z.record(z.string(), z.string()),
   /** Whether columns that do not belong to a field are left out. */
   ignoreOthers: z.boolean(),
@@ -32,21 +32,23 @@ const options = {
   // Excel ends rows with CRLF, and writes a line feed inside of a cell. By default, the parser would take the first
   // line break of the file as the end of every row.
   record_delimiter: ['\r\n', '\n', '\r'],
-  // Rows of another length are reported here, with their column.
+  // Rows that are longer or shorter than the header are reported here, with their column.
   relax_column_count: true,
   skip_empty_lines: true,
 };
 
 /**
- * More characters than a row may have. Without a limit, a quotation mark that is never closed would fill the memory.
+ * The maximum bytes of a cell, more than any request needs. Without a limit, a quotation mark that is never closed would
+ * fill the memory. The parser applies `max_record_size` to each cell, because cells are not decoded.
  */
-const recordCharacters = 8 * 1024 * 1024;
+const cellBytes = 8 * 1024 * 1024;
 
 /**
- * Reads a CSV file with a header, in the format of RFC 4180. Commas, semicolons or tabs separate cells, whichever gives
- * the header more cells. Rows whose cells are all blank are skipped; an empty cell is a field that is not given.
+ * Reads a CSV file with a header, in the format of RFC 4180. Cells are separated by commas, semicolons or tabs: by
+ * those that give the header the most cells. Rows whose cells are all blank are skipped; an empty cell is a field that
+ * is not given.
  * @param onMistake gets each row that has not as many cells as the header; such rows are left out
- * @throws Error if the file cannot be read, a row is too large, or the header, a quotation mark or the encoding is
+ * @throws Error if the file cannot be read, a cell is too large, or the header, a quotation mark or the encoding is
  * wrong
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
@@ -86,7 +88,7 @@ async function* readCells(file: string, delimiter: string, start: number) {
   const parser = parse({
     ...options,
     delimiter,
-    max_record_size: recordCharacters,
+    max_record_size: cellBytes,
     // The types do not know that cells are buffers without an encoding.
     on_record: onCells as unknown as NonNullable<Options['on_record']>,
   });
@@ -116,12 +118,12 @@ const problems: Readonly<Record<string, string>> = {
 const lineBreaksIn = (cell: Buffer): number => cell.toString('latin1').match(/\r\n|\n|\r/g)?.length ?? 0;
 
 const delimiters = [',', ';', '\t'];
-/** The bytes in which the header is read to find the delimiter: more than the longest header. */
+/** The bytes of the file in which the header is read to find the delimiter. Usual headers are much shorter. */
 const headBytes = 64 * 1024;
 
 /**
- * The character between cells, and the first byte after a byte order mark.
- * @throws Error if the file is UTF-16
+ * The character between cells, and the number of bytes of the byte order mark, 0 without one.
+ * @throws Error if the file is UTF-16 or cannot be read
  */
 async function formOf(file: string) {
   const handle = await open(file);
@@ -173,7 +175,8 @@ const nameOf = (text: string): string => text.trim().toLowerCase();
 
 /**
  * Reads the header.
- * @throws Error for a column that is unknown, missing or there twice
+ * @throws Error for a field that two columns have, for a missing column of `message` or of a field with a name in
+ * `mapping`, and for an unknown column, unless such columns are left out
  */
 function readHeader(location: string, texts: readonly string[], mapping: CsvColumns): Column[] {
   const fieldOf = new Map(requestFields.map((field) => [nameOf(mapping.names[field] ?? field), field]));

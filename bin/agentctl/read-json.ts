@@ -3,7 +3,7 @@ import { reasonOf } from '#local/data/state-file.ts';
 
 /**
  * Reads a JSON file.
- * @throws Error that names the file, and the line that is not JSON
+ * @throws Error that names the file, and if the file is not JSON also the line
  */
 export async function readJson(file: string): Promise<unknown> {
   const text = (await readInput(file)).toString();

@@ -33,12 +33,12 @@ interface Selection {
   submitted: readonly Range[];
   /** The lines to read, in ascending order; by default all. */
   lines?: readonly number[] | undefined;
-  /** By default a mistake is thrown. */
+  /** Gets each mistake. By default, the first mistake is thrown as an Error. */
   onMistake?: OnMistake | undefined;
 }
 
 /**
- * Divides a file of requests into portions that fit into a batch. It reads the file only as far as the current portion.
+ * Divides a file of requests into portions that fit into a batch, without the whole file in memory.
  * @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a wrong line
  */
 export async function* readPortions(

@@ -7,7 +7,7 @@ import { hasEnded } from './watch-batches.ts';
 
 export interface ResultsOptions {
   status?: BatchResultStatus | undefined;
-  /** Gets a line for each page whose connection was lost. */
+  /** Gets a line if the connection of a page was lost, and the next page continues after its results. */
   log: (line: string) => void;
 }
 
@@ -18,9 +18,10 @@ export interface ResultsOptions {
 const fruitlessPages = 6;
 
 /**
- * The results of a batch in the order of its requests. The pages are parsed as streams, one result at a time: a reply
- * may have 1 MB.
- * @throws Error if a result is missing, or if six pages in a row have none
+ * The results of a batch in the order of its requests, with `status` only those with this status. The pages are parsed
+ * as streams, one result at a time: a reply may have 1 MB.
+ * @throws Error if an ended batch has fewer results than it says, if six pages in a row have none, or if a page has no
+ * pagination
  */
 export async function* readResults(
   client: ChatBatchClient,
@@ -54,7 +55,7 @@ function checkComplete(batch: Batch, count: number, { total_records }: Paginatio
 }
 
 /**
- * The results of one page, or those before the connection was lost.
+ * The results of one page, or those before the connection was lost or the JSON was wrong.
  * @param page gets the pagination, unless the connection was lost before it
  */
 async function* readPage(response: Response, page: { pagination?: Pagination }): AsyncGenerator<BatchResult> {

@@ -3,7 +3,8 @@ import type { StreamEvent } from '#lib/client/index.ts';
 import { terminalText } from '../terminal.ts';
 
 /**
- * Shows a reply while it arrives: its text on standard output, everything else in short lines on standard error.
+ * Shows a reply while it arrives: its text on standard output, steps, the title and notes as short lines on standard
+ * error.
  */
 export class ReplyScreen {
   readonly #contents = new Map<string, string>();
@@ -34,7 +35,8 @@ export class ReplyScreen {
   }
 
   note(text: string, style: 'dim' | 'red' = 'dim'): void {
-    // Only on a terminal, where both streams share the screen. In a file the reply must be unchanged.
+    // The reply's line ends only on a terminal, where both streams share the screen. In a file the reply must be
+    // unchanged.
     if (process.stdout.isTTY) this.end();
     process.stderr.write(`${styleText(style, oneLine(text), { stream: process.stderr })}\n`);
   }
@@ -57,7 +59,7 @@ export class ReplyScreen {
   }
 }
 
-/** A line of this length fits into most terminals. */
+/** A note of this length takes one row of a wide terminal, and two of one with 80 columns. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {

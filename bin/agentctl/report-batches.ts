@@ -23,7 +23,7 @@ const batchTable = tableWith<Batch>({
 
 /**
  * The output of `batch list`.
- * @param total how many batches there are, of which these are the newest
+ * @param total how many batches match in all, of which these are the newest
  */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
   const lines = batchTable(batches, 'No batches');
@@ -91,7 +91,7 @@ export function checkResult(
   };
 }
 
-/** Joins results, one after another. */
+/** Joins results: their lines one after another, and the fields of their JSON in one object, where a later one wins. */
 export const mergeResults = (...results: readonly Result[]): Result => ({
   json: Object.assign({}, ...results.map(({ json }) => json)),
   lines: results.flatMap(({ lines }) => lines),

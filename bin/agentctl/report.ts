@@ -31,7 +31,10 @@ export const operation = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ): Command => group.command(usage).action(report(work));
 
-/** Makes the action of a command of operators. It selects the target before it does the work and prints the result. */
+/**
+ * Makes the action of a command of operators. Before it does the work and prints the result, it selects the target and
+ * replaces names of workspaces by their ids.
+ */
 export const report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ): Action<Inputs> =>

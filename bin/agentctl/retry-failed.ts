@@ -15,7 +15,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 
 /**
  * The numbers of the lines whose request has failed in its last attempt, in ascending order.
- * @throws Error if submitted lines have changed, or a result is missing
+ * @throws Error if submitted lines have changed, or if a result is missing or is not that of a submitted line
  */
 export async function findFailedLines(
   client: ChatBatchClient,

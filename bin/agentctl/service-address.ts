@@ -11,7 +11,7 @@ export interface ServiceAddress {
   key: string;
   /** Identifies the service, even if a local run restarts on another port. */
   identity: string;
-  /** The demo agent of a local run. */
+  /** The demo agent of a local run; undefined if `--key` or AGENT_SERVICE_KEY gives the key. */
   demoAgent?: string;
 }
 
@@ -55,7 +55,10 @@ export const baseAddressOf = async (target: TargetOptions): Promise<string> =>
 const connectionOf = ({ data }: TargetOptions): Promise<Connection> =>
   findRun(data, 'base_url', 'name one with --base-url and --key');
 
-/** The agent to talk to: the one named, or the demo agent of a local run. */
+/**
+ * The agent to talk to: the one named, or the demo agent of a local run.
+ * @throws UsageError if there is neither
+ */
 export function agentOf(agent: string | undefined, { demoAgent }: ServiceAddress): string {
   const found = agent ?? demoAgent;
   if (found === undefined) throw new UsageError('No agent: give --agent');

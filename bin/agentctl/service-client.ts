@@ -12,12 +12,12 @@ import { connectionFailureOf } from './connection-failures.ts';
 import type { ServiceAddress } from './service-address.ts';
 
 /**
- * The timeout of a response, in seconds. The gateway ends a buffered route after 29 s. The rest is for the transfer of
+ * The timeout of an attempt, in seconds. The gateway ends a buffered route after 29 s. The rest is for the transfer of
  * 6 MB over a slow connection.
  */
-export const responseTimeoutSeconds = 120;
+const responseTimeoutSeconds = 120;
 
-/** @param log gets a line for each retry */
+/** @param log gets a line for each retry, and for each resume of a stream */
 export const openClient = (
   { baseUrl, key }: ServiceAddress,
   log: (line: string) => void,
@@ -39,6 +39,7 @@ const describeRetry = (error: unknown, milliseconds: number): string =>
 /**
  * Why a command has failed, and what to do: for errors of the client library in words of a person, else as
  * `describeFailure`.
+ * @param form leaves out what to do about a failed connection
  */
 export function describeServiceFailure(error: unknown, form?: 'without a remedy'): string {
   if (error instanceof StreamInterruptedError)

@@ -112,8 +112,8 @@ function requestIdOf(error: unknown): string | undefined {
 }
 
 /**
- * The workspace of all runs, with its agent. A workspace of its own for each run would have to be deleted, which takes
- * 20 minutes and reads the whole table.
+ * Finds or creates the workspace of all runs and its agent. A workspace of its own for each run would have to be
+ * deleted, which takes 20 minutes and reads the whole table.
  */
 async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }> {
   const known = (await workspaces().list()).find(({ name }) => name === workspaceName);

@@ -5,7 +5,7 @@ import { hasEnded } from './watch-batches.ts';
 /** What a step has found. */
 export interface Finding {
   requestId: string | undefined;
-  /** What is wrong with the response. */
+  /** What is wrong with the response; false or undefined if nothing is. */
   problem?: string | false;
 }
 
@@ -13,7 +13,7 @@ export interface SmokeClients {
   client: ChatBatchClient;
   /** A client whose key does not exist. */
   stranger: ChatBatchClient;
-  /** The body of the client's last response, as far as the client has read it. */
+  /** The body of the last response to one of the clients, as far as it was read. */
   lastBody(): string;
   /** A published agent of the client's workspace. */
   agentId: string;
@@ -26,7 +26,7 @@ const message = 'What can you do?';
 
 /**
  * The steps in their order: each one may use what the ones before it have made. A step sends one or more requests as a
- * client, and checks the responses. A step that throws an error has failed too.
+ * client, and checks the responses. It has failed if it finds a problem or throws an error.
  */
 export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients) {
   let chatId: number | undefined;

@@ -16,7 +16,7 @@ function submissionsFolder(): string {
 }
 
 /**
- * The journal of a file's submission, by the file's real path. Creates its folder.
+ * The path of the journal of a file's submission, by the file's real path. Creates the folder of the journals.
  * @throws Error if the file does not exist, or if the folder cannot be created
  */
 export async function journalPath(file: string): Promise<string> {

@@ -11,7 +11,7 @@ export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
 
 /** The first round submits the whole file. Each other one submits requests that have failed before. */
 export interface Round {
-  /** In ascending order; undefined for the whole file. */
+  /** The numbers of the lines whose requests it submits, in ascending order; undefined for the whole file. */
   lines?: readonly number[];
   accepted: Accepted[];
 }
@@ -45,7 +45,10 @@ const sendingEntry = z.object({
   key: z.string(),
   firstId: z.string(),
   lastId: z.string(),
-  /** The newest batch of the workspace before the portion was sent: the portion's own batch is newer. */
+  /**
+   * The newest batch that was known before the portion was sent: the portion's own batch is newer. Null if the
+   * workspace had no batch.
+   */
   newest: z.string().nullable(),
   at: z.string(),
 });
@@ -94,7 +97,8 @@ export class SubmissionState {
 
 /**
  * Reads the journal of a file's submission. First moves a journal of an earlier version, as `adoptJournal` does.
- * @returns undefined if the file was not submitted
+ * @returns undefined if nothing of the file was submitted
+ * @throws Error as `adoptJournal`, or if the journal is not one of a submission
  */
 export async function readSubmission(file: string): Promise<SubmissionState | undefined> {
   const path = await adoptJournal(file);
@@ -109,7 +113,7 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
 export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
- * Opens a journal, and begins it if it is empty.
+ * Opens a journal, and begins it if it is empty. Removes an incomplete last line.
  * @param file the file that is submitted
  * @param path the journal
  * @param submission computes the properties of the submission from those of an earlier submission of the file
@@ -172,7 +176,7 @@ export async function adoptJournal(file: string): Promise<string> {
     await copyFile(former, path, constants.COPYFILE_EXCL);
     await rm(former);
   } catch (error) {
-    // There is none, or it was moved before.
+    // There is no former journal, or the new one exists already.
     if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
   return path;
@@ -181,8 +185,9 @@ export async function adoptJournal(file: string): Promise<string> {
 /**
  * Parses a journal.
  * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
- * it wrote it. A journal from which nothing was sent, such as that of a file with a mistake, counts as empty, so the
- * next run may have other properties.
+ * it wrote it. A journal without a batch and without a pending portion, such as that of a file with a mistake, counts
+ * as empty, so the next run may have other properties.
+ * @throws Error if the text is not a journal
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);

@@ -13,7 +13,7 @@ import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-sub
 import type { Input } from './input-records.ts';
 import { formatOf } from './read-json.ts';
 import { type Portion, readPortions } from './read-portions.ts';
-import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
+import { describeServiceFailure } from './service-client.ts';
 import {
   adoptJournal,
   openJournal,
@@ -47,7 +47,7 @@ export interface SubmitProgress {
 
 /**
  * The maximum time between the last byte of a request and the creation of its batch. The gateway ends a buffered route
- * after 29 s, so a batch cannot appear later.
+ * after 29 s. The rest is a margin.
  */
 const maxWorkSeconds = 35;
 
@@ -64,7 +64,7 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * searches for the portion's batch.
  * @returns the submission, and how many of its batches earlier runs have submitted
  * @throws Error if the file cannot be read, if another process submits it, if it was submitted with other properties,
- * if it is wrong, or if the service rejects a batch
+ * if it is wrong, or if the service rejects a batch or cannot be reached
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
@@ -137,18 +137,18 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   if (intent === undefined) return;
   const { fromLine, toLine } = intent;
   log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
-  // The earlier run has ended, so its request ended before now, and its first attempt at the latest after its timeout.
-  const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
+  // The earlier run has ended, so its last request was sent before now.
   const known = new Set(accepted.map(({ batchId }) => batchId));
   const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);
-  const found = await awaitSubmittedBatch(find, ended + maxWorkSeconds * 1000);
+  const found = await awaitSubmittedBatch(find, Date.now() + maxWorkSeconds * 1000);
   if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);
 }
 
 /**
- * Sends the pending portion until the service accepts it or rejects it. Waits while the rate limit rejects it.
+ * Sends the pending portion until the service accepts it. Waits while the rate limit rejects it.
  * @returns the batch's id
+ * @throws Error if the service rejects it for another reason, or cannot be reached
  */
 async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean): Promise<string> {
   const { client, journal, file, watch } = sending;
@@ -179,7 +179,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
 /** The shortest wait, in milliseconds, if the service names a shorter one. */
 const shortestWait = 250;
 
-/** Waits as long as the service says, or until a batch of the file has ended and so may have made room. */
+/** Waits somewhat longer than the service says, or until a batch of the file has ended and so may have made room. */
 async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
   const last = journal.state.accepted.filter(({ isRetried }) => !isRetried);
   await watch.read(last.map(({ batchId }) => batchId));
@@ -214,7 +214,10 @@ function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): Cre
   return { ...body, webhook: { url, ...(events !== undefined && { events }), ...secret } };
 }
 
-/** Replaces the request indexes in the service's message with line numbers of the file. */
+/**
+ * The error to throw. If the service has rejected the portion, the request indexes in its message become line numbers
+ * of the file.
+ */
 function rejectionOf(error: unknown, file: string, { fromLine, toLine, lines }: Portion): unknown {
   if (!(error instanceof ApiError) || error.status >= 500) return error;
   const named = describeServiceFailure(error).replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {

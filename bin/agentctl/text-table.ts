@@ -23,7 +23,7 @@ export function textTable(
 
 /**
  * A table whose columns have these titles and cells.
- * @returns a function that lays out items; without an item it returns the text `none`
+ * @returns a function that lays out items; without an item it returns the text `none`, if it is given
  */
 export const tableWith =
   <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>

@@ -42,8 +42,8 @@ export class BatchWatch {
   }
 
   /**
-   * Returns batches, and reads those that are not known yet, one after another: the rate limiter would reject a
-   * thousand concurrent requests.
+   * Returns batches as they were read or added last. Reads only those that are not known yet, one after another: the
+   * rate limiter would reject a thousand concurrent requests.
    */
   async read(batchIds: readonly string[]): Promise<Batch[]> {
     for (const id of batchIds)

@@ -78,7 +78,10 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
   return { workspaceId, batchId };
 }
 
-/** The secrets of a batch's webhook, the newest first. */
+/**
+ * The secrets of a batch's webhook, the newest first; none if its calls are not signed.
+ * @throws Error if the batch has no webhook, or does not exist
+ */
 async function secretsOf(batchId: string): Promise<readonly string[]> {
   const owner = await ownerOf(batchId);
   const webhook = await webhookSource.get(owner);

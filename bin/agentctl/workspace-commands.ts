@@ -133,7 +133,10 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
 const describeCounts = ({ items, objects }: DeletedCounts): string =>
   `${formatCount(items)} items and ${formatCount(objects)} objects`;
 
-/** Milliseconds between two lines about a pass. A pass over a large table takes minutes. */
+/**
+ * The minimum of milliseconds after a line until the next one about a pass that goes on. A pass over a large table
+ * takes minutes.
+ */
 const linesEvery = 10_000;
 
 function deletionProgress({ log }: ProgressLine): (progress: DeletionProgress) => void {
@@ -179,8 +182,8 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
 }
 
 /**
- * An idempotency key lasts for a day, and a repeated request should find its chat. A longer time than ten years has no
- * use: `off` does the same.
+ * Days. An idempotency key lasts for a day, and a repeated request should find its chat. A longer time than ten years
+ * has no use: `off` does the same.
  */
 const [minDays, maxDays] = [1, 3650];
 

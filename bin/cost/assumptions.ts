@@ -27,11 +27,11 @@ export const assumptions = {
   /** The bytes of a message with its reply, as stored in the table. */
   storedBytesPerTurn: 2000,
   /**
-   * The write units of a batch request for writes that fail, such as cancelled transactions. DynamoDB bills them too.
-   * These are the minimum and the maximum of local runs. They depend on how many requests conflict, so no budget
-   * contains them.
+   * The write units of a batch request for writes that fail, such as cancelled transactions: the minimum of local runs.
+   * DynamoDB bills them too. They depend on how many requests conflict, so no budget contains them.
    */
   minimumFailedWrites: 0,
+  /** The maximum of the same. */
   maximumFailedWrites: 0.003,
   /** The setting requestsPerWorker: the maximum of batch requests that one worker processes at once. */
   requestsPerWorker: 25,

@@ -5,7 +5,7 @@ const metricsWithoutRoutes = 65;
 
 /**
  * Resources of the stage `production` that cost money even if unused. `test/infra/alarms.test.ts` counts them in the
- * template.
+ * template, all but `metrics`.
  */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
@@ -28,8 +28,9 @@ export const firewallRules = { firewall: 4, originFirewall: 1 } as const;
 
 export const daysPerMonth = 30;
 
-/** Lambda starts with five pollers for each queue. Each long poll waits 20 s for messages. */
+/** Lambda starts with five pollers for each queue. */
 const pollersPerQueue = 5;
+/** A long poll of an empty queue waits so long for messages. */
 const pollSeconds = 20;
 
 export const idlePolls = (fixedCosts.polledQueues * pollersPerQueue * daysPerMonth * 86_400) / pollSeconds;

@@ -61,8 +61,8 @@ export const operations = {
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
   // The call for the title is counted apart, because the title may end after the reply.
   'send-message, first of a chat': callsOfMessage(6, [4, 8]),
-  // The calls without the cache of histories, which pauses in a stage with many environments. With the cache there is
-  // no query.
+  // The calls without the cache of histories, which pauses while several environments serve the same chats. With the
+  // cache there is no query.
   'send-message, streamed': callsOfMessage(4, [4, 6]),
   'send-message, plain': callsOfMessage(4, [4, 6]),
   'list-models': callsOf('ListModels', { GetItem: 2, Query: 1, UpdateItem: 1 }, [3, 1]),

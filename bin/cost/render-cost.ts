@@ -25,8 +25,8 @@ const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
 
 /**
- * The figures of the page's sentences, by their names in cost.md.template. Many are dollars for a million messages or
- * requests.
+ * The figures and tables of the page, by their names in cost.md.template. Many figures are dollars for a million
+ * messages or requests.
  */
 const figures: Readonly<Record<string, string | number>> = {
   ...assumptions,

@@ -21,7 +21,7 @@ const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
 /** Operations, each with how often it happens. Requests by which clients poll their batches are not included. */
 type Mix = readonly [times: number, calls: OperationCalls][];
 const messages: Mix = [[million, operations['send-message, streamed']]];
-/** A million messages: each chat is new, its first message makes a title, and four more messages follow. */
+/** A million messages in new chats. Each chat has five: the first one makes a title. */
 const messagesOfNewChats: Mix = [
   [million / 5, operations['create-chat']],
   [million / 5, operations['send-message, first of a chat']],

@@ -59,12 +59,12 @@ export interface Connection
   agent_id: string;
   chat_id: number;
   pid: number;
-  /** The operator's credentials for the run's emulators; new at each start. */
+  /** With `secret_access_key`, the operator's credentials for the run's emulators; new at each start. */
   access_key_id?: string;
   secret_access_key?: string;
-  /** Lets the playground write agents; new at each start. */
+  /** Lets the playground list, read, write and test agents; new at each start. */
   operator_token?: string;
-  /** The data table, for agentctl. */
+  /** The name of the data table, for agentctl. */
   data_table: string;
   dynamodb_endpoint: string;
   /** The ids that agents may use as `knowledge_base_id`. */
@@ -119,7 +119,7 @@ export const credentialsOf = ({
   secret_access_key: secretAccessKey = '',
 }: Connection): Credentials => ({ accessKeyId, secretAccessKey });
 
-/** What the roles of the run may use. */
+/** The models, knowledge bases and functions that the roles of the run may use. */
 export const listedBy = (connection: Connection) => ({
   BedrockModels: connection.bedrock_models,
   BedrockKnowledgeBases: connection.bedrock_knowledge_bases,

@@ -11,7 +11,8 @@ const runFiles =
 const groupAndOthers = 0o077;
 
 /**
- * Empties a data folder. Other folders stay unchanged, because a mistyped path must not delete other files.
+ * Empties a data folder, but leaves the lock of the run. Other folders stay unchanged, because a mistyped path must not
+ * delete other files.
  * @throws Error if the folder has content and is not a data folder
  */
 export async function emptyDataFolder(folder: string): Promise<void> {
@@ -46,7 +47,10 @@ async function isOpen(path: string): Promise<boolean> {
   return !stats.isSymbolicLink() && (stats.mode & groupAndOthers) !== 0;
 }
 
-/** Removes the permissions of group and others from a file, or from a folder and everything in it. */
+/**
+ * Removes the permissions of group and others from a file, or from a folder and everything in it, except symbolic
+ * links.
+ */
 export async function closeTree(path: string): Promise<void> {
   const stats = await lstat(path);
   if (stats.isSymbolicLink()) return;

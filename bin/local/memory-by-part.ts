@@ -7,7 +7,10 @@ export interface MemoryPart {
   /** `main thread`, the name of a function's or emulator's threads, `ending threads`, or `rest of the process`. */
   part: string;
   threads: number;
-  /** The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. */
+  /**
+   * The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. For `rest
+   * of the process` all other memory.
+   */
   bytes: number;
 }
 

@@ -50,9 +50,7 @@ const operation =
     throw new Mistakes(parsed.error.issues.map((issue) => describeIssue(issue, 'The body')));
   };
 
-/**
- * The operations of the playground's page of agents. Each has the name of the command of agentctl that does the same.
- */
+/** The operations of the playground's page of agents. Each has the name of the corresponding command of agentctl. */
 const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   list: operation(ofKey, async ({ api_key }) => ({
     agents: (await agentStore().list(await workspaceOf(api_key))).map(agentResource),

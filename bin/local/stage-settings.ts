@@ -51,8 +51,8 @@ export const endpointKeys = (environment: NodeJS.ProcessEnv): Record<string, str
   );
 
 /**
- * The setting corsOrigins of the command line, or else of cdk.json. Empty if it is not a list: the synthesis reports
- * that.
+ * The setting corsOrigins of the command line, or else of the local stage in cdk.json. Empty if there is none, or if it
+ * is not a list: the synthesis reports the latter.
  */
 export async function pageOrigins(settings: Settings): Promise<string[]> {
   const text = await readFile(new URL('../../cdk.json', import.meta.url), 'utf8');

@@ -46,8 +46,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions of a batch and of its client, by the beginnings of their logical ids. They are called one after the
- * other, so the times to load them would add up in the first batch.
+ * The functions that are loaded at the start: those of a batch and of its client, by the beginnings of their logical
+ * ids. They are called one after the other, so the times to load them would add up in the first batch.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
@@ -137,7 +137,8 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A second signal ends the process immediately. A timeout of 5 s ends it too, in case an emulator hangs.
+      // Another signal that is not such a copy ends the process immediately. A timeout of 5 s ends it too, in case an
+      // emulator hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -226,7 +227,10 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
   return service;
 }
 
-/** Connects to the demo workspace of the data folder, or creates it. */
+/**
+ * Returns the content of connection.json but for the operator's token. Uses the demo workspace of the data folder, or
+ * creates one.
+ */
 async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
   const table = emulators.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');

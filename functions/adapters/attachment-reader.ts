@@ -27,11 +27,9 @@ import { sharedPreparation } from './shared-preparation.ts';
  */
 const cachedBytes = 20 * 1024 * 1024;
 
-/**
- * While Lambda throttles the function that prepares files (its concurrency is limited), each attempt waits for a random
- * time. The maximum of this time doubles from the first value to the second. Preparing a file usually takes 1.5 s. With
- * delays of up to 5 s, even many waiting replies make few calls.
- */
+// Milliseconds. While Lambda throttles the function that prepares files (its concurrency is limited), each retry waits
+// for a random time. The maximum of this time is the first number, and doubles with each retry up to the second.
+// Preparing a file usually takes 1.5 s. With delays of up to 5 s, even many waiting replies make few calls.
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
 
@@ -44,7 +42,8 @@ interface ReaderServices {
   shares: Pick<Shares, 'wait'>;
   /**
    * Given to the readers of functions with many processes, which often need the same new file at the same time. A lease
-   * costs one write for each file, and one for each second in which another process waits for it.
+   * costs one write for each file (two if the preparation fails), and one for each second in which another process
+   * waits for it.
    */
   leases?: PreparationLeases | undefined;
 }
@@ -130,7 +129,7 @@ export function attachmentReader(
   };
 }
 
-/** Repeats a call while Lambda throttles it. */
+/** Repeats a call while Lambda throttles it, without a limit: the signal ends it. Throws other errors. */
 async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
   for (let backoff = firstBackoffMilliseconds; ; backoff = Math.min(2 * backoff, longestBackoffMilliseconds))
     try {
@@ -175,7 +174,8 @@ function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure
   const seconds = /Task timed out after (\d{1,3})\b/.exec(errorMessage)?.[1];
   if (seconds !== undefined) return `takes longer than ${seconds} s to read`;
   if (errorType === 'Sandbox.Timedout') return 'takes too long to read';
-  // Lambda reports "Runtime exited with error" if the process was killed because it ran out of memory.
+  // Lambda reports "Runtime exited with error" if the process has ended early. Usually it was killed because it ran out
+  // of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
     return 'takes too much memory to read';
   return undefined;

@@ -1,5 +1,5 @@
 declare module 'dingbat-to-unicode' {
-  /** The Unicode character for a character of a symbol font. `code` is hexadecimal. */
+  /** The Unicode character for a character of a symbol font; undefined if none is known. `code` is hexadecimal. */
   export function hex(font: string, code: string): { string: string } | undefined;
 }
 

@@ -12,8 +12,9 @@ import { bucketObjects, presign } from './s3-objects.ts';
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
 /**
- * Serializes a prepared attachment. The text is the last field, after its length, so that a reader knows the length
- * before it reads the text. Objects of an earlier version have the text before the other fields and no length.
+ * Serializes a prepared attachment. The text, if it has one, is the last field, after its length, so that a reader
+ * knows the length before it reads the text. Objects of an earlier version have the text before `pageOffsets`, and no
+ * length.
  */
 export function preparedJson(prepared: PreparedAttachment): string {
   if (prepared.type !== 'text') return JSON.stringify(prepared);
@@ -30,7 +31,10 @@ export const startOfText = (text: string, characters: number): string =>
 /** The text starts after this marker. It cannot occur inside other values: quotation marks are escaped there. */
 const textField = '"text":"';
 
-/** The maximum length of the fields before the text, in characters. The offsets of 5,000 pages take about 50,000. */
+/**
+ * The maximum length, in characters, of the fields before or after the text, or of an attachment without text. The
+ * offsets of 5,000 pages take about 50,000.
+ */
 const maxFieldCharacters = 200_000;
 
 interface Fields {
@@ -43,6 +47,7 @@ interface Fields {
 /**
  * Parses what `preparedJson` wrote while it arrives, and stops as soon as it has all that the bounds allow: a text may
  * have 20 million characters.
+ * @returns the attachment, or only the beginning of a text that is longer than `bounds.whole`
  * @throws Error if the content is cut off or has another format
  */
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
@@ -63,7 +68,7 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
       length += text.length;
     } else if (unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
-    // The text is longer than `bounds.whole`, and the start that is wanted then has arrived.
+    // Of a longer text, only the first `bounds.start` characters are wanted.
     const isLonger = (fields?.characters ?? 0) > bounds.whole;
     if (length > bounds.whole || (isLonger && length >= bounds.start))
       return startOf(fields, segments, bounds.start);

@@ -26,7 +26,7 @@ const messagesPerCall = 10;
 /**
  * Sends messages as JSON. The message group is the workspace, so that fair queues let no workspace starve another.
  * @param delay in seconds
- * @throws Error if the queue rejects a message; later messages are then not sent
+ * @throws Error if the queue rejects a message; the messages of further calls are then not sent
  */
 async function sendMessages(
   client: SQSClient,

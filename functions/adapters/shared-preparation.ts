@@ -83,8 +83,8 @@ async function send(
 const leaseMilliseconds = 65_000;
 
 /**
- * How often a process without the lease checks whether the file is prepared. Preparing a file usually takes 1.5 s. A
- * check is one read of S3.
+ * How often a process without the lease tries to take it and checks whether the file is prepared. Preparing a file
+ * usually takes 1.5 s. A check is one write to DynamoDB and one read of S3.
  */
 const checkMilliseconds = 1000;
 
@@ -95,8 +95,8 @@ interface Shared {
 }
 
 /**
- * Makes a function that prepares a file once for all its readers: in this process they share one preparation, and
- * processes share it by a lease. The preparation is stopped when no reader waits for it any more.
+ * Makes a function that prepares a file once for all its readers: in this process they share one preparation, and if
+ * `leases` is given, processes share it by a lease. The preparation is stopped when no reader waits for it any more.
  * @param given.isPrepared returns whether this or another process has prepared the file
  */
 export function sharedPreparation(given: {
@@ -133,8 +133,8 @@ export function sharedPreparation(given: {
 }
 
 /**
- * Prepares a file under a lease. If another process has the lease, it waits until the file is prepared, or until it
- * gets the lease itself.
+ * Prepares a file under a lease. If another process has the lease, this one waits until the file is prepared, or until
+ * it gets the lease and prepares the file itself.
  */
 async function prepareWithLease(
   given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },

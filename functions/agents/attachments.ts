@@ -89,12 +89,13 @@ export interface Shown {
   isSearchNeeded: boolean;
 }
 
-/** `unread`: the prompt has no room for the file, so it is not read. */
+/** `unread`: the file is not read, because the prompt has no room for it, or the model cannot see images. */
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * Builds the prompt parts of the files. The newest files get the room first. When no room is left for text, the texts
- * of further groups of files are not read, because the files of a conversation may have gigabytes of text.
+ * Builds the prompt parts of the files. The newest files get the room first. When no room is left for the preview of a
+ * text, the texts of further groups of files are not read, because the files of a conversation may have gigabytes of
+ * text.
  * @param files oldest first
  */
 export async function showAttachments(

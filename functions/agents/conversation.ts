@@ -54,11 +54,11 @@ export function withinBytes(
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
-/** The earlier messages in the prompt: first all of them, after the first `shorten` the newer half, then none. */
+/** The earlier messages in the prompt: at first all of them. `shorten` and `removeRejected` leave out some. */
 export class PreviousMessages {
   messages: readonly PromptMessage[];
   private isHalved = false;
-  /** Whether the provider accepts the prompt only without earlier turns that it has rejected. */
+  /** Whether earlier turns that the provider has rejected were left out. */
   isWithoutRejected = false;
 
   constructor(messages: readonly PromptMessage[]) {
@@ -94,7 +94,7 @@ export class PreviousMessages {
  * rejected. If the request exceeds the context window, retries with fewer earlier messages. So no history blocks a
  * chat.
  * @param open calls the model with the current `previous.messages`
- * @param mayRetry called before each retry
+ * @param mayRetry called before each retry; if it returns false, the error is thrown instead
  * @throws the error of the last call
  */
 export async function streamWithinContext(

@@ -1,6 +1,7 @@
 import { AISDKError, APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
-import { fieldsOf, jsonIn } from './models/completions/tool-call-deltas.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
+import { fieldsOf } from './models/completions/tool-call-deltas.ts';
 
 /**
  * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and
@@ -19,8 +20,8 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
 }
 
 /**
- * Maps an error before any answer to a ModelFailure. An error that no model has caused, such as an API key that cannot
- * be read, is returned as an error without its message.
+ * Maps an error before a model's first output to a ModelFailure. An error that no model has caused, such as an API key
+ * that cannot be read, is returned as an error without its message.
  */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =
@@ -32,8 +33,8 @@ export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
 }
 
 /**
- * Returns an error with the name and the stack of another, but without its message: that of a parser quotes what it
- * reads.
+ * Returns an error that names the class of another and has its stack, but not its message: that of a parser quotes what
+ * it reads.
  */
 function withoutMessage({ name, message, stack = '' }: Error): Error {
   const error = new Error(`A call of a model failed with ${name}`);

@@ -21,7 +21,7 @@ type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 export interface ModelResponse {
   /** The assistant message for the prompt of the next call. */
   content: Content;
-  /** `bytes`: the output reached its bounds and was cut there. */
+  /** `bytes`: the output reached its bounds and was cut there; `content` is then empty. */
   finishReason: LanguageModelV4FinishReason['unified'] | 'bytes';
   usage: CallUsage;
 }

@@ -29,14 +29,17 @@ type CallAgent = (
 
 type ToolCalls = ReturnType<typeof openToolCalls>;
 
-/** Calls the model of a task, and the tools that it requests, until the model returns the final text. */
+/**
+ * Calls the model of a task, and the tools that it requests, until the model returns the final text or a limit is
+ * reached.
+ */
 export class ReplyLoop {
   private readonly settings: AgentRuntimeSettings;
   private readonly task: Task;
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** Whether a tool has handed over to the user. The reply then ends with the next text. */
+  /** Whether a tool has handed over to the user. The next call of the model is then the last one. */
   private handedOver = false;
   /** Whether the limit of tool uses was reached. */
   private isForcedToRespond = false;
@@ -120,8 +123,9 @@ export class ReplyLoop {
   }
 
   /**
-   * The end of a reply with a form: its text is emitted only if it has the form. After a text without the form, the
-   * model gets one more call, unless the text is long or no call is left. If the text was cut, the reply fails.
+   * Returns `end`, or the end of a reply with a form: its text is emitted only if it has the form. After a text without
+   * the form, the model gets one more call, unless the text is long or no call is left. If the text was cut, the reply
+   * fails.
    */
   private async inForm(
     agent: PreparedAgent,
@@ -130,7 +134,11 @@ export class ReplyLoop {
     lastCall?: ReservedCall,
   ): Promise<ReplyEnd> {
     if (agent.form === undefined) return end;
-    if (end.incomplete !== null) return { ...end, ...cutForm(response, agent) };
+    if (end.incomplete !== null) {
+      const most =
+        end.reason === 'max-reply-bytes' ? `${formBytes} bytes` : `${agent.maxOutputTokens} tokens`;
+      return cutShortBy(end.reason, `The reply reached its limit of ${most} before its JSON was complete`);
+    }
     if (end.reason !== 'stop' && end.reason !== 'empty') return end;
     const { deltasOf, problemOfReply, repairRequest } = await import('#domain/chats/reply-form.ts');
     const text = textOf(response).trim();
@@ -247,11 +255,6 @@ const textDelta = (delta: string) => ({ type: 'response.output_text.delta' as co
 
 const textOf = ({ content }: ModelResponse): string =>
   content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-
-const cutForm = ({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent) => ({
-  incomplete: null,
-  cutShort: `The reply reached its limit of ${finishReason === 'bytes' ? `${formBytes} bytes` : `${maxOutputTokens} tokens`} before its JSON was complete`,
-});
 
 const completeReply: ReplyEnd = { reason: 'stop', cutShort: null, incomplete: null };
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { resourceId, timestamp, uuid } from './fields.ts';
 
-/** The response to a request to erase a user. */
+/** `data` of the response to a request to erase a user. */
 export const erasedUser = z
   .object({ external_user_id: z.string(), status: z.string() })
   .meta({ id: 'ErasedUser' });
@@ -26,10 +26,10 @@ export const chat = z
   })
   .meta({ id: 'Chat' });
 
-/** The response to a request to delete a chat. */
+/** `data` of the response to a request to delete a chat. */
 export const deletedChat = z.object({ id: resourceId, deleted: z.boolean() }).meta({ id: 'DeletedChat' });
 
-/** The response to a request to stop a reply. */
+/** `data` of the response to a request to stop a reply. */
 export const stoppedReply = z
   .object({ chat_id: resourceId, response_id: z.string(), status: z.enum(['stopped', 'stopping']) })
   .meta({ id: 'StoppedReply' });

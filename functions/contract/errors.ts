@@ -19,8 +19,8 @@ export const errorTable = {
 export type ErrorKind = keyof typeof errorTable;
 
 /**
- * The error that use cases throw on purpose. Clients get its message. Of a 5xx they get `reason` and the request id
- * instead.
+ * The error that this service throws on purpose. Clients get its message and `data`. Of a 5xx they get `reason` and the
+ * request id instead of the message.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
@@ -61,7 +61,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Errors with exact texts (specification, sections 3.3 and 7.2); those about replies and streams are additions. */
+// Errors whose texts the specification fixes (sections 3.3 and 7.2), and additions, such as those about streams.
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
@@ -86,14 +86,19 @@ export class BodyTooLarge extends ServiceError {
   }
 }
 
-/** The gateway's own error text. It knows neither the route nor whether the body or the headers are too large. */
+/**
+ * The text with which the gateway itself rejects a request that is too large. The gateway knows neither the route nor
+ * whether the body or the headers are too large.
+ */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
-/** The message of a 5xx: the fixed reason of the error, if it has one, and the request id. */
+/**
+ * The message of a 5xx: the fixed reason of the error, or `Internal server error` if it has none, and the request id.
+ */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
 
-/** `error_code` in the envelope of a failed request. */
+/** `error_code` in the envelope of a failed request. An error that is no `ServiceError` counts as `serverError`. */
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 

@@ -78,7 +78,7 @@ export const jsonLine = (value: unknown): string =>
 export const eventText = (event: { type: StreamEvent['type'] }): string =>
   `event: ${event.type}\ndata: ${jsonLine(event)}\n\n`;
 
-/** The last bytes of a complete stream. */
+/** The last bytes of a stream that has ended, also after an error event. A stream without them has broken off. */
 export const endOfStream = 'data: [DONE]\n\n';
 
 /** Reads the event from a text that `eventText` has made. */

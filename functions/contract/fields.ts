@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-/** Integers of responses. */
+// Integers of responses.
 export const resourceId = z.int().min(1);
 export const count = z.int().min(0);
 export const errorCode = z.int32().min(0);

@@ -12,7 +12,7 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-/** Methods and headers that pages of an allowed origin may send. */
+// Methods and request headers that pages of an allowed origin may send.
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];
 

@@ -83,14 +83,14 @@ export const limits = {
    * last 10 s.
    */
   resumedSeconds: 890,
-  /** A response id has 43 characters. The rest is room for later forms of response ids. */
+  /** The response id of a resumable reply has 43 characters. The rest is room for later forms of response ids. */
   responseIdCharacters: 256,
   /**
    * Highest sequence number of the events of a stream. No reply has so many events. The keys of stored events contain
    * the number with seven digits, so that they sort as text.
    */
   sequenceNumberMax: 9_999_999,
-  /** The length that browsers and proxies accept. */
+  /** A length that browsers and proxies accept. */
   webhookUrlCharacters: 2048,
   /** A message id is the chat id times 2^21 plus the position, and must be below 2^53. */
   chatsOfWorkspace: 2 ** 32 - 1,
@@ -119,11 +119,11 @@ export const bytesInWords = (bytes: number): string =>
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
 
-/** A header of each request that a tool sends: the number of agents that the request has come through. */
+/** A header of the HTTP requests of remote tools: the number of agents that the request has come through. */
 export const depthHeader = 'x-agent-depth';
 
 /**
- * Requests of this depth or more are rejected. Otherwise agents that reach themselves through their tools would call
- * each other without end.
+ * Requests of this depth or more are rejected; those that create a batch from depth 1. Otherwise agents that reach
+ * themselves through their tools would call each other without end.
  */
 export const maxAgentDepth = 3;

@@ -60,8 +60,9 @@ export interface ListPage {
 export interface PageEnds {
   /** Whether there are rows after the page. */
   hasMore: boolean;
-  /** Numbers of the first and the last row; null for a page without rows. */
+  /** The number of the first row; null for a page without rows. */
   first: number | null;
+  /** The number of the last row; null for a page without rows. */
   last: number | null;
 }
 

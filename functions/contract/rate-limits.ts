@@ -22,8 +22,8 @@ export type Tokens = { readonly [Class in RateClass]?: number };
 /** Bytes of one token of a class of megabytes. They are as many as those of a megabyte in all other limits. */
 export const bytesPerToken = 1024 * 1024;
 /**
- * One byte, in tokens. When a request arrives, the number of its bytes is unknown. So it takes one byte then: the
- * bucket must not be empty.
+ * One byte, in tokens. When a request arrives, the number of its bytes is unknown. So the request takes one byte then:
+ * the bucket must not be empty.
  */
 const oneByte = 1 / bytesPerToken;
 

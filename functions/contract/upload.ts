@@ -14,7 +14,9 @@ export const contentTypes = [
   'image/webp',
 ] as const;
 
-/** Accepted extensions, each with the type of a part without Content-Type (specification, section 8). */
+/**
+ * Accepted extensions, each with its content type, which a part without Content-Type gets (specification, section 8).
+ */
 export const typeOfExtension: Readonly<Record<string, string>> = {
   '.pdf': 'application/pdf',
   '.txt': 'text/plain',
@@ -46,7 +48,7 @@ export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** The response to a request to delete a file. */
+/** `data` of the response to a request to delete a file. */
 export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
 export type DeletedFileResource = z.infer<typeof deletedFile>;
 

@@ -14,7 +14,7 @@ const services = {
 
 /**
  * Marks a batch as expired if its time has passed, and completes it if no work is left. Returns its batch phase, which
- * determines the next step of the workflow.
+ * determines the next step of the workflow, and whether its end has a webhook.
  */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {

@@ -107,7 +107,10 @@ const cachedBundles = 4;
 /** The files and folders from which bundles are built, in addition to the packages that the lock file names. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
-/** Bundles functions/<folder>/<name>.ts for every name, by default for all functions. */
+/**
+ * Bundles functions/<folder>/<name>.ts for every name, by default for all functions, or takes the cached bundles of the
+ * same sources.
+ */
 export async function bundleFunctions(
   names: readonly string[] = [...functionNames, ...webFunctionNames],
 ): Promise<FunctionBundles> {
@@ -164,7 +167,10 @@ function rejectMissing({ outputs }: Metafile): void {
     }
 }
 
-/** Renames a complete draft into place, so that a concurrent synth never reads an incomplete bundle. */
+/**
+ * Writes the bundles into a draft of the folder, and renames the complete draft, so that a concurrent synth never reads
+ * an incomplete bundle.
+ */
 function writeBundles(
   { outputFiles, metafile }: BuiltBundles,
   names: readonly string[],
@@ -195,8 +201,8 @@ function writeBundles(
 }
 
 /**
- * Deletes all bundles except those that were used last. The deleted ones are not in use, because a synth copies its
- * bundles immediately.
+ * Deletes all cached folders except the `cachedBundles` that were used last. The deleted ones are not in use, because a
+ * synth copies its bundles immediately.
  */
 function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;

@@ -162,8 +162,8 @@ export interface PartialReply {
   /** Undefined before the first event. */
   responseId: string | undefined;
   /**
-   * The id of the reply in the history; undefined before the event `response.created`. A stream that was resumed after
-   * an event does not get it.
+   * The id of the reply in the history; undefined before the event `response.created`. A stream that was opened by
+   * `resume` with `starting_after` does not get it.
    */
   messageId: number | undefined;
   /**
@@ -213,7 +213,10 @@ export class WebhookVerificationError extends ChatBatchError {
   override readonly name = 'WebhookVerificationError';
 }
 
-/** Requests of a submission that were not completed. */
+/**
+ * The requests of one batch of a submission that was not carried through: it could not be created, or not read to its
+ * end.
+ */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
   /** Undefined if no response says that the service has accepted the batch. */

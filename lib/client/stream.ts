@@ -102,7 +102,10 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#last?.sequence_number;
   }
 
-  /** The text that this stream has received so far. After a resume, the text before its start is not part of it. */
+  /**
+   * The text that this stream has received so far. If it was opened by `resume` with `starting_after`, it lacks the
+   * text before.
+   */
   get text(): string {
     return this.#text;
   }

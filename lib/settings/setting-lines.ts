@@ -22,7 +22,10 @@ interface SettingSchema {
 }
 
 export interface SettingLine {
-  /** `rateLimits.sends` is the property `sends` of the setting `rateLimits`. */
+  /**
+   * In backticks: `rateLimits.sends` is the property `sends` of the setting `rateLimits`. For a property of one choice
+   * of a union, the choice follows.
+   */
   path: string;
   type: string;
   default: string;

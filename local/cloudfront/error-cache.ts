@@ -47,8 +47,8 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
 
   return {
     /**
-     * Sends the cached error for this path, if the request is a GET or HEAD. Returns false if there is none: then the
-     * origin must respond, and an error that it sends may be cached.
+     * Sends the cached error for this path, if the request is a GET or HEAD. Returns false if it sends nothing: then
+     * the origin must respond. An error that the origin sends for a GET or HEAD may be cached.
      */
     respond(request: IncomingMessage, path: string, response: ServerResponse): boolean {
       const isHead = request.method === 'HEAD';

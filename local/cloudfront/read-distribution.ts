@@ -73,8 +73,8 @@ const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
 /**
  * Reads the behaviors, origins and error settings of a distribution.
- * @throws Error for a behavior with a cache or another origin request policy, a function that is not at viewer-request,
- * an error page, an origin path, a response completion timeout, and a missing origin or response headers policy
+ * @throws Error for what cannot run here, such as a behavior with a cache, a function that is not at viewer-request or
+ * an error page, and for a missing origin, function or response headers policy
  */
 export async function readDistribution(
   resource: TemplateResource,

@@ -55,8 +55,8 @@ export async function serveDistribution(
     else serve(request, response);
   };
   const server = createServer(
-    // Without a request timeout: only the origin limits the time of an upload. Node.js itself rejects larger headers than
-    // `maxHeaderSize`, with 431.
+    // Without a request timeout: only the origin limits the time of an upload. Node.js itself rejects larger headers
+    // than `maxHeaderSize`, with 431.
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEAD_BYTES, requestTimeout: 0 },
     receive,
   );
@@ -66,7 +66,7 @@ export async function serveDistribution(
   return { host: new URL(endpoint).host, close };
 }
 
-/** Sends an error of CloudFront itself. Such an error is an HTML page, without the service's envelope. */
+/** Sends an error of CloudFront itself: an HTML page. */
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }

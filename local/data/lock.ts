@@ -20,8 +20,8 @@ const sqliteBusy = 5;
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, even when it is killed. The file contains the id
  * of the process.
- * @throws Error if the database cannot be written; UnreadableState if it is not a database; the error that `inUse`
- * makes of the owner's process id, if the lock still has another owner after 2 s
+ * @throws Error if the database or the file cannot be written; UnreadableState if the database is damaged; the error
+ * that `inUse` makes of the owner's process id (or `unknown`), if the lock still has another owner after 2 s
  */
 export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;

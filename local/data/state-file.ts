@@ -3,7 +3,10 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
 
-/** A file of the data folder is damaged or not readable. The operator can repair it, or start with an empty folder. */
+/**
+ * A file that an earlier process has written is damaged or not readable. If it is in the data folder, the operator can
+ * repair it, or start with an empty folder.
+ */
 export class UnreadableState extends Error {
   constructor(file: string, reason: string) {
     super(`${file} cannot be read: ${reason}`);
@@ -12,7 +15,7 @@ export class UnreadableState extends Error {
 }
 
 /**
- * Reads a file that an earlier run has written.
+ * Reads a file that an earlier process has written.
  * @param read parses the text; throws if the text is damaged
  * @returns undefined if the file does not exist
  * @throws UnreadableState

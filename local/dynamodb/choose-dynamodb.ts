@@ -12,8 +12,8 @@ const startDynamoDbLocal =
 /**
  * Chooses the DynamoDB of a run.
  * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
- * @throws Error that says what to do, if the endpoint is no http address, or no DynamoDB responds there, or the
- * platform has none, or its package is not installed
+ * @throws Error that says what to do, if the endpoint is no http or https address, or no server responds there; without
+ * an endpoint, if there is no emulator for the platform, or its package is not installed
  */
 export async function chooseDynamoDb(
   platform: Platform,
@@ -30,7 +30,7 @@ export async function chooseDynamoDb(
 
 /**
  * Any response, even an error, shows that a server is there: DynamoDB rejects a request without a signature.
- * @throws Error if the address is not http, or if no server responds
+ * @throws Error if the address is neither http nor https, or if no server responds
  */
 async function checkEndpoint(endpoint: string): Promise<void> {
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
@@ -51,7 +51,10 @@ async function checkEndpoint(endpoint: string): Promise<void> {
 export interface Platform {
   /** The operating system and the processor, such as `linux-x64`. */
   readonly name: string;
-  /** The program of the embedded DynamoDB emulator; undefined if there is none for this platform. */
+  /**
+   * The program of the embedded DynamoDB emulator; undefined if there is none for this platform.
+   * @throws Error if its package is not installed
+   */
   readonly dynamoDbProgram: string | undefined;
 }
 

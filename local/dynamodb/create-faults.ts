@@ -25,7 +25,7 @@ export interface AcceptedCall {
   readonly unprocessed?: RequestItems;
   /** Replaces, in the throttle, the estimated units of the call by the units that it has consumed. */
   charge?(units: number): void;
-  /** Ends the locks of a transaction. Called when the emulator has responded. */
+  /** Ends the locks of a transaction. Called when the emulator has responded, or has failed to. */
   release?(): void;
 }
 
@@ -84,8 +84,8 @@ export class FaultChecks {
   }
 
   /**
-   * Checks a write transaction, and locks its items. A cancelled transaction takes units too: those of its items that
-   * are not throttled.
+   * Checks a write transaction. Locks its items, unless it cancels the transaction. A cancelled transaction takes units
+   * too: those of its items that are not throttled.
    */
   #checkTransaction(request: DynamoRequest): AcceptedCall | DynamoError {
     const items = touchedItems('TransactWriteItems', request, this.#shapes);

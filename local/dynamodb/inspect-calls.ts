@@ -34,8 +34,8 @@ const MEASURED = new Set([...WRITES, ...READS]);
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
 /**
- * Makes a function that forwards calls, except calls and parts of batches that the faults reject. If `record` is given,
- * the function records every call that gets a response.
+ * Makes a function that forwards calls after the latency of the faults, except calls and parts of batches that the
+ * faults reject. If `record` is given, the function records every call that gets a response.
  */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,

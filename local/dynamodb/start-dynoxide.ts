@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 5;
 /**
  * Starts the embedded DynamoDB emulator on a free port.
  * @throws UnreadableState if the file is not a database; Error if another program still uses the file after 10 s, or if
- * the emulator ends or does not start within 10 s
+ * the emulator ends while it starts, or does not start within 10 s
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);

@@ -8,7 +8,7 @@ export interface ApiModel {
   readonly binaryMediaTypes: readonly string[];
   /** By response type, such as UNAUTHORIZED or DEFAULT_4XX. */
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
-  /** The maximum time between two writes of a streamed response. */
+  /** The maximum time before the first part of a streamed response, and between two parts. */
   readonly streamIdleMilliseconds: number;
 }
 
@@ -54,7 +54,7 @@ export interface HttpIntegration extends ProxyIntegration {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** An integration that always returns the same response, without a body. */
+/** An integration whose response is the same for all requests that it accepts, and has no body. */
 export interface MockIntegration {
   readonly status: number;
   /** Names and values, alternating. */
@@ -72,7 +72,7 @@ export interface ApiAuthorizer {
   readonly functionArn: string;
   /** As in `FunctionIntegration`. */
   readonly credentials: string | undefined;
-  /** The values of these headers are the key of the cache. A request without one of them is rejected. */
+  /** The values of these headers are the key of the cache. A request that lacks one of them is rejected. */
   readonly identityHeaders: readonly string[];
   readonly cacheSeconds: number;
 }

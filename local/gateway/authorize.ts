@@ -26,8 +26,8 @@ interface AuthorizerResult {
 }
 
 /**
- * Makes a function that calls a request authorizer, and caches its result for the template's cache time. The function
- * throws a GatewayFailure if the request is not allowed or the authorizer fails.
+ * Makes a function that calls a request authorizer, and caches its result for the template's cache time. The returned
+ * function throws a GatewayFailure if the request is not allowed or the authorizer fails.
  */
 export function createAuthorize(
   api: ApiModel,

@@ -17,7 +17,8 @@ const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'bo
 
 /**
  * Calls the function of a proxy integration, waits for its whole response, and sends it to the client.
- * @throws GatewayFailure if the function fails, is throttled, responds too late or with an invalid response
+ * @throws GatewayFailure if the function fails, is throttled, responds too late or with an invalid response;
+ * SyntaxError if its payload is not JSON
  */
 export async function respondBuffered(
   api: ApiModel,

@@ -10,6 +10,7 @@ import { headerPairs, remapped } from './response-headers.ts';
  * Sends a request to the endpoint of an HTTP proxy integration, here that of a web function, and forwards the response
  * while it arrives. AWS does not document whether the gateway repeats a request. With `repeats`, this gateway does, so
  * that tests can see what happens.
+ * @throws GatewayFailure INTEGRATION_TIMEOUT if the headers of the response do not arrive in time
  */
 export async function respondHttp(
   api: ApiModel,
@@ -89,7 +90,8 @@ function integrationRequest(
 }
 
 /**
- * The value of a source: of `context.authorizer.x` and `method.request.path.x`, empty if it is missing, or of `context.x`.
+ * The value of a source: of `context.authorizer.x` or `method.request.path.x`, empty if it is missing, or of
+ * `context.x`.
  * @throws Error for a source of another kind, and for a `context.x` that is missing or is not a text
  */
 function sourceValue(

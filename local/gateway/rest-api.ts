@@ -25,7 +25,7 @@ export const restApi: ResourceKind = {
         if (resource.type === 'AWS::ApiGateway::Stage') {
           return String(context.resolve(resource.properties.StageName, resource.logicalId));
         }
-        // As in AWS, an API's id has ten lower-case characters. `Ref` of the other resources is their logical id.
+        // As in AWS, an API's id has ten characters. `Ref` of the remaining resource types is the logical id.
         return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
       },
       attribute: (resource, name) =>

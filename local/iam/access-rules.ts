@@ -9,7 +9,7 @@ export interface PolicyStatement {
   readonly notActions?: readonly string[];
   readonly resources?: readonly string[];
   readonly notResources?: readonly string[];
-  /** Only in resource-based and trust policies: `*`, `AWS:` and an ARN, or `Service:` and a name. */
+  /** Only in resource-based and trust policies: `*`, or a kind and a name, such as `AWS:` and an ARN. */
   readonly principals?: readonly string[];
   readonly conditions: readonly PolicyCondition[];
 }
@@ -56,7 +56,7 @@ export type RequestContext = Readonly<Record<string, string | readonly string[]>
 export interface Permission {
   /** Such as `dynamodb:PutItem`. */
   readonly action: string;
-  /** The resource's ARN; `*` if the service has no resource for the action. */
+  /** The resource's ARN; `*` if there is none, for example because the action has no resource. */
   readonly resource: string;
   readonly context?: RequestContext;
 }
@@ -67,11 +67,15 @@ export interface Denial {
   readonly message: string;
 }
 
-/** A permission of a statement that allowed a call. `role` is a logical id, or empty for a resource-based policy. */
+/**
+ * A permission of a statement that allowed a call. `role` is the logical id of the caller's role, or empty for a caller
+ * without a role.
+ */
 export interface PermissionUse {
   readonly role: string;
   readonly statement: string;
-  /** As written in the statement. */
+  /** As written in the statement; `*` if it has NotAction. */
   readonly action: string;
+  /** As written in the statement; `*` if it has NotResource. */
   readonly resource: string;
 }

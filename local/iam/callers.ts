@@ -11,7 +11,7 @@ export interface Caller {
   readonly context: RequestContext;
 }
 
-/** The callers whose policies are evaluated. A session's caller is cached. */
+/** Makes the callers of an evaluator. A session's caller is cached. */
 export function createCallers({ accountId, region }: Pick<AccessRules, 'accountId' | 'region'>) {
   const account = [`AWS:arn:aws:iam::${accountId}:root`, `AWS:${accountId}`];
   // SDKs use TLS with AWS. The emulators use HTTP, but conditions on aws:SecureTransport must not fail because of it.

@@ -41,7 +41,10 @@ const NEGATED: Readonly<Record<string, Compare>> = {
   StringNotLike: matchesPattern,
 };
 
-/** The supported condition keys. A statement about a checked service (read-policy.ts) must have no other key. */
+/**
+ * The supported condition keys, besides those that start with SUPPORTED_PREFIXES. A statement about a service in
+ * CHECKED (read-policy.ts) must have no other key.
+ */
 const SUPPORTED_KEYS = [
   'aws:principalaccount',
   'aws:principalarn',

@@ -6,7 +6,7 @@ import { matchesPattern } from './matches-pattern.ts';
 export interface Match {
   readonly statement: PolicyStatement;
   readonly action: string;
-  /** The statement's pattern that matches the resource. */
+  /** The statement's pattern that matches the resource; `*` if the statement has no `Resource`. */
   readonly resource: string;
 }
 
@@ -53,7 +53,10 @@ export function createStatementFinder(): FindStatement {
 export const matchesAction = (pattern: string, action: string): boolean =>
   matchesPattern(pattern.toLowerCase(), action.toLowerCase());
 
-/** The statement's pattern that matches the resource; undefined if the statement does not apply to it. */
+/**
+ * The statement's pattern that matches the resource; `*` if the statement has no `Resource`. Undefined if it does not
+ * apply to the resource.
+ */
 function resourceOf({ resources, notResources }: PolicyStatement, resource: string): string | undefined {
   if (resources) return resources.find((pattern) => matchesPattern(pattern, resource));
   if (notResources?.some((pattern) => matchesPattern(pattern, resource))) return undefined;

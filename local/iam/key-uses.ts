@@ -1,6 +1,6 @@
 import type { Permission } from './access-rules.ts';
 
-/** The actions on a customer managed key that a service needs on behalf of its caller. */
+/** The actions on a customer managed key that a service needs on behalf of its caller, by the action of the call. */
 const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetObject': ['kms:Decrypt'],
   // Decrypt is needed for multipart uploads: S3 reads the earlier parts.

@@ -34,7 +34,7 @@ export function openPermissionNotes(stack: string) {
       for (const { source: statement, effect, actions = ['*'], resources = ['*'] } of statements)
         if (effect === 'Allow') write({ kind: 'grant', stack, role, statement, actions, resources });
     },
-    // A permission of a resource-based policy belongs to no role.
+    // Without a role, the caller is a service or anonymous: the permission is of a resource-based policy.
     use(use: PermissionUse): void {
       if (use.role !== '') write({ kind: 'use', stack, ...use });
     },

@@ -13,12 +13,12 @@ const ELEMENTS = [
   'Sid',
 ];
 
-/** Services whose calls are checked here. Permissions of other services have no effect on one machine. */
+/** Conditions of statements about services outside of this list are ignored: these permissions have no effect here. */
 const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ssm', 'states', 'sts'];
 
 /**
- * Reads the statements of an identity-based or resource-based policy.
- * @throws Error if it contains something that the runner does not support
+ * Reads the statements of an identity-based, resource-based or trust policy.
+ * @throws Error if it is invalid, or contains something that the runner does not support
  */
 export function readPolicy(document: unknown, source: string): PolicyStatement[] {
   const { Statement } = document as { Statement?: unknown };

@@ -1,7 +1,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A request as it was sent. */
+/** A request as it is sent. */
 export interface SignedRequest {
   readonly method: string;
   /** Path and query. */
@@ -78,7 +78,10 @@ export function hasValidSignature(
   return isEqual(expected, signature);
 }
 
-/** The Authorization header of a request. Its headers must contain `host` and `x-amz-date`. */
+/**
+ * The Authorization header of a request without a query. The names of its headers are in lower case, and `host` and
+ * `x-amz-date` are among them. All of them are signed.
+ */
 export function authorizationOf(
   { method, url, headers }: SignedRequest,
   body: string,

@@ -10,7 +10,7 @@ export interface Key {
 // KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
-/** The operations of KMS on symmetric keys. `find` finds a key by id or ARN. */
+/** The operations of KMS that the runner has: Encrypt and Decrypt. `find` finds a key by id or ARN. */
 export function keyOperations(
   find: (reference: string) => Key | undefined,
 ): Record<string, AwsJsonOperation> {

@@ -19,7 +19,7 @@ const KEY_BYTES = 32;
 /** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
   types: ['AWS::KMS::Key'],
-  // Secrets resolve the references to their keys while they open.
+  // Other kinds, such as secrets, resolve references to keys while they open.
   opensFirst: true,
 
   async open(resources, context) {

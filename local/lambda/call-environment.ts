@@ -22,8 +22,8 @@ export interface WebResponse {
   readonly rawHeaders: readonly string[];
   readonly body: Readable;
   /**
-   * True if the function's server closes the connection after this response. It does so if it has responded before it
-   * has read the whole request, whose rest it does not read.
+   * True if the function's server closes the connection after this response: for example, because it has responded
+   * before it has read the whole request, and does not read the rest.
    */
   readonly closesConnection: boolean;
 }
@@ -46,7 +46,8 @@ const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-enc
 
 /**
  * Sends a request to an environment while the request still arrives. Resolves when the headers of the response have
- * arrived. Without a response, it resolves with Lambda's own 502 or, after a timeout, 504.
+ * arrived. Without a response, it resolves with Lambda's own 502 or, after the function's timeout, 504. If the timeout
+ * comes after the headers, the body fails.
  */
 export function callEnvironment(
   request: WebRequest,

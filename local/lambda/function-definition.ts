@@ -12,7 +12,7 @@ export interface ThreadDefinition {
   readonly environment: Readonly<Record<string, string>>;
   /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
-  /** Undefined if every DynamoDB call must go through the wire. */
+  /** Undefined if every DynamoDB call must go through the wire, or if the function gets no access to DynamoDB. */
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 

@@ -13,7 +13,8 @@ interface FunctionSource {
 }
 
 /**
- * What the threads of a function need to run it: its role, and the variables of the template, of Lambda and of the run.
+ * A function's ThreadDefinition without timeout and memory. `environment` has the credentials of the role, and the
+ * variables of the template, of Lambda and of the run.
  * @throws Error if the function cannot assume the role
  */
 export function threadEnvironment(

@@ -60,7 +60,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     if (threads.has(thread)) idle.set(thread, Date.now());
   }
 
-  /** Gives waiting calls to idle threads, and starts a thread if calls still wait. */
+  /** Gives waiting calls to idle threads, and starts a thread if calls still wait and no other thread loads. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
       // A thread that has run more calls is faster. The other threads stay idle and end.
@@ -99,7 +99,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       });
     },
 
-    /** Loads one thread before the first invocation. Resolves when the thread is ready, or has failed to load. */
+    /** Loads a thread if there is none. Resolves when the thread is ready, or has failed to load. */
     async prewarm(): Promise<void> {
       if (threads.size === 0 && !closed) await startThread();
     },

@@ -13,7 +13,7 @@ interface Invocation {
   readonly resolve: (result: InvocationResult) => void;
 }
 
-// AWS allows 10 s for a cold start. Here, dozens of threads may load concurrently on a few processors.
+// AWS allows 10 s for a cold start. Here, threads of dozens of functions may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
 // V8's default is 192 MB in each of dozens of threads, and V8 does not return this memory. With 12 MB, no loss of time

@@ -10,7 +10,7 @@ export interface InvokableFunction {
   readonly timeoutSeconds: number;
   /** Never rejects: errors are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
-  /** Ends idle threads immediately. The next call starts a new one. */
+  /** Ends idle threads immediately. */
   endIdleThreads(): void;
 }
 

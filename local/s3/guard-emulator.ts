@@ -85,7 +85,7 @@ function rejectionOf(
 
 /**
  * The denial of a read of a missing object: without the permission ListBucket, S3 returns 403 instead of 404. Undefined
- * if the caller has this permission.
+ * if the caller has this permission, and for other calls.
  */
 function denialOfMissing(
   evaluate: Evaluator,

@@ -138,7 +138,7 @@ interface Target {
 // Without a RetryPolicy, throttled calls are retried for as long as Lambda keeps an event by default.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
-// A property that is not in this list would change which function is called, or when.
+// A property that is not in this list could change which function is called, or when.
 const SUPPORTED = ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'];
 
 const SUPPORTED_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];

@@ -12,8 +12,8 @@ interface SecretProperties {
 }
 
 /**
- * Secrets Manager. A first value comes from the run's options or from the template, or is generated once. After a
- * PutSecretValue, the versions are stored. At the next start, a value in the options replaces the stored versions.
+ * Secrets Manager. A first value comes from the run's options or from the template, or is generated and stored.
+ * PutSecretValue stores the versions of the secret, which apply at the next start if the options have no value.
  */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],

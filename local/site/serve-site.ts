@@ -5,7 +5,8 @@ import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
 
 /**
- * Static files that a run serves at its port, next to the routes of the template, and calls that their pages may make.
+ * Static files that a run serves at its port, next to the routes of the template, and calls that the pages among them
+ * may make.
  */
 export interface Site {
   /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */

@@ -23,8 +23,8 @@ export function createCurrentTask(
   let nextToken: string | undefined;
 
   /**
-   * Invokes the state's function. The promise resolves with the function's result or, if the state waits for its token,
-   * with what was sent with the token.
+   * Invokes the state's function. The promise resolves with the result of the task; if the state waits for its token,
+   * with what was sent with the token. It rejects if the task fails.
    */
   function startTask(state: State, input: never, token: string): PromiseWithResolvers<unknown> {
     const task = Promise.withResolvers<unknown>();

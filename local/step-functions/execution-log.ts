@@ -22,8 +22,8 @@ export interface Execution {
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * Opens the log of this data folder's executions: it has one line for each change of an execution. Executions that were
- * running when an earlier run ended are ABORTED.
+ * Opens the log of this data folder's executions, to which each change of an execution appends a line. Executions that
+ * were running when an earlier run ended become ABORTED. Those that started more than 90 days ago are deleted.
  * @throws UnreadableState if the file cannot be read, or if a complete line is damaged
  */
 export async function openExecutionLog(dataDir: string) {

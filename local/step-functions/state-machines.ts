@@ -15,7 +15,10 @@ interface MachineProperties {
   readonly StateMachineType?: string;
 }
 
-/** Step Functions state machines of the type STANDARD. Executions end with the run. Their names stay reserved. */
+/**
+ * Step Functions state machines of the type STANDARD. Executions end with the run. The names of executions stay reserved
+ * for 90 days.
+ */
 export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
 

@@ -58,7 +58,7 @@ const checksum = (body: Buffer): Buffer =>
 
 export type TaskTokens = ReturnType<typeof createTaskTokens>;
 
-/** The operations of Step Functions that a task calls with its token. */
+/** The operations of Step Functions that end a task by its token. */
 export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperation> => ({
   SendTaskSuccess({ taskToken, output }) {
     tokens.find(taskToken).succeed(readJson(output, 'InvalidOutput'));

@@ -27,20 +27,20 @@ export function rejectOthers(
   if (other !== undefined) reject(resource, `${other}${where} is not available locally`);
 }
 
-/** Runs some resource types on this machine. A new resource kind is one file and one line in resource-kinds.ts. */
+/** Runs some resource types on this machine. resource-kinds.ts lists all kinds. */
 export interface ResourceKind {
   readonly types: readonly string[];
   /** Opens before the other kinds, so that they can refer to its resources while they open. */
   readonly opensFirst?: boolean;
   /**
-   * Whether the kind opens even if the template has no resource of these types. It does if the data folder has
-   * resources of an earlier template.
+   * Whether the kind opens even if the template has no resource of these types. It does if there may be resources of an
+   * earlier template, for example in the data folder.
    */
   hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
-   * these types or the data folder has retained ones. Kinds open concurrently, so their resources may refer to those of
-   * kinds with `opensFirst` alone.
+   * these types or `hasRetained` returns true. Kinds open concurrently, so their resources may refer to those of kinds
+   * with `opensFirst` alone.
    */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }
@@ -50,7 +50,7 @@ export interface OpenKind {
   ref(resource: TemplateResource): string;
   /** The value of Fn::GetAtt. Undefined fails the start: the attribute is not available here. */
   attribute(resource: TemplateResource, name: string): unknown;
-  /** Variables for every function, such as an endpoint's URL. They may differ per function. */
+  /** Variables for a function of the template, such as an endpoint's URL. */
   environmentFor?(functionLogicalId: string): Record<string, string>;
   /** Starts the resources. Called after every kind has opened, so references to all resources resolve. */
   start?(): Promise<void>;

@@ -14,7 +14,10 @@ import { queues } from '../sqs/queues.ts';
 import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
-/** Kinds start in this order and close in the reverse order: callers stop before the services that they call. */
+/**
+ * Kinds start in this order and close in the reverse order, so that most callers stop before the services that they
+ * call.
+ */
 export const resourceKinds: readonly ResourceKind[] = [
   policies,
   keys,

@@ -12,9 +12,9 @@ export const pagesRejected =
   'Only 127.0.0.1 and localhost are served, and no pages of other origins. The setting corsOrigins allows origins at the main port.';
 
 /**
- * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with all requests that
- * change something or whose response a page could read. With DNS rebinding, a page gives its own host name this
- * machine's address.
+ * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with each request to
+ * another origin that changes something or whose response the page could read. With DNS rebinding, a page gives its own
+ * host name this machine's address, so the host is checked too.
  * @param origins the allowed ones; `*` allows every origin and host
  */
 function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly string[]): boolean {
@@ -31,7 +31,7 @@ export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(
 
 /**
  * Makes a server reject requests of pages of other origins. Call it when the server has its listeners.
- * @param origins allowed ones, including the server's own if it has pages
+ * @param origins returns the allowed ones for a request's host, including the server's own if it has pages
  */
 export function rejectPages(server: Server, origins: (host: string) => readonly string[] = () => []): void {
   for (const event of ['request', 'checkExpectation']) {

@@ -20,7 +20,7 @@ export class AwsJsonError extends Error {
 /** What checks the signature and the permissions of a call. */
 export type Guard = Pick<AccessControl, 'rejectionOf' | 'rules'>;
 
-/** The denial of a call with a wrong signature, or without one of the permissions. */
+/** The denial of a call whose signature is wrong or whose caller lacks a permission; undefined for an allowed call. */
 export const denialOf = (
   { rejectionOf, rules }: Guard,
   { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -63,7 +63,7 @@ export async function serveAwsJson(
   return await listenOnLoopback(server);
 }
 
-/** The error names of AWS's JSON protocol, and of Lambda. */
+/** The error names of AWS's JSON protocol, and of Lambda, by the reason of the denial. */
 export const denialNames = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',

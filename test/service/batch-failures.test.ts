@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { checkChats, checkEnded, requestsOf, runBatch, tally } from '#support/batches.ts';
+import {
+  checkChats,
+  checkEnded,
+  requestsOf,
+  runBatch,
+  submit,
+  tally,
+  waitForBatchEnd,
+} from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { replyWith } from '#support/model-server.ts';
@@ -100,6 +108,22 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
   );
   expect(body.data.map(({ content }) => content)).toEqual(['Break off', 'Half a ']);
   expect(body.data[1]?.meta.error).toBeDefined();
+});
+
+it.concurrent('a reply with a form that breaks off three times is given up, although no text of it has come', async () => {
+  const tenant = await open();
+  let broken = 0;
+  scripts.set('Break form', (call) => {
+    broken += 1;
+    call.chunk('{"age": ');
+    setTimeout(() => call.reset(), 50);
+  });
+  const schema = { type: 'object', properties: { age: { type: 'integer' } } };
+  const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
+  const requests = [{ custom_id: 'broken', message: 'Break form' }];
+  const { id } = await submit(tenant.client, tenant, requests, { response_format });
+  expect(await waitForBatchEnd(tenant.client, id, 100)).toMatchObject({ failed_requests: 1 });
+  expect(broken).toBe(3);
 });
 
 it.concurrent('a reply that breaks off twice is had the third time, and stands once in its chat', async () => {

@@ -7,15 +7,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * worker busy while the other workers are idle.
  */
 const longest = [
-  'batch-chaos',
-  'batch-scale',
-  'batch-worker-deaths',
-  'soak',
-  'webhook-restart',
-  'upload-memory',
+  'infra/recipes',
+  'service/batch-chaos',
+  'service/batch-scale',
+  'service/batch-worker-deaths',
+  'service/soak',
+  'service/webhook-restart',
+  'service/upload-memory',
 ];
 
-const paths = longest.map((name) => join(import.meta.dirname, '../service', `${name}.test.ts`));
+const paths = longest.map((name) => join(import.meta.dirname, '..', `${name}.test.ts`));
 const missing = paths.filter((path) => !existsSync(path));
 if (missing.length > 0) throw new Error(`The order of the tests names files that do not exist: ${missing}`);
 

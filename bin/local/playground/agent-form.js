@@ -16,7 +16,7 @@ export const newDefinition = {
 };
 
 /**
- * The form of an agent: an input for each field with a text, and JSON for all other fields.
+ * The form of an agent: inputs for name, model, description and prompt, and JSON for all other fields.
  *
  * @param {() => void} onInput
  */

@@ -36,7 +36,8 @@ export function textOf({ name, description, llm_model, system_prompt, ...others 
 }
 
 /**
- * The differences of two texts, line by line.
+ * The differences of two texts, line by line, as an element. If they are equal or the comparison takes too long, it
+ * says so.
  *
  * @param {string} before
  * @param {string} after

@@ -7,7 +7,7 @@ import { operate } from './operator.js';
  * The form for a test message, and the replies of the draft and of the published version to it, side by side.
  *
  * @param {{ save: () => Promise<string | undefined>, publishedNumber: () => number | undefined }} agent
- *   `save` saves the draft and returns the id of its agent; undefined if it has mistakes
+ *   `save` saves the draft and returns the id of its agent; undefined if it could not be saved
  */
 export function createTrial({ save, publishedNumber }) {
   const keydown = onEnter(() => form.requestSubmit());

@@ -196,7 +196,7 @@ class AgentPage {
   }
 
   /**
-   * Saves the draft, if it has changed.
+   * Saves the draft, if it is new or has changed.
    *
    * @returns {Promise<string | undefined>} the agent's id; undefined if the draft could not be saved
    */

@@ -27,7 +27,7 @@ export class RequestFailed extends Error {
     this.code = code;
   }
 
-  /** Whether the service has processed no part of the request. */
+  /** Whether the service has rejected the request, and so has processed no part of it. */
   get isRejection() {
     return this.status >= 400 && this.status < 500;
   }

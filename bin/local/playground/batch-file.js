@@ -21,7 +21,7 @@ export function requestsOf(name, text) {
 }
 
 /**
- * The lines that are not blank, with their numbers.
+ * The lines that are not blank, without the spaces around them, and with their numbers.
  *
  * @param {string} text
  */

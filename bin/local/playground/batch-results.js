@@ -120,7 +120,7 @@ export const statusBadge = (status, text = status.replaceAll('_', ' ')) =>
   html.span({ class: 'badge', 'data-status': status }, text);
 
 /**
- * The message that a result replies to.
+ * The message that a result replies to; undefined if it is not among the newest messages of its chat.
  *
  * @param {number} chatId
  * @param {number} messageId of the reply; 0 if the request has failed

@@ -27,7 +27,10 @@ export class Chats {
   #agents = [];
   /** The shown conversation, and those whose reply is running. @type {Map<number, Conversation>} */
   #conversations = new Map();
-  /** The chats of all lists so far, because the service finds a chat only with its user. @type {Map<number, Chat>} */
+  /**
+   * The chats of all lists so far, and new ones, because the service finds a chat only with its user. @type
+   * {Map<number, Chat>}
+   */
   #known = new Map();
   /** @type {Conversation | undefined} */
   #shown;
@@ -59,7 +62,7 @@ export class Chats {
   }
 
   /**
-   * The external_user_id with which the chat can be read.
+   * The external_user_id with which the chat can be read: that of the chat if it is known, else the stored one.
    *
    * @param {number} chatId
    */

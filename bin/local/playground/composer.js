@@ -113,7 +113,7 @@ export class Composer {
 
   /**
    * Stores what the form has as the unsent message, which a reload restores. A message that is being sent has left the
-   * form, but stays stored until this is called after the service has received it.
+   * form, but stays stored until the next call: when a person changes the form, or when the service has received it.
    */
   store() {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });

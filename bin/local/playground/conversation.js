@@ -14,11 +14,9 @@ import { runningReply, storedUser, storeRunningReply } from './session.js';
 const messagesPerPage = 20;
 /** The maximum length of a new chat's name, until the model gives the chat another one. */
 const nameCharacters = 60;
-/**
- * The time between two polls for a reply that another client may receive, and the number of polls. Together they take
- * longer than any reply, which may take 300 s.
- */
+/** The time between two polls for a reply that another client may receive. */
 const pollMilliseconds = 1000;
+/** The maximum of polls. Together they take longer than any reply, which may take 300 s. */
 const polls = 310;
 
 /** @typedef {ReturnType<typeof createReply>} Reply */
@@ -93,7 +91,7 @@ export class Conversation {
   /**
    * Adds the page of messages that precede those that are shown.
    *
-   * @returns {Promise<Message | undefined>} the newest message of the page
+   * @returns {Promise<Message | undefined>} the newest message of the page; undefined if it is empty, or after an error
    */
   async loadHistory() {
     const scroller = this.#scroller;

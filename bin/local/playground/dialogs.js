@@ -33,7 +33,7 @@ export function openDialog(title, action, ...content) {
 export const confirmAction = (title, text, action) => openDialog(title, action, html.p(text));
 
 /**
- * Opens a dialog for a text. Resolves with the text, or with undefined if the dialog was cancelled.
+ * Opens a dialog for a text. Resolves with the text without spaces around it, or with undefined if it was cancelled.
  *
  * @param {string} title
  * @param {string} action

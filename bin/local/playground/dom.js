@@ -179,7 +179,7 @@ export const iconButton = (name, label, properties) =>
   );
 
 /**
- * A button that copies a text, and then confirms it.
+ * A button that copies a text, and then says whether that was allowed.
  *
  * @param {() => string} text
  * @param {string} label

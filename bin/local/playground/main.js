@@ -25,7 +25,7 @@ const editor = new Agents(() => {
 /** @type {Agent[] | undefined} */
 let agents;
 
-/** Opens what the address names: #/chats, #/chats/12, #/batches/ID, #/agents/ID, #/reference/ROUTE. */
+/** Opens what the address names, such as #/chats, #/chats/12, #/batches/ID, #/agents/ID or #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
   // Batches create chats, so the list of chats is loaded again after this view.

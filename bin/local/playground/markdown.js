@@ -4,13 +4,16 @@ import MarkdownIt from '/markdown-it.js';
 import { copyButton, fill, html, onceAFrame } from './dom.js';
 
 /**
- * The maximum that a frame parses and draws, except of a code block. It takes a few milliseconds, and 100 ms for texts
- * that are made to be slow.
+ * The maximum of characters that a frame parses and draws, except of a code block. It takes a few milliseconds, and 100
+ * ms for texts that are made to be slow.
  */
 const segmentCharacters = 10_000;
 /** The same for a code block, which is fast to parse. A longer code block continues in a second one. */
 const codeCharacters = 200_000;
-/** After drawing comes a rest of three times as long, so that the page responds while a long list or table arrives. */
+/**
+ * After drawing comes a pause that is three times as long as the drawing, so that the page responds while a long list
+ * or table arrives.
+ */
 const restFactor = 3;
 
 const isWebAddress = (/** @type {string} */ address) => /^https?:\/\//i.test(address);
@@ -47,7 +50,10 @@ function indentedJson(text) {
   }
 }
 
-/** A text in Markdown, which may grow. What is complete is drawn once; only the last block is drawn again. */
+/**
+ * A text in Markdown, which may grow. Of a growing text, what is complete is drawn once; only the last block is drawn
+ * again.
+ */
 export class Markdown {
   #text = '';
   /** The number of characters whose blocks are complete and drawn. */
@@ -88,7 +94,8 @@ export class Markdown {
       fill(this.node, html.pre({}, html.code({}, json)));
       return;
     }
-    // The definition of a link may follow the links that use it, so everything is drawn again.
+    // Everything is drawn again if the text is another one. It is also if the text defines a link, because the
+    // definition may follow the links that use it.
     if (text !== this.#text || /^ {0,3}\[.+\]:/m.test(text)) {
       this.#drawn = 0;
       this.#opening = '';

@@ -4,7 +4,7 @@ import { field, fieldList, typeOf } from './schema.js';
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** The routes of openapi.json, as a plain list. */
+/** The list and the descriptions of the routes of openapi.json. They are loaded when the reference is first opened. */
 export function createReference() {
   const list = byId('route-list', HTMLUListElement);
   const view = byId('reference-view', HTMLElement);

@@ -1,7 +1,9 @@
 /** @import { StreamEvent } from './types.d.ts' */
 import { eventsOf, RequestFailed, request } from './api.js';
 
-/** The wait before the first attempt to reconnect, in milliseconds. It doubles with each attempt. */
+/**
+ * The wait before the first attempt to reconnect, in milliseconds. It doubles with each attempt, up to `longestWait`.
+ */
 const firstWait = 250;
 const longestWait = 4000;
 
@@ -14,8 +16,8 @@ const longestWait = 4000;
  * @param {string} source.user
  * @param {() => Promise<Response>} [source.send] sends the message; a repetition must be safe
  * @param {string} [source.responseId] of a reply that was sent already
- * @param {AbortSignal} source.signal ends the waits
- * @param {() => void} source.onLost
+ * @param {AbortSignal} source.signal ends the waits: its reason is thrown
+ * @param {() => void} source.onLost called when the connection is lost
  * @returns {AsyncGenerator<{ raw: string, event: StreamEvent | undefined }>}
  * @throws RequestFailed if the service rejects the request
  */

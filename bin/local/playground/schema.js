@@ -18,7 +18,8 @@ function resolve(document, schema = {}) {
 }
 
 /**
- * A schema without null, and whether null is allowed.
+ * Of a schema that is a choice of one schema and null, that one schema; any other schema as it is. References are
+ * resolved.
  *
  * @param {OpenApi} document
  * @param {Schema | undefined} given
@@ -76,7 +77,7 @@ function boundsOf(schema) {
 }
 
 /**
- * The fields of a schema as a list, with those of nested objects.
+ * The fields of a schema as a list, with those of nested objects; undefined if there are none to show.
  *
  * @param {OpenApi} document
  * @param {Schema | undefined} given

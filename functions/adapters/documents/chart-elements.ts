@@ -7,12 +7,12 @@ interface ChartReader {
   count(kind: 'chart without data'): void;
 }
 
-/** The texts or numbers (as text) of a series by their index. */
+/** The texts, or numbers as text, of one part of a series (name, categories or values), by their index. */
 type Points = Map<number, string>;
 
 /**
- * Makes the handlers for the XML elements of charts. They write the titles, and a table with a row for each series and
- * a column for each category.
+ * Makes the handlers for the XML elements of charts. They write the titles, and a row for each series with a column for
+ * each category. For newer kinds of charts, see `extendedElements`.
  */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };
@@ -137,8 +137,8 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
 }
 
 /**
- * Rounds a number to 15 digits, because programs store 4.4 as 4.4000000000000004. Text that is no number stays as it
- * is.
+ * Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. Text that is no number
+ * stays as it is.
  */
 function rounded(value: string | undefined): string {
   const number = Number(value);

@@ -3,12 +3,12 @@ import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
 /**
- * The size in bytes of the sample that the detector of encodings reads. It takes 1 s for 1 MB; its result for 64 KB is
- * as certain.
+ * The size in bytes of the sample that determines the encoding. The detector takes 1 s for 1 MB; its result for 64 KB
+ * is as certain.
  */
 const sampleBytes = 64 * 1024;
 /**
- * The least confidence (at most 100) at which a detected encoding of East Asia counts as sure. Texts that were in
+ * The least confidence, from 0 to 100, at which a detected encoding of East Asia counts as sure. Texts that were in
  * another encoding got less: Thai texts up to 59, Korean texts in Johab 73. Nearly all texts that were in the detected
  * encoding got more.
  */
@@ -24,14 +24,18 @@ const leastConfidence = 10;
  */
 const minLetters = 3;
 /**
- * The permitted number of letters that do not fit the language, as a share of the letters beyond ASCII that fit: a text
- * may have names and words of other languages, and a few words like `кВт`, with a capital after a small letter.
+ * The permitted numbers of characters of other alphabets and of matches of `oddWithinWord`, as shares of the letters
+ * beyond ASCII that fit the language: a text may have names and words of other languages, and a few words like `кВт`,
+ * with a capital after a small letter.
  */
 const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };
 
 const cyrillic = /[\u0400-\u045f\u0490\u0491]/u;
 
-/** The small letters beyond ASCII of each language that the detector names. */
+/**
+ * Match the small letters beyond ASCII of languages that the detector names. An encoding for a language that is neither
+ * here nor in `eastAsian`, such as Vietnamese, is never the result.
+ */
 const alphabets: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   cs: /[áčďéěíňóřšťúůýžäľĺôŕćđ]/u,
@@ -154,8 +158,8 @@ function decodedWith(encoding: string, bytes: Uint8Array): { text: string; notic
 }
 
 /**
- * Counts the characters that could not be decoded (U+FFFD), and the other characters beyond ASCII. A text may have 50
- * MB of them, so the loop makes no list of matches.
+ * Counts U+FFFD, which stands for characters that could not be decoded, and the other UTF-16 units beyond ASCII. A text
+ * may have 50 million of them, so the loop makes no list of matches.
  */
 function countsOf(text: string): { wrong: number; right: number } {
   let [wrong, right] = [0, 0];
@@ -188,8 +192,8 @@ const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
 /**
- * Returns whether the text looks like UTF-16: at least 3% of the characters are common, and none is impossible. A text
- * in another encoding has fewer common or some impossible characters.
+ * Returns whether the start of the text looks like this form of UTF-16: at least 3% of the characters are common, and
+ * none is impossible. A text in another encoding has fewer common or some impossible characters.
  */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
@@ -199,7 +203,7 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /**
- * Decodes a plain text. All line breaks become line feeds.
+ * Decodes a plain text. CR LF and CR become line feeds.
  * @param charset the encoding that was declared with the file
  * @throws ExtractionFailure `unreadable` for a text with null characters
  */

@@ -39,16 +39,16 @@ const join = (before: string, separator: string, after: string): string =>
 const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' ');
 
 /**
- * Writes the text of an office document as Markdown. It never copies what it has written, so that deep nesting takes
- * linear time.
- * @throws ExtractionFailure `tooLarge` from any method that adds text, if all text has too many characters
+ * Writes the text of an office document as Markdown. It does not copy the text of inner tables and boxes again at each
+ * level, so that deep nesting takes linear time.
+ * @throws ExtractionFailure `tooLarge` from the methods that write new text, if the whole text has too many characters
  */
 export class DocumentText {
   private readonly blocks: Block[] = [];
   private readonly tables: { text: string; separator: string }[] = [];
   private readonly lines: TableLine[] = [];
   private characters = 0;
-  /** Rises with each fragment that is not only white space, and with each row and document that is added. */
+  /** Rises with each fragment that is not only white space, and with each `addTableLine` and `addDocument`. */
   visible = 0;
 
   openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {

@@ -6,19 +6,22 @@ import { groupsOf } from '#domain/platform/services.ts';
 export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
-  /** Uncompressed size of each part of an office document that is read. */
+  /** Uncompressed size of one part of an office document, if it is read. */
   partBytes: 50 * 1024 * 1024,
-  /** Uncompressed size of all parts together: about 10,000 pages of text with markup. */
+  /**
+   * Uncompressed size of all parts that are read, those of documents in the document included: about 10,000 pages of
+   * text with markup.
+   */
   partsBytes: 100 * 1024 * 1024,
   /**
    * The parts in an office document: far more than real documents have. Each costs time, even if it is not unpacked.
    */
   parts: 20_000,
-  /** Levels of elements in XML. Office programs write fewer than 100; a table in a table takes 3. */
+  /** Levels of elements in XML. Office programs write fewer than 100; each table in a table adds 3. */
   depth: 10_000,
   /** Levels of documents in a document, including the outer one. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have 2. */
+  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have 2 or 3. */
   partLevels: 10,
   /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
   pages: 5000,
@@ -46,7 +49,10 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
-/** The number of kinds that a notice names. Each takes up to 31 characters, and a notice has at most 200. */
+/**
+ * The maximum of kinds that one notice names; further kinds have a notice of their own. Each takes up to 31 characters,
+ * and a notice has at most 200.
+ */
 const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;

@@ -6,9 +6,10 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
- * and never unpacks a part beyond the size given there. Names of parts have no case, so the result has them in lower
- * case. Some programs write them with backslashes, or with `/` or `./` at the start; the result has them without.
- * @throws ExtractionFailure `encrypted` or `tooLarge`
+ * and never decompresses a part beyond the size given there. Names of parts have no case, so the result has them in
+ * lower case. Some programs write them with backslashes, or with `/` or `./` at the start; the result has them with
+ * slashes, and with none at the start.
+ * @throws ExtractionFailure `encrypted` or `tooLarge`; an error of the library for a file that is not an archive
  */
 function openArchive(
   bytes: Uint8Array,
@@ -38,7 +39,9 @@ const partName = (name: string): string =>
     .replace(/^(?:\.?\/)+/, '')
     .toLowerCase();
 
-/** An office document with a password is not an archive but an OLE compound file that contains an encrypted one. */
+/**
+ * An office document with a password is not an archive but an OLE compound file that contains the encrypted document.
+ */
 function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;
@@ -55,8 +58,8 @@ interface Relation {
 }
 
 /**
- * Counts the bytes that are unpacked and read of a document, together with the documents in it. Each of the two sums
- * has the same limit.
+ * Counts the bytes that are unpacked, and the bytes that are read, of a document and of the documents in it. Both sums
+ * have the same limit.
  */
 export class ReadingAllowance {
   private readonly used = { unpacked: 0, read: 0 };
@@ -117,7 +120,7 @@ export class OfficePackage {
     return [...new Set(related.flatMap((relation) => relation.part ?? []))];
   }
 
-  /** Returns all parts that are the target of a relationship of this type. */
+  /** Returns the names of the parts to which the package, or a part that is read, has a relationship of this type. */
   ofType(type: string): string[] {
     return [...new Set([...this.relationsByPart.keys()].flatMap((part) => this.related(part, type)))];
   }
@@ -128,7 +131,7 @@ export class OfficePackage {
 
   /**
    * Reads a part. Each read counts against the allowance, even if the same part was read before.
-   * @returns whether the part exists
+   * @returns false if the part does not exist or was not unpacked
    */
   read(part: string, elements: XmlElements): boolean {
     const bytes = this.parts.get(part);

@@ -5,8 +5,8 @@ import type { OfficePackage } from './office-package.ts';
 import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 
 /**
- * Reads the parts of a Word document or of a presentation. This file handles what both may contain: drawings, charts
- * and equations.
+ * Reads the parts of a Word document or of a presentation. This class handles what both may contain, such as drawings,
+ * charts and equations.
  */
 export class OfficeReader {
   readonly package: OfficePackage;
@@ -25,7 +25,7 @@ export class OfficeReader {
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** The number of open elements whose pictures and objects are not counted as left out. */
+  /** The number of open elements and parts whose pictures and objects are not counted as left out. */
   private uncounted = 0;
 
   constructor(

@@ -63,7 +63,9 @@ async function chunkText(
   return (await readHtml(bytes)).text;
 }
 
-/** Word stores a web page with its pictures as a mail (MHTML). */
+/**
+ * Reads a web page that Word has stored as a mail (MHTML). Its pictures are attachments, and are counted as left out.
+ */
 async function mailText(bytes: Uint8Array, leftOut: LeftOut): Promise<string> {
   const { html, text = '', attachments } = await PostalMime.parse(bytes);
   for (const { mimeType } of attachments) if (mimeType.startsWith('image/')) leftOut.add('picture');

@@ -59,8 +59,11 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
     .join(', ');
 }
 
-/** `kids` matches a list of pages, such as `/Kids [… 99 0 R …]`, and `reference` each `99 0 R` in it. */
+/**
+ * Matches a list of pages, such as `/Kids [… 99 0 R …]`. Lists of other objects, such as form fields, look the same.
+ */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
+/** Matches each `99 0 R` in such a list. */
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 /** Matches `99 0 obj <<`, the start of an object that is a dictionary, as a page is. */
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
@@ -174,7 +177,7 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
     // A copy, because the library detaches the buffer that it receives.
     return await getDocumentProxy(Uint8Array.from(bytes), {
-      // No drawing, no fetching, no console output.
+      // Most of these options prevent drawing, fetching and console output.
       disableFontFace: true,
       useSystemFonts: false,
       useWorkerFetch: false,

@@ -9,7 +9,10 @@ const readTypes = new Set([
   ...['chart', 'chartEx', 'chartUserShapes', 'diagramData'],
 ]);
 
-/** Reads the slides in order, each with its speaker notes and comments. A hidden slide becomes an empty page. */
+/**
+ * Reads the slides in order, each with its speaker notes, its comments, and the texts of its background that no slide
+ * before had. A hidden slide becomes an empty page.
+ */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
   const opened = new OfficePackage(bytes, 'ppt/presentation.xml', readTypes, new ReadingAllowance());
   const leftOut = new LeftOut();

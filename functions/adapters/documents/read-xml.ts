@@ -18,7 +18,7 @@ export type Open = (attributes: Readonly<Record<string, string | undefined>>) =>
 
 /**
  * The handlers by the name of their element; a function alone is the handler `open`. Names of elements and attributes
- * have the prefixes of this file, whatever prefixes the document has.
+ * have the prefixes in `prefixes`, whatever prefixes the document has for these namespaces.
  */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
@@ -84,10 +84,11 @@ class Walk {
   private readonly names: string[] = [];
   private readonly handlers: (XmlElement | undefined)[] = [];
   /**
-   * `bindings`: for each prefix of the document, the prefixes of this file that it stands for, the current one last.
-   * `bound`: the prefixes that an open element declares, by its depth.
+   * For each prefix of the document, the prefixes in `prefixes` that it stands for, undefined for other namespaces. The
+   * current one is last.
    */
   private readonly bindings = new Map<string, (string | undefined)[]>();
+  /** The prefixes that open elements declare, with the depth of each element. */
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
   /** The depth of the element whose content is skipped; infinite if none is. */
   private skipped = Number.POSITIVE_INFINITY;
@@ -148,7 +149,7 @@ class Walk {
   }
 
   /**
-   * Replaces the prefix in a name by that of this file. A name without a prefix gets that of the default namespace. A
+   * Replaces the prefix in a name by that in `prefixes`. A name without a prefix gets that of the default namespace. A
    * prefix that is not declared, or stands for an unknown namespace, stays.
    */
   private known(name: string): string {

@@ -18,7 +18,10 @@ interface Field {
   closeLink?: () => void;
 }
 
-/** After this many characters, no more of a field's instruction is read. The address of a link must be shorter. */
+/**
+ * After this many characters, no more of a field's instruction is read. It may contain the address of a link, which has
+ * at most 2,000.
+ */
 const instructionCharacters = 3000;
 
 /** Reads a Word document: the main part, and the parts with headers, footers, notes and comments. */
@@ -31,7 +34,7 @@ export class WordDocument {
   /** The number of open fields whose instruction is being read. */
   private instructions = 0;
   private readonly links: (() => void)[] = [];
-  /** The numbers of notes and comments by kind and id, in the order of their references in the body. */
+  /** The numbers of notes and comments by kind and id, in the order of their references. */
   private readonly numbers = new Map<string, number>();
   private readonly notes: Note[] = [];
   private readonly comments: Note[] = [];
@@ -302,8 +305,8 @@ const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
 /**
- * Returns the Unicode character for a character of a symbol font, such as Wingdings; an empty text if the code is not
- * valid.
+ * Returns the Unicode character for a character of a symbol font, such as Wingdings. For a font or code that the
+ * library does not know, returns the character with this code; an empty text if the code is not valid.
  */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));

@@ -18,8 +18,9 @@ type Levels = Map<number, Level>;
 
 interface List {
   definition: string;
-  /** `levels` replace levels of the definition; `starts` has the first numbers of levels. */
+  /** Levels of this list, which replace those of the definition. */
   levels: Levels;
+  /** The numbers with which this list starts its levels anew, at its first paragraph. */
   starts: Map<number, number>;
 }
 
@@ -34,7 +35,10 @@ interface Style extends ParagraphNumbering {
   headingLevel?: number | undefined;
 }
 
-/** The last level in Word, counted from 0. A higher number is read as this level. */
+/**
+ * The last level in Word, counted from 0. In lists, a higher number is read as this level; in outlines, a paragraph
+ * with a higher number is no heading.
+ */
 const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
@@ -114,7 +118,10 @@ export class WordNumbering {
     return undefined;
   }
 
-  /** Yields a style, the style that it is based on, and so on. A style that is not defined has its id as its name. */
+  /**
+   * Yields a style, the style that it is based on, and so on. If the first one is not defined, its id counts as its
+   * name.
+   */
   private *chain(id: string | undefined): Generator<Style> {
     let style = id === undefined ? undefined : (this.styles.get(id) ?? { name: id });
     for (let length = 0; style !== undefined && length < longestChain; length += 1) {
@@ -220,7 +227,7 @@ function labelOf(level: number, counters: readonly number[], levels: Levels): st
   return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
 }
 
-/** The functions that write a number in a format other than `decimal`. */
+/** The functions that write a number in a format. Formats that are missing here are written in digits. */
 const numerals = new Map<string, (number: number) => string>([
   ['none', () => ''],
   ['bullet', () => ''],
@@ -231,7 +238,7 @@ const numerals = new Map<string, (number: number) => string>([
   ['decimalZero', (number) => String(number).padStart(2, '0')],
 ]);
 
-/** Writes 1 to 26 as a to z, then aa to zz, up to zzzz; other numbers in digits. */
+/** Writes 1 to 26 as a to z, then aa, bb and so on up to zzzz; other numbers in digits. */
 function letters(number: number): string {
   if (number < 1 || number > 26 * 4) return String(number);
   return String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));

@@ -42,7 +42,8 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
     throw new ExtractionFailure('unreadable', 'cannot be read as an image');
   const isSmall = image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side;
-  // An image that must be turned is not ready, because not all models turn an image as its Exif data says.
+  // An image that must be turned is not ready, because not all models turn an image as its Exif data says. One with too
+  // many pixels cannot be turned here, so a small file of this kind stays as it is.
   const isReady = image.orientation === 1 || width * height > maxPixels;
   if (isSmall && isReady) return null;
   if (width * height > maxPixels)

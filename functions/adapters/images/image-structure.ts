@@ -12,8 +12,8 @@ interface ImageChunk {
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
 /**
- * The maximum number of chunks that are read. Encoders write chunks of 4 KB or more, so an image of 50 MB has 12,800.
- * Millions would take seconds.
+ * The maximum number of chunks that are read. Encoders write chunks of 4 KB or more, so an image of 50 MB has at most
+ * 12,800. Millions would take seconds.
  */
 const mostChunks = 50_000;
 
@@ -124,7 +124,7 @@ function orientationIn(tiff: DataView): number {
 /**
  * Returns the first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated
  * images.
- * @returns undefined if the image is not animated, or if it is damaged
+ * @returns undefined if the image is not animated, is of another type, or is damaged so that no frame is found
  */
 export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
   firstFrames[mediaType]?.(bytes);
@@ -153,7 +153,7 @@ function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   return still.subarray(0, length);
 }
 
-/** The number of bytes in a frame before its chunks: position, size and duration. */
+/** The number of bytes in a frame before its chunks: position, size, duration and flags. */
 const webpFrameHeader = 16;
 
 function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {

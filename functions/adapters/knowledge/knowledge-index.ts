@@ -99,17 +99,16 @@ const mostQueryTerms = 32;
 
 const queryTerms = (query: string): string[] => [...new Set(termsOf(query))].slice(0, mostQueryTerms);
 
-/**
- * The minimum lengths of terms that are searched as a prefix and with differences. Shorter ones would match too many
- * others.
- */
+/** The minimum length of a term that is also searched as a prefix. A shorter one would match too many others. */
 const minPrefixCharacters = 4;
+/** The minimum length of a term that is also searched with other letters. A shorter one would match too many others. */
 const minFuzzyCharacters = 6;
 
 /**
  * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
- * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer characters than
- * the minimums above, or with a digit, does not match so.
+ * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer than
+ * `minPrefixCharacters` finds no longer words, one with fewer than `minFuzzyCharacters` none that differ, and one with
+ * a digit neither.
  */
 const searchOptions: SearchOptions = {
   tokenize: queryTerms,

@@ -24,6 +24,7 @@ export function knowledgeStore(
   /**
    * Loads the current index of a workspace; undefined if the workspace never had a document.
    * @param load returns undefined if the object was deleted: then the head has changed and is read again
+   * @throws Error if the object is missing although the head still names it
    */
   const newest = async <Loaded>(
     workspaceId: string,

@@ -76,8 +76,8 @@ const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
  * Makes a function that resolves names of operators by the system, which knows the hosts file and search domains, and
- * all other names by DNS alone. The system's resolver holds one of the four threads of the process until it gives up,
- * so a few names that do not resolve would block all reads of files.
+ * all other names except localhost by DNS alone. The system's resolver holds one of the four threads of the process
+ * until it gives up, so a few names that do not resolve would block all reads of files.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -100,8 +100,8 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
 }
 
 /**
- * Makes a function that looks up names and remembers their addresses; a name that does not resolve has none. It looks
- * up one name after the other, so that all of them together hold one thread at most.
+ * Makes a function that looks up names and remembers their addresses for the time in `freshness`; a name that does not
+ * resolve has none. It looks up one name after the other, so that all of them together hold one thread at most.
  */
 function remembered(
   systemLookup: (host: string) => Promise<readonly string[]>,

@@ -25,7 +25,8 @@ interface SenderOptions {
 }
 
 /**
- * The rules for a URL: they allow the address of plain http, if it may be called.
+ * The rules for a URL. If it is a plain http URL of loopback, and the options allow it, the rules allow its address
+ * too.
  * @throws OutboundFailure `malformed` for any other URL that is not https
  */
 function rulesFor(url: URL, { rules, allowsPlainLoopback }: SenderOptions): OutboundRules {

@@ -87,6 +87,7 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
   });
   // Browsers do not decode such encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
-  // `x-user-defined` is the only encoding of HTML that TextDecoder does not support. Real pages do not use it.
+  // Real pages do not use `x-user-defined`, and not every version of Node.js decodes it. In windows-1252, at least its
+  // ASCII characters are the same.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);
 }

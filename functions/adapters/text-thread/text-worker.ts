@@ -25,7 +25,7 @@ export interface TextWorker {
   /**
    * Lets the thread do a work. The thread does one at a time, and workspaces take turns.
    * @throws the signal's reason if it aborts before the work starts; OutboundFailure; Error if the work takes too long
-   *   or too much memory
+   *   or too much memory, or fails in another way
    */
   run<Type extends WorkType>(
     workspaceId: string,

@@ -116,8 +116,8 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
 }
 
 /**
- * The options without tools: the package sends them with a form also if the choice is `none`. Their results in the prompt
- * are text already.
+ * Removes the tools from the options. If the reply has a form, the package sends them even if the choice is `none`.
+ * Their results in the prompt are text already.
  */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 

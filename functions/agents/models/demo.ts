@@ -8,10 +8,9 @@ const streamOf = async (options: LanguageModelV4CallOptions) =>
   ReadableStream.from(await (await import('./demo-model.ts')).partsOf(options));
 
 /**
- * A built-in model that needs no network and no key. The reply says that it is a demonstration. It depends only on the
- * message, the history and the tools' results, so equal inputs have equal replies. Each delta is one word; a word
- * counts as one token. The model calls each tool that the message names, with the JSON object after the name as
- * arguments. If the reply has a form, it is JSON that fits the schema.
+ * A built-in model that needs no network and no key. The reply says that it is a demonstration. Equal calls have equal
+ * replies. Each delta is one word; a word counts as one token. The model first calls each tool that the message names,
+ * with the JSON object after the name as arguments. If the reply has a form, it is JSON that fits the schema.
  */
 export const demo: ModelProvider = {
   needsName: false,

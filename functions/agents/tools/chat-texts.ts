@@ -61,9 +61,10 @@ export const lookup = (
 });
 
 /**
- * A search covers the newest messages and files of a chat. It ends at the limit of messages or of characters, which
- * messages and files share. Files after the limit of files are skipped. To index 4 million characters takes 1 s and
- * about 80 MB; 2,000 messages of 2,000 characters have as many. Chats typed by people are smaller.
+ * A search covers the newest messages and files of a chat. It ends at a message beyond the limit of messages or of
+ * characters, which messages and files share. Files with more characters than are left, and files after the limit of
+ * files, are skipped. To index 4 million characters takes 1 s and about 80 MB; 2,000 messages of 2,000 characters have
+ * as many. Chats typed by people are smaller.
  */
 const searchLimits = {
   messages: 2000,

@@ -13,7 +13,10 @@ export class ReplyScope {
     return shared as Shared;
   }
 
-  /** Closes all, without errors. What was opened last is closed first: sessions end over open connections. */
+  /**
+   * Closes all, without errors. What was opened last is closed first, so that a session ends while its connection is
+   * still open.
+   */
   async close(): Promise<void> {
     // An error is ignored: the reply is complete.
     for (const shared of [...this.#shared.values()].reverse())

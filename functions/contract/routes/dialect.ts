@@ -1,4 +1,4 @@
-/** For each dialect, what the routes of this interface have in common. */
+/** The interfaces that routes belong to, each with what its routes have in common. */
 export const dialects = {
   service: { keyHeader: 'x-api-key', errors: 'envelope', isInOpenApiDocument: true },
   openai: { keyHeader: 'Authorization', errors: 'openai', isInOpenApiDocument: false },

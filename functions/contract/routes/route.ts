@@ -107,6 +107,6 @@ export const readDefaults = { ...defaults, method: 'GET', rateClass: 'reads' } a
 export const batchPath = z.object({ batch_id: uuid });
 export const chatPath = z.object({ chat_id: idParameter });
 
-/** The external user of a request without a body: in the query or in the header. */
+// The external user of a request without a body: in the query or in the header.
 export const userQuery = z.object({ external_user_id: externalUserId.optional() });
 export const userHeaders = z.object({ 'x-external-user-id': externalUserId.optional() });

@@ -27,8 +27,8 @@ interface DispatchInput extends BatchIds {
 }
 
 /**
- * Stores the task token, and makes the slots of the batch. A worker that ended before the token was stored could not
- * complete the callback: then this function completes it.
+ * Stores the task token, and makes the slots of the batch. If the workflow has something to do already, or the batch
+ * has ended, completes the callback instead: a worker that ended before the token was stored could not do so.
  */
 export async function dispatchBatch(
   services: DispatchServices,
@@ -90,8 +90,8 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
 /**
- * Ends a batch if its workflow cannot continue. Requests without a result fail, also those whose workers are alive.
- * Does nothing if the batch has ended.
+ * Ends a batch whose workflow cannot continue. Requests without a result fail, also those whose workers are alive. Does
+ * nothing if the batch has ended.
  * @returns the batch as it is then; undefined if it was deleted with its workspace
  */
 export async function failBatch(
@@ -130,7 +130,7 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
  * Removes the slots of lost workers of a stopped batch, and fails their started requests, because a stopped batch
  * retries none. They get the same result as requests that were never started.
  * @param isForced also fails the requests whose workers are alive
- * @returns false if a slot has changed since the batch was read; then nothing has failed
+ * @returns false if a slot has changed since the batch was read; then no item is changed
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,

@@ -224,15 +224,15 @@ async function finish(
  */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
 
-/** The longest wait in milliseconds that is computed so. */
+/** The longest wait that is computed so, in milliseconds, before `waitOf` spreads it. */
 const longestWait = 300_000;
 
 /** The longest delay of a message of the queue, and so of a request, in milliseconds. */
 const longestDelay = 900_000;
 
 /**
- * Milliseconds. If the model fails, a new request keeps its place in the worker before its first two retries, for 5 s
- * and then for 10 s. So the worker starts no other request meanwhile, and calls a busy model less.
+ * Milliseconds. If the model fails, a new request keeps its place in the worker before its first two retries, for about
+ * 5 s and then for about 10 s. So the worker starts no other request meanwhile, and calls a busy model less.
  */
 export const waitsAtOnce = [5000, 10_000];
 

@@ -31,7 +31,7 @@ export interface RequestEraser {
 export interface BatchStore extends BatchTransitions {
   /**
    * Stores all requests, then the batch, so that no reader sees an incomplete batch. A repeated call with the same id
-   * changes nothing.
+   * stores no second batch.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
    * @param format the response format of all requests
    * @returns `exists` if there is a batch with this id; `too-many` if the workspace has `mostOpen` open batches. In
@@ -137,7 +137,7 @@ export interface BatchServices extends ChatServices, WebhookServices {
 interface BatchSettings {
   /** From creation to expiry. Requests that were not started before the expiry fail. */
   timeout: number;
-  /** The longest time that the model may take for one attempt of a request. */
+  /** The longest time that the reply of one attempt of a request may take. */
   item: number;
 }
 

@@ -19,13 +19,14 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
  * transaction where its comment says so. So after a crash, either nothing or all of it is stored. A write that the SDK
  * repeats after a lost response counts as done. Only `claim` may make several transactions.
  *
- * Batch: `in_progress`, after a cancel `cancelling` → `completed`, `cancelled` or `failed`. An expired batch keeps
- * `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was still
- * `in_progress`.
+ * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. An expired
+ * batch keeps `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was
+ * still `in_progress`.
  *
  * Slot: message under way → owned by a worker → message under way, or removed.
  *
- * Item: absent → `processing` ⇄ `waiting` → `success` or `failed`. In a stopped batch also absent → `failed`.
+ * Item: absent → `processing` ⇄ `waiting`; `processing` → `success` or `failed`. In a stopped batch also absent or
+ * `waiting` → `failed`.
  *
  * A transition that returns a batch returns the batch after the write, or undefined if its condition did not hold.
  */

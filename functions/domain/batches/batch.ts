@@ -37,8 +37,8 @@ export interface Batch {
   /** The events for which its webhook is called; empty without a webhook. */
   webhookEvents: readonly WebhookEvent[];
   /**
-   * Whether its requests have a `response_format`. It is a separate item: in the item of the batch, each update would
-   * pay for its bytes.
+   * Whether its requests have a `response_format` other than `text`. The format is a separate item: in the item of the
+   * batch, each update would pay for its bytes.
    */
   hasFormat?: true;
   /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
@@ -65,14 +65,13 @@ export interface Slot {
   owner: string | null;
   /** Number of takes that this owner has made. */
   takes: number;
-  /** Epoch milliseconds. After it the slot is silent: its worker or its message is lost. */
+  /** Epoch milliseconds. After it the slot is silent: its worker or its message counts as lost. */
   until: number;
   /** Whether the last owner has left only new requests. */
   isClean: boolean;
-  /**
-   * The new requests of the last take: the index of the first one, and their number, which may reach beyond `total`.
-   */
+  /** Index of the first of the new requests that the last take has started. */
   first: number;
+  /** Number of these new requests. Together with `first`, it may reach beyond the `total` of the batch. */
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
   named: Readonly<Record<number, number>>;
@@ -161,16 +160,17 @@ export interface BatchItem {
    */
   attempt: number;
   /**
-   * Number of failed replies. Not counted: replies that failed before the first output because the model was busy or
-   * unavailable.
+   * Number of failed replies. Not counted: replies that failed before their first text or step because the model was
+   * busy or unavailable.
    */
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */
   lostAttempts: number;
   /** The time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other request. */
   due: number | null;
-  /** The chat of the request, and the position of its message in the chat; both are null until they are known. */
+  /** Id of the request's chat; null until it is known. */
   chatId: number | null;
+  /** Position of the request's message in the chat; null until it is known. */
   messagePosition: number | null;
   /** Why the request has failed, with a code of a result (specification, section 7.4); null if it has not failed. */
   error: { code: number; message: string } | null;

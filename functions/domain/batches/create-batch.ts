@@ -24,7 +24,7 @@ interface CreateOptions {
   mostOpen: number | null;
   /**
    * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not
-   * for a repeated request whose batch exists.
+   * for a repeated request whose batch was found before.
    */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
@@ -37,14 +37,14 @@ const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch. The checks come before the first write; the transaction that creates the batch checks the limit of
- * open batches once more.
+ * Creates a batch, and starts its workflow. The checks come before the first write; the transaction that creates the
+ * batch checks the limit of open batches once more.
  * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
  *   the status and the counts of a new one
- * @throws badRequest for a repeated `custom_id`; accessDenied without a workspace; clientNotAllowed; then badRequest,
- *   or notFound for a history. An error of one request names the request and the field (specification, sections 4.2 and
- *   5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if the rate limit
- *   can never allow so many requests at once
+ * @throws badRequest for a repeated `custom_id`; accessDenied if the workspace does not exist; clientNotAllowed; then
+ *   badRequest, or notFound for a history. An error of one request names the request and the field (specification,
+ *   sections 4.2 and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if
+ *   the rate limit can never allow so many requests at once
  */
 export async function createBatch(
   services: CreateServices,
@@ -221,7 +221,7 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
 /**
  * Checks the users of all requests.
  * @returns the checks of agents and files, which the caller still has to make
- * @throws accessDenied without a workspace; clientNotAllowed that names the first request with a wrong user
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed that names the first request with a wrong user
  */
 async function checkUsers(
   services: CreateServices,

@@ -75,8 +75,8 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 }
 
 /**
- * Checks a batch that is open according to its index entry, and repairs it. Most batches need only two reads: the
- * batch, and the number of open batches for its share of slots.
+ * Checks a batch that is open according to its index entry, and repairs it. Removes the entry if the batch has ended.
+ * Most batches need only two reads: the batch, and the number of open batches for its share of slots.
  */
 async function reconcileOpenBatch(
   services: ReconcileServices,
@@ -123,7 +123,8 @@ async function* webhookChecks(
 
 /**
  * Checks a webhook with a due index entry. If the delivery has ended, removes the entry. If the delivery has a later
- * due time, corrects the entry. Otherwise the attempt is overdue, and the batch gets an execution if it has none.
+ * due time, corrects the entry. Otherwise the attempt is overdue: the batch gets an execution if it has none, and the
+ * entry gets the current time, so that it is not checked again at once.
  * @param until ISO 8601. Attempts that were due before this time should have been made
  */
 async function reconcileWebhook(

@@ -39,7 +39,7 @@ export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**
  * The result, or the reason why there is none.
- * - `busy`: the model was busy or unavailable, and has sent nothing.
+ * - `busy`: the model was busy or unavailable, and no text or step of the reply had come.
  * - `broken`: the reply has failed otherwise, such as in its middle or by a timeout. Another attempt may succeed.
  * - `blocked`: another turn owns the chat.
  * - `lost`: the request belongs to another attempt.
@@ -136,13 +136,12 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether the failure will pass by itself: the model is busy or unavailable, and has sent nothing. Such failures are
- * retried without a limit of their own. A model that fails in the middle of a reply, or sends nothing until a timeout,
- * may do so every time, and each attempt is paid.
+ * Whether the failure will pass by itself: the model is busy or unavailable, and no call has begun to respond. Such
+ * failures are retried without a limit of their own. A model that fails in the middle of a response, or sends nothing
+ * until a timeout, may do so every time, and each attempt is paid.
  */
-const isPassing = (error: unknown, { content, reasoningSteps }: Reply): boolean =>
-  content === '' &&
-  reasoningSteps.length === 0 &&
+const isPassing = (error: unknown, { calls }: Reply): boolean =>
+  calls.length === 0 &&
   error instanceof ModelFailure &&
   (error.kind === 'throttled' || error.kind === 'unavailable');
 

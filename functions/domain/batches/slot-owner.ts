@@ -115,7 +115,10 @@ export class SlotOwner {
     this.end();
   }
 
-  /** Reads the workspace, and the number of slots that each of its batches may have. */
+  /**
+   * Reads the workspace, and the number of slots that each of its batches may have. Stops the batch if the workspace is
+   * disabled or deleted.
+   */
   async start(): Promise<void> {
     await Promise.all([this.readWorkspace(), this.#readShare()]);
   }
@@ -208,8 +211,8 @@ export class SlotOwner {
   }
 
   /**
-   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot. Does
-   * nothing if the slot is lost.
+   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot, and makes
+   * the workflow check the batch if there is something to do. Does nothing if the slot is lost.
    */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;

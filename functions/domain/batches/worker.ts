@@ -265,7 +265,8 @@ class Worker {
   /**
    * Waits a short time and keeps the request's place in the worker, or schedules a retry and gives the place to another
    * request.
-   * @returns true if the wait is over and the request can be retried now; false if a retry was scheduled
+   * @returns true if the wait is over and the request can be retried now; false if a retry was scheduled, or the item
+   *   has changed
    */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;

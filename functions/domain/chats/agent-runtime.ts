@@ -9,17 +9,20 @@ import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-/** A part of a user message that is not stored. Parts have the order in which the model gets them. */
+/**
+ * A part of a user message of a completion, which belongs to no chat and is not stored. Parts have the order in which
+ * the model gets them.
+ */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };
 
-/** An earlier message, as models get it. `parts` replaces `content`. */
+/** An earlier message for the prompt. If it has `parts`, the model gets these instead of `content`. */
 export type PromptMessage =
-  | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] })
+  | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] | undefined })
   | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps' | 'rejectedTurns'>;
 
-/** Sampling parameters that the caller has set. Models of called agents do not get them. */
+/** Sampling parameters of a completion, as its client has set them. Models of called agents do not get them. */
 export interface Sampling {
   topP?: number;
   presencePenalty?: number;
@@ -51,13 +54,15 @@ export interface ReplyRequest {
 /**
  * The form that a request asks for; undefined if it asks for none. The module that checks forms is loaded with the
  * first one.
- * @throws badRequest if the form is wrong
+ * @param reject makes the error, as in `formOfRequest`
+ * @throws the error of `reject`, by default badRequest
  */
 export const requestedForm = async (
   format: ResponseFormat | undefined,
   { definition }: AgentVersion,
+  reject: (param: string, problem: string) => Error = invalidField,
 ): Promise<ReplyForm | undefined> =>
-  format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
+  format && (await import('./reply-form.ts')).formOfRequest(format, definition, reject);
 
 /**
  * A part of a running reply. The types that start with `response.` are those of the events that clients get; the time
@@ -76,7 +81,7 @@ export type ReplyPart =
   | { type: 'call start'; call: ModelCall }
   /**
    * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
-   * no usage.
+   * no usage. A call that was aborted counts, without tokens.
    */
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
 
@@ -88,7 +93,10 @@ export interface ModelCall {
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
 
-/** The usage of one call. Clients do not see `written_prompt_tokens`: what the provider has written to its cache. */
+/**
+ * The usage of one call. Clients do not see `written_prompt_tokens`: the tokens that the provider has written to its
+ * cache.
+ */
 export interface CallUsage extends TokenUsage {
   written_prompt_tokens?: number;
 }
@@ -105,7 +113,7 @@ export const countedCall = ({ model: name, tier, callType }: ModelCall, usage: C
 export type ReplyEndReason =
   /** The model has ended the reply. */
   | 'stop'
-  /** The model has ended the reply without a text. */
+  /** The model has ended the reply without a text, and no tool has handed over to the user. */
   | 'empty'
   /** A model call has reached its token limit. */
   | 'max-output-tokens'
@@ -114,7 +122,7 @@ export type ReplyEndReason =
   | 'max-model-calls'
   | 'max-tool-uses'
   | 'content-filter'
-  /** The text is not in the form that the reply must have, also after the model was asked to correct it, if it was. */
+  /** The text does not have the form that the reply must have. The model may have been asked once to correct it. */
   | 'invalid-reply';
 
 export interface ReplyEnd {

@@ -14,8 +14,8 @@ export interface Lease {
 }
 
 /**
- * The lease ids of batches start with this prefix. Other lease ids are UUIDs; those of resumable replies have another
- * prefix.
+ * The lease ids of batches start with this prefix. Any other lease id is a UUID, with a prefix of its own if the reply
+ * is resumable.
  */
 export const batchLeasePrefix = 'batch:';
 
@@ -159,10 +159,11 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
-   * this one; and the last lease was not for the same request. A further attempt of that request does not need the last
-   * condition. A lease that has expired still counts as a lease.
+   * this one; and the last lease of a send was not for the same request. A further attempt of that request does not
+   * need the last condition. A lease that has expired still counts as a lease.
    * @returns if taken, the chat with the new lease; otherwise the chat as it is, undefined if it does not exist.
-   *   `startedAt`: the position of the user message if the last lease was for the same request; otherwise undefined
+   *   `startedAt`: the position of the user message if the last lease of a send was for the same request; otherwise
+   *   undefined
    */
   takeLease(
     request: LeaseRequest,
@@ -195,7 +196,7 @@ export interface ChatStore {
   /**
    * Releases the lease and sets the number of messages. If the chat has no lease and still the number of `chat`, a turn
    * was stored after its lease was released: then the number is set too.
-   * @returns false if the chat has another lease, or no lease and another number, now; then nothing changes
+   * @returns false if the chat is deleted, has another lease, or has no lease and another number; then nothing changes
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**

@@ -6,7 +6,7 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import { type Metadata, problemOfMetadata } from '#contract/metadata.ts';
+import { type Metadata, metadata } from '#contract/metadata.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded, untilAborted } from '#domain/platform/promises.ts';
@@ -77,7 +77,7 @@ export interface ChatOfUser {
 
 /**
  * Finds a chat that is open to the user.
- * @throws accessDenied without a workspace, clientNotAllowed, then notFound `Chat not found`
+ * @throws accessDenied if the workspace does not exist, clientNotAllowed, then notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([
@@ -114,7 +114,7 @@ export async function renameChat(
     if (outcome.isDone)
       return { ...chat, name: name ?? chat.name, metadata: metadata ?? chat.metadata, updatedAt };
     if (outcome.chat === undefined) throw chatNotFound();
-    // Another request has changed other pairs since the read.
+    // Another request has changed the metadata since the read.
     chat = outcome.chat;
     metadata = changes && changedMetadata(chat, changes);
   }
@@ -124,17 +124,17 @@ export async function renameChat(
  * The metadata of the chat after the changes.
  * @throws badRequest if it would be too large or have too many pairs
  */
-function changedMetadata({ metadata }: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
-  const pairs = Object.entries({ ...metadata, ...changes });
+function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
+  const pairs = Object.entries({ ...chat.metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
-  const problem = problemOfMetadata(changed);
-  if (problem !== undefined) throw invalidField('metadata', problem);
+  const [issue] = metadata.safeParse(changed).error?.issues ?? [];
+  if (issue !== undefined) throw invalidField('metadata', issue.message);
   return changed;
 }
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
-/** Milliseconds that the function waits for a title after the reply. */
+/** Maximum of milliseconds for which the function waits for a title after the reply. */
 const titleGrace = 2000;
 
 /** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */

@@ -35,7 +35,7 @@ export interface Reply {
   usage: TokenUsage;
   /** The steps, in the order of their starts. */
   reasoningSteps: ReasoningStep[];
-  /** The model calls; `usage` is their sum. */
+  /** The model calls that have a usage; the usage of the reply is their sum. */
   calls: CountedCall[];
   /**
    * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls
@@ -44,12 +44,12 @@ export interface Reply {
   model?: string;
 }
 
-/** Error message of the reasoning steps that still run when a client stops their reply. */
+/** Error message of the reasoning steps that still run when a client stops their reply or deletes its chat. */
 export const stopped = 'The reply was stopped';
 
 /**
- * Error message of a reply that another function closed. Also the error message of reasoning steps that still run when
- * their reply fails or is cut short.
+ * Error message of a reply that its function did not complete, for example because the process ended or lost the chat
+ * lease. Reasoning steps that still run when their reply fails or is cut short have the same message.
  */
 export const interrupted = 'The reply was interrupted';
 
@@ -126,12 +126,13 @@ function gatherReply(
 
 /**
  * The reason for which a reply is aborted. Its message is for clients.
- * - `idle-timeout`: the model sent nothing for too long.
- * - `deadline`: the model took too long in all.
+ * - `idle-timeout`: no part of the reply came for too long.
+ * - `deadline`: the reply took too long in all.
  * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.
- * - `max-length`: the reply has the maximum length.
- * - `shutdown`: Lambda ends the process.
- * - `stopped-by-client`: the reply ends with its text so far, and without an error.
+ * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
+ * - `shutdown`: the process must end.
+ * - `stopped-by-client`: a client has stopped the reply or deleted its chat, or does not read the reply any more. It
+ *   ends with its text so far, and without an error.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
@@ -145,11 +146,17 @@ export class ReplyAborted extends Error {
 
 export interface CollectedReply {
   reply: Reply;
-  /** What has ended the reply: the failure of the model, or a `ReplyAborted`. Undefined if the model has ended it. */
+  /**
+   * What has ended the reply: a failure of the model, a `ReplyAborted`, or an error of this service. Undefined if there
+   * is a `reason`.
+   */
   error: unknown;
-  /** Why the model has ended the reply. Undefined if there is an `error`. */
+  /** Why the reply has ended by itself, or at one of its limits. Undefined if there is an `error`. */
   reason: ReplyEndReason | undefined;
-  /** Resolves when the call of the model has ended too. After an abort it may still run for a while. Never rejects. */
+  /**
+   * Resolves when the calls of models and tools have ended too. After an abort they may still run for a while. Never
+   * rejects.
+   */
   modelEnded: Promise<void>;
 }
 
@@ -159,10 +166,10 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
 /**
  * Calls the model and emits an event for each part of the reply that clients see. Aborts the reply after the idle
  * timeout or at the deadline.
- * @param stop aborts the reply; is also aborted when the model fails, or the reply reaches its maximum length
- * @param deadline milliseconds that the model may take in all
+ * @param stop aborts the reply; is also aborted when the reply fails, or reaches its maximum length
+ * @param deadline milliseconds that the reply may take in all
  * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it. A failure
- *   is returned, not thrown; it is also logged and recorded in the metrics
+ *   is returned, not thrown; it is also logged, and counted in the metrics if the model has caused it
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -282,13 +289,13 @@ export interface RunningReply {
    * @returns resolves when the model and its tools have ended
    */
   abort(): Promise<void>;
-  /** Aborts the reply. It is also aborted when the model fails, or the reply reaches its maximum length. */
+  /** Aborts the reply. It is also aborted when the reply fails, or reaches its maximum length. */
   stop: AbortController;
 }
 
 /**
  * Calls the model. The user message may not be stored yet, so the events are buffered until the caller forwards them.
- * @param deadline milliseconds that the model may take in all
+ * @param deadline milliseconds that the reply may take in all
  */
 export function startReply(
   services: Parameters<typeof collectReply>[0],

@@ -32,7 +32,8 @@ function renewLeases(
       const isOwner = await renew(services.clock.now().getTime() + lease);
       if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
     } catch (error) {
-      // The next renewal follows. If all of them fail, the write of the reply finds out that the lease is lost.
+      // The next renewal follows. If all of them fail, the write of the reply finds out whether another function has
+      // closed the turn.
       services.log.warn('A lease was not renewed', { error });
     }
   };
@@ -49,7 +50,8 @@ type ReplyStoreServices = Services<
 >;
 
 /**
- * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently. Never rejects.
+ * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently. After an error
+ * that may be temporary, the lease is left to expire. Never rejects.
  * @returns `reply`: the given reply, with an error if it could not be stored, or if another function has closed the
  *   turn; `counted`: a promise that never rejects
  */

@@ -38,8 +38,8 @@ export interface UserMessage {
   attachments: StoredFile[];
   createdAt: string;
   /**
-   * The chat lease of the batch request that has sent the message. All attempts of the request recognize their message
-   * by it.
+   * Id of the chat lease of the batch request that has sent the message; undefined for a send. All attempts of the
+   * request recognize their message by it.
    */
   turnId?: string;
 }
@@ -55,7 +55,10 @@ export interface AssistantMessage {
   /** Why the reply failed; null if it did not fail. */
   error: ReplyError | null;
   incomplete: Incomplete | null;
-  /** Undefined for a reply of a batch. The events of a resumable reply are stored under this id for an hour. */
+  /**
+   * Undefined for a reply of a batch, and of an earlier release. The events of a resumable reply are stored under this
+   * id for an hour.
+   */
   responseId?: string;
   /**
    * Number of consecutive turns, up to this one, whose content the provider rejected. 0: the provider accepted this
@@ -66,6 +69,7 @@ export interface AssistantMessage {
 
 export type Message = UserMessage | AssistantMessage;
 
+/** The table has the numbers of each usage in the order of these fields. */
 export const noUsage: TokenUsage = {
   total_prompt_tokens: 0,
   total_completion_tokens: 0,
@@ -140,7 +144,10 @@ export interface ContentStore {
   /** @returns the name of the stored text, for `get` */
   put(chat: ChatName, content: string): Promise<string>;
   get(name: string): Promise<string>;
-  /** The text if it has at most this many characters; otherwise undefined. A longer text is not read. */
+  /**
+   * The text if it has at most this many characters; otherwise undefined. A text that its size shows to be longer is
+   * not read.
+   */
   getUpTo(name: string, characters: number): Promise<string | undefined>;
   delete(name: string): Promise<void>;
   /** Deletes the texts of a chat. Text names of an earlier release do not contain the chat, so those texts stay. */

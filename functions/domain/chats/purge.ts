@@ -10,7 +10,10 @@ export interface Purge {
 
 /** A person whose data is to be erased. */
 export interface Erasure extends Person {
-  /** ISO 8601. Chats, batches and feedback that the person creates after this time stay. */
+  /**
+   * ISO 8601. Chats, batches and feedback that the person creates after this time stay, except chats for requests of
+   * earlier batches.
+   */
   deletedAt: string;
 }
 
@@ -28,7 +31,10 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-/** A purge is enqueued again this many milliseconds after its last message, if it has not ended. */
+/**
+ * Milliseconds after a purge was enqueued. If it has neither ended nor been postponed by then, its message may be lost,
+ * and it is enqueued again.
+ */
 export const requeueAfter = 5 * 60_000;
 
 /**

@@ -19,11 +19,14 @@ export interface EventRecorder {
   add(event: StreamEventBody, text: string): void;
   /** Resolves when the first write has ended, or at once if no event was added. Never fails. */
   started(): Promise<void>;
-  /** Stores the last events. Never fails. */
+  /** Stores the last events, with a few attempts. Never fails. */
   finish(): Promise<void>;
 }
 
-/** Milliseconds between two writes. The writes of a fast model then cost one write unit a second. */
+/**
+ * Milliseconds between two writes. The writes for a fast model then cost about one write unit a second, because the
+ * events are stored compressed.
+ */
 const writeInterval = 1000;
 
 /**
@@ -204,7 +207,7 @@ const withFinalText = async (services: FollowServices, reply: ReplyName, text: s
 
 /**
  * Makes a function that finds out whether the Lambda function of the reply stores nothing more: its lease has expired,
- * or was released more than `timeToEnd` ago.
+ * or `timeToEnd` has passed since the first call that did not find the lease.
  */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);

@@ -103,7 +103,7 @@ type StartServices = Parameters<typeof checkSend>[0] &
 type FinishServices = Services<'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
   Parameters<typeof storeReply>[0];
 
-/** A turn with a stored user message and a running reply, or the reply of a repeated send. */
+/** A turn with a stored user message and a running reply, or the running or stored reply of a repeated send. */
 export type StartedTurn = RunningTurn | LiveReply | StoredReply;
 
 interface RunningTurn {
@@ -124,8 +124,9 @@ const attempts = 5;
  * reply before the message is stored. A send that checkSend rejects stores nothing.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
- * @param deadline returns the milliseconds that the model may take from the time of the call on
- * @returns the running reply, which the caller passes to finishTurn; or what findReplay has found for a repeated send
+ * @param deadline returns the milliseconds that the reply may take from the time of the call on
+ * @returns the running reply, which the caller passes to finishTurn; or, for a repeated send, the running or stored
+ *   reply of the first one
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
  *   if a file has just been erased
  */

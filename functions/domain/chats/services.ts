@@ -86,7 +86,7 @@ export interface ChatServices extends AgentServices, FileServices {
 
 /** Times in milliseconds. */
 interface ReplySettings {
-  /** Idle timeout: the longest time between two events of a stream (specification, section 8). */
+  /** Idle timeout: the longest time between two parts of a reply (specification, section 8). */
   streamTimeout: number;
   /**
    * Length of the chat lease of a send, and of the lease of a slot. After a crash of the function, its lease lasts at

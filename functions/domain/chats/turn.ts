@@ -171,8 +171,8 @@ type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently: one round trip. First closes an abandoned turn that
- * still owns the chat. If the chat has a lease with the same id, prolongs it. The user message is not stored.
+ * Acquires the chat lease, and reads the history concurrently: one round trip. If an abandoned turn still owns the
+ * chat, closes that turn first. If the chat has a lease with the same id, prolongs it. The user message is not stored.
  * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier
  *   arrival of the same gateway request has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full

@@ -24,7 +24,8 @@ const timeToStore = 10_000;
 
 /**
  * Makes a watch that reads all watched chats together, once a second. This costs one read unit a second for each
- * running reply.
+ * running reply. If a client has stopped a reply, the watch also sets the end of its chat lease, `timeToStore` from
+ * then.
  * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(

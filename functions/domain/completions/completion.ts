@@ -63,7 +63,7 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
-/** The fields that every part of a response contains. */
+/** The fields that a response has, and each chunk of a streamed one. */
 interface CompletionHead {
   id: string;
   created: number;

@@ -14,10 +14,11 @@ export interface ImageInspector {
 }
 
 /**
- * Amazon Bedrock's limits for an image, in bytes and in pixels a side: the smallest of all providers. A larger image is
+ * Maximum of bytes of an image: Amazon Bedrock's limit, the smallest that is known of a provider. A larger image is
  * rejected here; images of uploads are shrunk instead.
  */
 const maxBytes = 3.75 * 1024 * 1024;
+/** Maximum of pixels a side of an image, also a limit of Amazon Bedrock. */
 const maxSide = 8000;
 
 const mediaTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
@@ -112,9 +113,8 @@ export async function readConversation(
 ): Promise<Conversation> {
   const instructions: string[] = [];
   const turns: Turn[] = [];
-  const asText = messages.map((each) =>
-    forcedTool === undefined ? each : withoutForcedTool(each, forcedTool),
-  );
+  const asText =
+    forcedTool === undefined ? messages : messages.map((each) => withoutForcedTool(each, forcedTool));
   const lastIndex = asText.findLastIndex(({ role }) => !isInstruction(role));
   for (const [index, message] of asText.entries()) {
     const param = `messages[${index}]`;

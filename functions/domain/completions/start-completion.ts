@@ -41,8 +41,8 @@ export async function findModel(
 }
 
 /**
- * An agent in the form of a model. Only the id names the agent, because clients behave differently for the models whose
- * names they know.
+ * An agent in the form of a model. Its `id` is the id of the agent and not its name, because clients behave differently
+ * for the models whose names they know.
  */
 export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   id: agent.agentId,
@@ -96,9 +96,9 @@ interface RunningCompletion {
 }
 
 /**
- * Starts a reply that belongs to no chat. Nothing of it is stored. It takes one round trip, concurrently with the rate
- * limit.
- * @param deadline returns the milliseconds that the model may take from the time of the call on
+ * Starts a reply that belongs to no chat. Nothing of it is stored. The reads before it take one round trip,
+ * concurrently with the rate limit.
+ * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @throws accessDenied, clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model,
  *   the form), rateLimited
  */
@@ -115,7 +115,7 @@ export async function startCompletion(
     findModel(services, workspaceId, request.model),
   ]);
   if (agent === undefined) throw modelNotFound(request.model);
-  const form = await formOfCompletion(request, tool, agent.definition);
+  const form = await formOfCompletion(request, tool, agent);
   await awaitRateLimit();
   const { meta } = agent.definition;
   const window = meta.max_history_characters ?? services.replySettings.historyCharacters;
@@ -135,7 +135,7 @@ async function checkedConversation(services: Services<'imageInspector'>, request
   return { ...(await readConversation(request.messages, services.imageInspector, tool?.name)), tool };
 }
 
-/** The agent with the caller's instructions and parameters. The smaller limit of output tokens applies. */
+/** The agent with the caller's instructions and parameters. The smallest limit of output tokens applies. */
 function withCaller(
   agent: AgentVersion,
   { max_tokens, max_completion_tokens, temperature, reasoning_effort }: ChatCompletionRequest,

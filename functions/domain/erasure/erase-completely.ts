@@ -14,22 +14,22 @@ import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 
 export interface Report {
-  /** What all runs have erased since the last complete erasure of the person. */
+  /** What was erased of the person since the last complete erasure, by this call and by earlier ones that failed. */
   erased: ErasedCounts;
-  /** The part of `erased` that earlier runs have erased. */
+  /** The part of `erased` from before this call. */
   erasedBefore: ErasedCounts;
-  /** Number of items that this run has scanned. */
+  /** Number of items that this call has scanned, in all its runs. */
   itemsScanned: number;
 }
 
 export interface Progress {
   /** Called before each step, with its description for the operator. */
   onStep(step: string): void;
-  /** Called with the counts of all runs until now, as in `Report.erased`. */
+  /** Called with what has been erased until now, as in `Report.erased`. */
   onErased(erased: ErasedCounts): void;
 }
 
-/** Maximum of runs. If the person continues to chat during a run, a further run is necessary. */
+/** Maximum of runs of one call. If the person continues to chat during a run, a further run is necessary. */
 const maxRuns = 5;
 
 /** Milliseconds after the end of a lease, to allow for differences between clocks. */
@@ -44,7 +44,7 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
 /**
  * Erases a person at once, for an operator, and removes the person from the whitelist. Waits until no reply in progress
  * can store anything. Ends with a scan of all keys that finds nothing. After a failure or a crash it may be repeated,
- * and its report includes the earlier runs.
+ * and its report includes what was erased before.
  * @param actor the actor of the audit entry
  * @throws Error if the person has been active all the time
  */
@@ -113,7 +113,7 @@ class Purger implements PurgeQueue {
     await inGroups(ofChats, (purge) => purgeChat({ ...this.services, purgeQueue: this }, purge));
   }
 
-  /** Deletes the data of chats to which nothing is written any more. */
+  /** Deletes the data of chats that were sent before, as the last run of a purge does. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
     await inGroups(purges, (purge) => eraseChat(this.services, purge, { isLast: true, hasTime: () => true }));

@@ -21,9 +21,9 @@ const chatsPerPage = 44;
 
 /**
  * Erases what a person has done until the time of the erasure: texts of batch requests, chats with all their data,
- * feedback in chats without an external user, and lists. It may be repeated, and continues after a crash, because
- * deleted data is not found again. When `hasTime` returns false, it ends early, and the next run continues. The chats
- * are deleted at once; their data is deleted by purges, which are enqueued.
+ * feedback in chats without an external user, and empty counts of chats. It may be repeated, and continues after a
+ * crash, because deleted data is not found again. When `hasTime` returns false, it ends early, and the next run
+ * continues. The chats are deleted at once; their data is deleted by purges, which are enqueued.
  * @returns what this call has erased
  */
 export async function erasePerson(

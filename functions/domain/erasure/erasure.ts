@@ -121,7 +121,7 @@ interface RequestOfChat {
 export interface ChatTraces {
   /** Yields the requests of batches that have created the chat or continue it, in pages. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
-  /** Removes the entries that `requests` yields. The requests themselves stay. */
+  /** Removes the chat's entries of these requests. The requests themselves stay. */
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;
   /**
    * Deletes messages, with their texts, the events of replies, and feedback, with the entries of the users who gave it.

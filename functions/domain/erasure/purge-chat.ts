@@ -6,8 +6,9 @@ type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
   Parameters<typeof eraseFile>[0];
 
 /**
- * Deletes the stored data of a deleted chat: messages, the texts of its batch requests, and files that no other chat
- * attaches. It may be repeated, and continues after a crash, because deleted data is not found again.
+ * Deletes the stored data of a deleted chat, such as messages, feedback, the texts of its batch requests, and files
+ * that no other chat attaches. It may be repeated, and continues after a crash, because deleted data is not found
+ * again.
  * @param run.isLast whether nothing writes to the chat any more
  * @returns false if `hasTime` returned false before the end
  */

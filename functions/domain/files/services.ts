@@ -41,15 +41,15 @@ export interface AttachmentReader {
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
 }
 
-/** Maximum number of bytes of a prepared image: Amazon Bedrock's limit, the smallest of all providers. */
+/** Maximum number of bytes of a prepared image: Amazon Bedrock's limit, the smallest that is known of a provider. */
 export const preparedImageBytes = 3.75 * 1024 * 1024;
 
 export interface ImageFitter {
   /**
-   * Shrinks an image to the smallest limits of all providers, in bytes and in pixels. Also turns it upright, and takes
-   * the first frame of an animation.
+   * Shrinks an image to the smallest limits that are known of providers, in bytes and in pixels. Also turns it upright,
+   * if it is not too large to be decoded, and takes the first frame of an animation.
    * @returns null if models can get the image as it is
-   * @throws ExtractionFailure if the image cannot be shrunk
+   * @throws ExtractionFailure if the image cannot be read or shrunk
    */
   fit(image: {
     bytes: Uint8Array;
@@ -80,7 +80,7 @@ export interface ExtractedText {
 export interface TextExtractor {
   /**
    * The readable text of a document. Never fetches what the document links to.
-   * @throws ExtractionFailure if the document has no text that can be read
+   * @throws ExtractionFailure if the document cannot be read or has no text
    */
   extract(document: SourceDocument, signal?: AbortSignal): Promise<ExtractedText>;
 }
@@ -97,7 +97,7 @@ export type ExtractionFailureKind =
   /** The file contains no text, for example a scanned page. */
   | 'empty';
 
-/** Why a document could not be read. The message is a phrase that follows the file's name, such as `has no text`. */
+/** Why a file could not be read. The message is a phrase that follows the file's name, such as `has no text`. */
 export class ExtractionFailure extends Error {
   override readonly name = 'ExtractionFailure';
   readonly kind: ExtractionFailureKind;
@@ -125,7 +125,7 @@ export interface Preparation {
   putImage(addresses: PreparationAddresses, image: Uint8Array): Promise<void>;
 }
 
-/** A file in the form prepared for models. It is stored as long as the file. */
+/** A file in the form prepared for models. It is stored about as long as the file. */
 export type PreparedAttachment =
   | Extract<AttachmentContent, { type: 'text' | 'unreadable' }>
   /** `fitted`: whether models get a smaller image that was made from the file, and not the file itself. */

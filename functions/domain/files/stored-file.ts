@@ -52,7 +52,7 @@ export interface FileIndex extends PreparationLeases {
   /**
    * Registers that a chat attaches the file. This comes before the message is stored, so that no erasure deletes the
    * file afterwards. It may be repeated.
-   * @returns false if the file is closed or deleted; then the chat does not attach it
+   * @returns false if the file is closed or deleted; then this call has registered nothing
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
   /** Removes the registration of a deleted chat. It may be repeated. */

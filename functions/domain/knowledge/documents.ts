@@ -25,8 +25,9 @@ const breaks = [
 ] as const;
 
 /**
- * Splits a text into passages that overlap a little. It splits between paragraphs if possible, else between sentences
- * or words. A passage never crosses the end of a page, so its page number holds for all of it.
+ * Splits a text into passages that overlap a little. It splits between paragraphs if possible, otherwise between
+ * sentences or words, and anywhere in a text without blanks. A passage never crosses the end of a page, so its page
+ * number holds for all of it.
  * @param pageOffsets where each page starts, in ascending order; empty for a text without pages
  * @returns the passages in the order of the text, without blanks at their ends. Blank parts of the text have none
  */
@@ -66,14 +67,14 @@ function endOf(text: string, start: number, to: number): number {
 
 /**
  * Where the next passage starts, in the last `overlapCharacters` before `end`: with a sentence if one starts there,
- * otherwise with a word.
+ * otherwise with a word if possible.
  */
 function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
   for (const pattern of breaks.slice(1)) {
     const [first = overlap.length] = endsOf(overlap, pattern);
-    // If the match ends where the text ends, nothing would be left.
+    // If the match ends where the overlap ends, nothing of the overlap would be left.
     if (first < overlap.length) return start + first;
   }
   return betweenCharacters(text, start);

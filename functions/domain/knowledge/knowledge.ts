@@ -65,8 +65,8 @@ export interface KnowledgeStore {
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
    * Changes a workspace's documents, all or none.
-   * @param decide gets the documents as they are and returns the change; it is called again if another change was
-   *   stored meanwhile. If it throws, nothing changes
+   * @param decide gets the documents as they are and returns the change; it is called again if the write failed, for
+   *   example because another change was stored meanwhile. If it throws, nothing changes
    */
   change(
     workspaceId: string,

@@ -1,10 +1,10 @@
 /**
  * How a model has failed.
- * - throttled: the provider asks for fewer calls.
- * - unavailable: the provider cannot be reached or is down.
+ * - throttled: the provider asks for fewer calls, or is overloaded.
+ * - unavailable: the provider cannot be reached, is down, or breaks off its response.
  * - tooLong: the request is longer than the model's context window, or larger than the provider accepts.
- * - refused: the provider rejects this request, for its content or for the key; a retry would not help.
- * - failed: anything else, such as a response that ends too early.
+ * - refused: the provider rejects this request, for example for its content or for the key; a retry would not help.
+ * - failed: anything else, such as a response without a regular end.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 
@@ -42,7 +42,10 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   failed: 'The model could not complete the reply',
 };
 
-/** A failed request to an address that a user, an agent or an operator has named. The message is written for them. */
+/**
+ * A failed request to an address or a function that a user, an agent or an operator has named. The message is written
+ * for them.
+ */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
@@ -57,7 +60,7 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** Why a request failed. `forbidden` and `unlisted` are decisions of this service, so a retry fails too. */
+/** Why a request failed. `forbidden` and `unlisted`: this service may not send it. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
@@ -79,10 +82,13 @@ const outboundFailureTexts = {
   changed: 'The server has no such tool any more',
 } as const;
 
-/** The table rejects an item, for example because it is too large. A retry would not help. */
+/**
+ * The table cannot store something: an item that is too large, for example, or a chat for which the workspace has no
+ * further id. A retry would not help.
+ */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }
 
-/** The error message that clients see for `NotStorable`, and for any other failure to store a reply. */
+/** The error message that clients see if a reply could not be stored. */
 export const notStored = 'The reply could not be stored';

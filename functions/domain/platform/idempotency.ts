@@ -9,8 +9,8 @@ export interface IdempotencyKey {
   /** Hash of the header's value, or a text with the gateway's id. */
   hash: string;
   /**
-   * Hash of route, path and body. A different request with the same key has a different fingerprint. If the key is the
-   * gateway's id of the request, the fingerprint is that id too.
+   * Hash of the route, the path parameters and the body. A different request with the same key has a different
+   * fingerprint. If the key is the gateway's id of the request, the fingerprint is that id too.
    */
   fingerprint: string;
   /** When the request arrived, in epoch milliseconds. */
@@ -32,7 +32,7 @@ export interface IdempotencyRecord {
 }
 
 /**
- * The work of the first request with this key; undefined if there was no such request.
+ * The work of the earlier request with this key; undefined if there is no record of one, or no key.
  * @throws badRequest if the key was used for a different request
  */
 export function previousWork<Kind extends Work['is']>(

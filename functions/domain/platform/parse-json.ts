@@ -7,6 +7,7 @@ const comma = 0x2c;
 
 /** Square brackets and braces differ only in this bit. Setting it turns no other character into a brace. */
 const bracketBit = 0x20;
+/** The code of `}`. */
 const closing = 0x7d;
 
 /** By character code: 1 for a character that the count looks at. V8 compiles a small loop over a table early. */
@@ -14,18 +15,25 @@ const structural = new Uint8Array(0x1_00_00);
 for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 
 /**
- * Parses JSON of a client or a model. First counts levels and values without building any of them, because an array or
- * an object takes twenty times the memory of its two characters.
+ * Parses JSON that this service has not written, such as that of a client or a model. First counts levels and values
+ * without building any of them, because an array or an object takes twenty times the memory of its two characters.
  * @param name name of the text, for errors
- * @param mostValues maximum of fields and elements together
+ * @param mostValues maximum of fields and elements together; each empty array or object counts as one more
  * @throws badRequest that names the limit, or if the text is not JSON
  */
 export function parseJson(name: string, text: string, mostValues: number): unknown {
   requireFew(name, text, mostValues);
+  const value = jsonIn(text);
+  if (value === undefined) throw new ServiceError('badRequest', `${name} is not valid JSON`);
+  return value;
+}
+
+/** Parses a JSON text, without the limits of `parseJson`. Undefined if it is no JSON. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServiceError('badRequest', `${name} is not valid JSON`);
+    return undefined;
   }
 }
 

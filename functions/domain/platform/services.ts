@@ -38,11 +38,14 @@ export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
  */
 export type RetryReason = ModelFailureKind | 'invalid-reply' | 'fallback';
 
-/** Metrics for operators. They are buffered in memory until the invocation ends, so that recording one is cheap. */
+/**
+ * Metrics for operators. They are buffered in memory until the invocation, or the request of a web function, ends. So
+ * recording one is cheap.
+ */
 export interface Meter {
   /** A reply or a title has ended, complete or not. Records its usage. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
-  /** The model ended a reply with a failure. */
+  /** A reply has failed because of its model. */
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
   /** A worker has processed requests of batches: `delayed` ones wait for a retry. */
@@ -84,6 +87,31 @@ export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),
   );
+
+/**
+ * Makes a function that calls the given one only once for each name, and then returns the same result.
+ * @param make must not return undefined
+ */
+export function once<Result>(make: (name: string) => Result): (name: string) => Result {
+  const made = new Map<string, Result>();
+  return (name) => {
+    const result = made.get(name) ?? make(name);
+    made.set(name, result);
+    return result;
+  };
+}
+
+/** Returns the members with their names in snake case, such as `failed_turns` for `failedTurns`. */
+export const inSnakeCase = <Value = unknown>(members: object): Record<string, Value> =>
+  renamed(members, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Returns the members with other names: with the parts replaced that match the pattern. */
+export const renamed = <Value = unknown>(
+  members: object,
+  pattern: RegExp,
+  replace: (found: string) => string,
+): Record<string, Value> =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(pattern, replace), value]));
 
 export interface PlatformServices {
   clock: Clock;

@@ -26,7 +26,8 @@ export type Leave = () => void;
 /**
  * A process reports its slots if at least this many are taken or waited for in one pool, or if a request may wait for
  * slots of other processes. With fewer in each process a pool is not full, because Lambda fills an environment before
- * it starts the next. The processes of a reader and of a webhook serve one request each, so they report a single slot.
+ * it starts the next. The processes of a reader and of a webhook serve one request each, so they report even a single
+ * slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -37,8 +38,8 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
 };
 
 /**
- * Milliseconds between two reports of a process. While its calls succeed, the counts that it knows are at most 10 s
- * old.
+ * Milliseconds between two reports of a busy process. While the reports succeed, the counts that it knows of other busy
+ * processes are about 10 s old at most.
  */
 const interval = 5000;
 
@@ -106,7 +107,7 @@ export class Shares {
 
   /**
    * Takes a slot for a process that serves one request. Such a process does not know the slots of other processes, so
-   * it reads their reports first.
+   * it first reports its own slot and reads their reports.
    * @returns a function that gives the slot back; undefined if the workspace has its whole share already
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
@@ -161,8 +162,8 @@ export class Shares {
   }
 
   /**
-   * Writes the report of this process and reads those of the others. Never rejects. Concurrent calls share one
-   * exchange.
+   * Writes the report of this process and reads those of the others, and then gives free slots to the requests that
+   * wait. Never rejects. Concurrent calls share one exchange.
    */
   private exchange(): Promise<void> {
     this.cancelNext?.();
@@ -216,8 +217,8 @@ class SharedPool {
   }
 
   /**
-   * Whether the workspace has its whole share. A workspace without a slot can always get one, because there was room
-   * for its request.
+   * Whether the workspace has its whole share. A workspace without a slot can always get one, because a process had
+   * room for its request.
    */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());

@@ -29,9 +29,9 @@ export interface DeliveryAttempt {
   at: string;
   /** Milliseconds. Null while the attempt runs, and for ever if the function was killed. */
   duration: number | null;
-  /** The receiver's status code; null if there was no response. */
+  /** The receiver's status code; null without a response. */
   status: number | null;
-  /** Why there was no response; null if there was one. */
+  /** Why there was no response; null if there was one, or if the attempt has not ended. */
   failure: string | null;
 }
 
@@ -51,7 +51,7 @@ export interface DeliveryStore {
     delivery: WebhookDelivery,
     attempt: { at: string; nextAt: string },
   ): Promise<{ delivery: WebhookDelivery; attempt: DeliveryAttempt } | undefined>;
-  /** Stores how an attempt ended. Changes the delivery only if no other attempt has started meanwhile. */
+  /** Stores how an attempt ended. Changes the delivery only if no other attempt or round has started meanwhile. */
   end(
     delivery: WebhookDelivery,
     attempt: DeliveryAttempt,
@@ -66,7 +66,7 @@ export interface DeliveryStore {
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /**
-   * Replaces the webhook that is stored with the batch, for all further attempts.
+   * Replaces the webhook that is stored with the batch, for all further attempts, and writes the audit entry.
    * @returns false if another caller has changed it after it was read
    */
   replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
@@ -84,7 +84,7 @@ export interface SecretCipher {
 }
 
 export interface WebhookSender {
-  /** Why a URL is forbidden. Null if it is allowed, or if its host name does not resolve now. */
+  /** Why a URL is forbidden. Null if it is allowed, or if its host name cannot be resolved now. */
   rejectionOf(url: string): Promise<string | null>;
   /**
    * Checks the address and sends one POST. Does not follow redirects: a 3xx is returned like any response.
@@ -98,7 +98,7 @@ export interface WebhookSender {
 
 export interface WebhookResponse {
   status: number;
-  /** The receiver's `Retry-After` in milliseconds; null if it sent none. */
+  /** The receiver's `Retry-After` in milliseconds; null if it sent none, or an invalid one. */
   retryAfter: number | null;
 }
 

@@ -36,7 +36,10 @@ export interface AuditEntry {
   action: AuditAction;
   /** Null for prices, which apply to all workspaces. */
   workspaceId: string | null;
-  /** Id of the changed object, or the model of the prices. */
+  /**
+   * Names what was changed: by its id, or, for example, by the name of a secret, the model of prices, or a hash of the
+   * id of an erased user.
+   */
   target: string;
   /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
   changes: Record<string, unknown>;

@@ -80,6 +80,6 @@ export interface RateBucketStore {
 /**
  * Waits until the rate limiter has allowed the request. The check starts before the use case, which may read while the
  * check runs. The use case must not write before this resolves.
- * @throws rateLimited
+ * @throws rateLimited; badRequest if the request takes more tokens than a full bucket has
  */
 export type AwaitRateLimit = () => Promise<void>;

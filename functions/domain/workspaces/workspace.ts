@@ -24,7 +24,7 @@ export interface Workspace {
   openAiEnabled: boolean;
   /** `none` switches all rate limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** Rate limits that override those of the stage, each its own class. */
+  /** Rate limits that override those of the stage, each for its own class. */
   ownLimits: Partial<Limits>;
   /** Chats are deleted after this number of days without use; null for never. */
   retentionDays: number | null;
@@ -86,7 +86,7 @@ export interface DeletedCounts {
 /** Deletes the items of a workspace. Each method may be repeated, also after a crash. */
 export interface WorkspaceDeletion {
   /**
-   * Disables the workspace for its deletion.
+   * Disables the workspace for its deletion, and ends the regular deletion of its unused chats.
    * @returns undefined if the workspace does not exist. `startedAt`: the time since which it has been disabled for its
    *   deletion, ISO 8601. `deleted`: what its deletion has deleted in all, also before it was enabled for a while.
    */
@@ -108,7 +108,7 @@ export interface WorkspaceDeletion {
 export interface WorkspaceObjects {
   /**
    * Deletes every object and every unfinished upload of the workspace.
-   * @param onDeleted called with the number of objects that were deleted since the last call
+   * @param onDeleted called with the number of objects and uploads that were deleted since the last call
    */
   delete(workspaceId: string, onDeleted: (deleted: number) => Promise<void>): Promise<void>;
 }

@@ -51,7 +51,7 @@ export const workspaceObjects = /* @__PURE__ */ lazily(() =>
   }),
 );
 
-/** A workspace's index has several megabytes, and agentctl may upload it over an operator's slow connection. */
+/** A workspace's index may have several megabytes, and agentctl may upload it over an operator's slow connection. */
 export const indexObjects = /* @__PURE__ */ lazily(() =>
   s3IndexObjects(
     new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),

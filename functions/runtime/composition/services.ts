@@ -1,6 +1,7 @@
 /**
- * The composition root: it connects ports to their adapters and creates the AWS clients. Each export is independent, so
- * that a function's bundle contains only what its handler imports. Most values are created at their first use.
+ * The composition root: it connects ports to their adapters and creates most of the AWS clients. Each export is
+ * independent, so that a function's bundle contains only what its handler imports. Most values are created at their
+ * first use.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';

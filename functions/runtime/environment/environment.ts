@@ -17,8 +17,8 @@ export function lazily<Value>(create: () => Value): () => Value {
 }
 
 /**
- * Makes an object whose methods first call `load`, for an import that most calls do not need. All methods return
- * promises.
+ * Makes an object each of whose methods first calls `load`, for an import that most invocations do not need. All
+ * methods return promises.
  */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
@@ -59,8 +59,8 @@ export const internalEndpoints = (): HostAndPort[] =>
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
 /**
- * Makes the timeouts longer. Operators' commands call this before they create their first client. Pages of 1 MB of a
- * scan can take long on a slow network, or on a busy machine with a local run, and an operator can wait.
+ * Makes `clientTimeouts` longer. Operators' commands call this before they create their first client. Pages of 1 MB of
+ * a scan can take long on a slow network, or on a busy machine with a local run, and an operator can wait.
  */
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
@@ -70,7 +70,8 @@ type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
 /**
- * Milliseconds that a function needs after its last attempt to log, to report failed messages and to send its trace.
+ * Milliseconds that a function needs after the last attempt of a call, to log, to report failed messages and to send
+ * its trace.
  */
 export const reservedMilliseconds = 10_000;
 
@@ -83,7 +84,7 @@ let commandRemaining: () => number | undefined = () => undefined;
  * Lets the calls of an operator's command, which has no invocation, be retried as in a function for which no client
  * waits.
  * @param remaining returns the milliseconds left: calls are retried while `reservedMilliseconds` remain after the wait.
- * Undefined: calls have `maxAttempts` attempts
+ *   If it returns undefined, calls have only `maxAttempts` attempts
  */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;
@@ -93,7 +94,7 @@ export const retryWhile = (remaining: () => number | undefined): void => {
  * The retry strategy of AWS clients. In functions of the gateway and in web functions, calls have `maxAttempts`
  * attempts, because a client waits. In all other functions, throttled and failed calls are retried with full jitter
  * until shortly before the function's timeout. So finished work, such as a model's reply, is not lost. Client errors
- * are not retried in this way.
+ * are not retried.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
@@ -115,8 +116,8 @@ const hostsAndPorts = () =>
     .pipe(z.array(hostAndPort));
 
 /**
- * Schemas of the variables that are not just a text. Each schema is created at the first read of its variable, because
- * creating all of them would add 8 ms to a function's start.
+ * Schemas of the variables that are not simply a required text. Each schema is created at the first read of its
+ * variable, because creating all of them would add 8 ms to a function's start.
  */
 const schemas = {
   openAiBaseUrl: () => z.url(),
@@ -162,7 +163,7 @@ const schemas = {
       .min(1)
       .transform((list) => list.split(','))
       .optional(),
-  /** Undefined in a stage whose gateway calls no web function. */
+  /** Undefined in a stage without a web function behind the gateway. */
   callerSecret: () => z.string().min(1).optional(),
   authorizerCacheSeconds: () => z.coerce.number().nonnegative(),
   corsOrigin: () => z.string().min(1).optional(),
@@ -185,8 +186,10 @@ type Value<Of extends Name> = Of extends keyof typeof schemas
 const created = new Map<Name, z.ZodType>();
 
 /**
- * Reads an environment variable that the stack sets for this function.
- * @throws Error that names the variable if it is missing or malformed; SyntaxError if it must be JSON and is not
+ * Reads an environment variable of this function. If it is missing and its schema allows that, returns the default of
+ * the schema, or undefined.
+ * @throws Error that names the variable if it is malformed, or missing although it is required; SyntaxError if it must
+ *   be JSON and is not
  */
 export function environment<Of extends Name>(name: Of): Value<Of> {
   const { [name]: schemaOf = () => z.string().min(1) }: Partial<Record<Name, () => z.ZodType>> = schemas;

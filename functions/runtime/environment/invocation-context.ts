@@ -32,7 +32,7 @@ function inBase62(bytes: Uint8Array, length: number): string {
 }
 
 export const identifiers: Identifiers = {
-  // UUIDs of version 7 increase with time, so the order of keys is the order of creation.
+  // UUIDs of version 7 begin with the time, so that keys sort by the time of creation.
   uuid: () => v7(),
   workspaceId: () => `ws_${inBase62(randomBytes(12), 17)}`,
   apiKey: () => `ak_${inBase62(randomBytes(32), 43)}`,
@@ -41,7 +41,7 @@ export const identifiers: Identifiers = {
 
 /** What belongs to one invocation, or to one request of a function that serves several requests at once. */
 export interface InvocationContext {
-  /** The environment's fields of each log line. */
+  /** Fields of each log line about the function and its environment. */
   readonly environmentFields: Readonly<Record<string, unknown>>;
   /** The invocation's fields of each log line, which metrics and trace contain as well. */
   readonly properties: Record<string, string | undefined>;
@@ -78,7 +78,7 @@ export const clock: Clock = {
   },
 };
 
-/** The clock for work of the process. Its delayed calls run outside of the context of the request that made them. */
+/** The clock for work of the process. Its timers run outside of the context of the request that set them. */
 export const processClock: Clock = {
   ...clock,
   after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),

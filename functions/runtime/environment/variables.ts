@@ -1,6 +1,6 @@
 /**
- * Names of the environment variables that the stack sets for functions, of headers, of a field of the authorizer, and
- * of an error. `lib` and `runtime` share only this module and the names of metrics.
+ * The names of the functions' environment variables. The stack sets them, unless a comment says otherwise. `lib`
+ * imports only this module and the names of metrics from `runtime`.
  */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
@@ -9,7 +9,7 @@ export const variables = {
   openAiBaseUrl: 'OPENAI_BASE_URL',
   /** As JSON: `{NAME: {url, secret}}`, with the ARN of the secret. Set if the stage has named endpoints. */
   openAiEndpoints: 'OPENAI_ENDPOINTS',
-  /** Set if a local run shows errors of model providers on its terminal. */
+  /** Set in a local run that shows errors of model providers on its terminal. */
   showProviderErrors: 'SHOW_PROVIDER_ERRORS',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
   streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
@@ -63,7 +63,7 @@ export const variables = {
   stageLimits: 'STAGE_LIMITS',
   /** The number of slots of each pool, as JSON. */
   poolSizes: 'POOL_SIZES',
-  /** `host:port` where a web function must listen. Lambda sets it. */
+  /** `host:port` where a web function must listen. Lambda sets it, not the stack. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;
 

@@ -82,8 +82,8 @@ export async function signCaller(caller: Readonly<Record<string, string>>): Prom
 }
 
 /**
- * Reads the caller that the authorizer has signed; undefined without a valid signature. It accepts the previous secret
- * for some minutes after a rotation.
+ * Reads the caller that the authorizer has signed; undefined without a valid signature. After a rotation, it accepts
+ * signatures with the previous secret for `overlapMilliseconds`.
  */
 export async function verifyCaller(
   signed: string | string[] | undefined,

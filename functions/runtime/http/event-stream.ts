@@ -15,8 +15,8 @@ const pingAfter = 15_000;
 const ping = ': ping\n\n';
 
 /**
- * A stored stream ends this many milliseconds before the route's timeout. It is then incomplete, and its client resumes
- * it once more.
+ * A stored stream ends at the latest this many milliseconds before the route's timeout. If it is incomplete then, its
+ * client resumes it once more.
  */
 const timeToClose = 10_000;
 
@@ -94,6 +94,7 @@ export function openEventStream(
  * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
  * the route's timeout.
  * @param open called after the first read, so that a failure until then gets its own status
+ * @param milliseconds until the route's timeout
  */
 export async function writeStoredStream(
   open: () => Writable,

@@ -11,8 +11,8 @@ import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
- * Only a 429 response has this header with the value 0. Other responses leave it out instead: promptfoo treats every
- * response with 0 as a rejection, and would repeat a reply that is already paid.
+ * The header has the value 0 only in a 429 response. Any other response with no remaining requests leaves it out:
+ * promptfoo treats every response with 0 as a rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 

@@ -11,14 +11,14 @@ export interface RateLimiter {
   /** Waits for the check. Before it resolves, nothing may be written and no response may be sent. */
   readonly awaitRateLimit: AwaitRateLimit;
   /**
-   * Returns the rate limit headers of the response.
+   * Returns the rate limit headers of the response; none without a limit.
    * @throws Error while the check is pending
    */
   headers(): Record<string, string>;
   /**
    * Runs the work of a request. The work itself awaits the rate limit before it writes.
-   * @throws rateLimited, which takes precedence over errors of the work. If the limit is already known to be exceeded,
-   *   the work does not start
+   * @throws rateLimited, which takes precedence over errors of the work; these errors. If the limit is already known to
+   *   be exceeded, the work does not start
    */
   through<Result>(work: () => Promise<Result>): Promise<Result>;
   /**

@@ -26,11 +26,11 @@ class FormParser extends Dicer {
 }
 
 /**
- * Reads a multipart/form-data body part by part, as a stream. Before the generator ends, even after an error or an
- * early return, it reads the body to its end, up to the largest upload, because some clients do not read the response
- * before they have sent everything.
- * @throws even while a part is read: badRequest if the body is not such a form, is too long, or arrives too slowly;
- *   Error if the client disconnects
+ * Reads a multipart/form-data body part by part, as a stream. Skips parts with other names than `file` and `data`.
+ * Before the generator ends, even after an error or an early return, it reads the body to its end, up to the largest
+ * upload, because some clients do not read the response before they have sent everything.
+ * @throws even while a part is read: badRequest if the body is not such a form, if the body or its part `data` is too
+ *   long, or if the body arrives too slowly; Error if the client disconnects
  */
 export async function* readForm(
   contentType: string | undefined,
@@ -42,8 +42,8 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser silently drops what is beyond its limits. So its limits are above those of a form, which cause an
-      // error.
+      // The parser silently drops what is beyond its limits. So they are above the limits of a form, beyond which the
+      // form is rejected.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);

@@ -41,8 +41,8 @@ interface RequestOfChat {
 /**
  * Returns the chat of a request, and the external user. The request may name the user in its body, in a query parameter
  * or in a header.
- * @throws if the header names another user than the query or body: accessDenied if the workspace does not exist;
- *   clientNotAllowed; badRequest
+ * @throws if the header names another user than the query or body: the errors of `checkUsers` for both users, else
+ *   badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -87,8 +87,8 @@ export function idempotencyKeyOf(
 }
 
 /**
- * Returns the idempotency key for a request without the header Idempotency-Key. If the gateway repeats the request, the
- * work is done only once.
+ * Returns the idempotency key that a request has if its client sends no header Idempotency-Key. If the gateway repeats
+ * the request, the work is done only once.
  */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
@@ -105,7 +105,10 @@ export const replayHeaders = (replayed: boolean): Record<string, string> =>
 export interface Request {
   /** The `x-request-id` of the response. */
   readonly id: string;
-  /** The gateway's own id of the request, which no client can choose. */
+  /**
+   * The gateway's own id of the request, which no client can choose. The same as `id` if the request did not come
+   * through the gateway, or if the gateway has only one id of it.
+   */
   readonly gatewayId: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly query: ReadonlyMap<string, readonly string[]>;
@@ -166,9 +169,10 @@ export interface ValidRequest<R extends Route> {
 }
 
 /**
- * Checks the whitelist.
+ * Checks the whitelist, if the workspace has one.
  * @param named all values that the request gives as its external user
- * @throws accessDenied if the workspace does not exist; clientNotAllowed if it does not allow every one of them
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed if one of the values is not on the whitelist,
+ *   or if there is none
  */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
@@ -176,8 +180,8 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  * Checks a request against its route's schemas.
  * @param checkUsers for routes with an external user. Called if fields are invalid, because its errors take precedence
  *   over errors of fields
- * @throws badRequest if the body is not JSON or is too large; then the errors of `checkUsers`; then badRequest that
- *   names the invalid fields (specification, section 7.1)
+ * @throws the errors of `request.body`; badRequest if the body is not JSON or is too large; then the errors of
+ *   `checkUsers`; then badRequest that names the invalid fields (specification, section 7.1)
  */
 export async function readRequest<R extends Route>(
   route: R,
@@ -227,8 +231,8 @@ function validRequest<R extends Route>(
 }
 
 /**
- * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: its
- * replies are made later, when this number is no longer known.
+ * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: the
+ * replies of the batch are made later, when this number is no longer known.
  * @throws badRequest if the request has come through too many agents
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {

@@ -141,8 +141,8 @@ const requestEnd = ({ name }: Pick<Route, 'name'>) => ({
 });
 
 /**
- * The step that ends the response, unless an error has cut the response off. Then it waits for the work after the
- * response.
+ * The step that ends the response, unless an error has cut the response off. In both cases it then waits for the work
+ * after the response.
  */
 const responseEnd = {
   async after({ event }: Pick<Step, 'event'>): Promise<void> {

@@ -122,8 +122,8 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
 
 /**
  * Reads the body of a request.
- * @throws badRequest for a body that is larger than the route allows, or that a Lambda function would not get; Error if
- *   the client disconnects
+ * @throws badRequest for a body that is larger than the route allows, or than a Lambda function could get if the route
+ *   has none; Error if the client disconnects
  */
 async function readBody(request: IncomingMessage, route: Route): Promise<string> {
   const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;

@@ -83,7 +83,10 @@ async function respond(
   }
 }
 
-/** @throws notFound for any request that is not an upload; unauthenticated; accessDenied for a disabled workspace */
+/**
+ * @throws notFound for any request that is not an upload; unauthenticated without a valid API key; accessDenied if the
+ *   workspace is disabled or deleted
+ */
 async function callerOf(authorize: Authorize, request: IncomingMessage): Promise<Caller> {
   const { pathname } = new URL(request.url ?? '', 'http://any');
   if (request.method !== uploadFileRoute.method || !pathname.endsWith(uploadFileRoute.path))

@@ -43,12 +43,16 @@ const checkMilliseconds = 30_000;
 const keepAliveMilliseconds = 600_000;
 
 /**
- * How long a client may continue to send after the response. An honest client that sends its body before it reads can
- * send several megabytes in this time; a deliberately slow client occupies the connection no longer.
+ * How long a client may continue to send after the response; an upload without a slot also before the response. An
+ * honest client that sends its body before it reads can send several megabytes in this time. A deliberately slow client
+ * cannot occupy the connection for much longer.
  */
 export const drainMilliseconds = 3000;
 
-/** How long a rejected connection stays open for its response, if its body is not complete. The peer is Lambda's proxy. */
+/**
+ * How long the connection of a direct request stays open for the rejection, if the body is not complete. The reader is
+ * Lambda's proxy, not the client.
+ */
 const rejectedMilliseconds = 500;
 
 /**
@@ -106,7 +110,10 @@ function endAfter(error: unknown): void {
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
-/** Rejects new requests, and aborts running replies. Chats store their texts so far. */
+/**
+ * Rejects new requests, and aborts running replies, whose texts so far are stored in chats. Ends the process once no
+ * request is running.
+ */
 function end(): void {
   isEnding = true;
   for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
@@ -145,9 +152,9 @@ export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, str
   new Map(Object.entries(headersDistinct) as [string, string[]][]);
 
 /**
- * Ends a response whose headers contain its length. The client gets the whole response at once. If the client is still
- * sending, the connection ends when everything was received, at the latest after 3 s: a connection that is closed with
- * unread bytes is reset, and the reset may overtake the response.
+ * Ends a response whose headers contain its length, or which has no body. The client gets the whole response at once.
+ * If the client is still sending, the connection stays open until everything was received, at most 3 s: a connection
+ * that is closed with unread bytes is reset, and the reset may overtake the response.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);

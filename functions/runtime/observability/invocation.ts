@@ -111,8 +111,8 @@ interface InvocationStart {
 let hasStarted = false;
 
 /**
- * Runs an invocation: `work` in its context. All its log lines and metrics contain `properties`. `work` must call
- * `endInvocation`, which publishes metrics and trace.
+ * Runs an invocation: `work` in its context. All its log lines and metrics contain `properties`. Metrics and trace are
+ * published only if `work` calls `endInvocation`.
  */
 export function runInvocation<Result>(
   { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
@@ -189,7 +189,7 @@ export const runRequest = <Result>(
     work,
   );
 
-/** Counts a request and the error of its response, and ends the invocation, as `endInvocation` does. */
+/** Counts a request, and its error if there is one, and ends the invocation, as `endInvocation` does. */
 export function endRequest(route: string, error?: unknown): Promise<void> {
   measurements.add('requests', 1, { route });
   if (error === undefined) return endInvocation();

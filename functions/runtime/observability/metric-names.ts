@@ -25,7 +25,7 @@ export type MetricDimension =
   | 'route'
   /** `error_code` of the envelope, in digits. */
   | 'error_code'
-  /** `llm_model` of an agent, `PROVIDER:MODEL`. */
+  /** A model as `llm_model` of an agent names it, such as `PROVIDER:MODEL`. */
   | 'model'
   /**
    * Why a model failed: `throttled`, `unavailable`, `tooLong`, `refused`, `failed`, `stalled` (idle timeout) or `slow`
@@ -42,11 +42,14 @@ export type MetricDimension =
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
   | 'status'
   /**
-   * Outcome of a webhook delivery attempt: `delivered`, `refused` (a status other than 2xx and 410), `unreachable`,
-   * `gone` (410).
+   * Outcome of a webhook delivery attempt: `delivered`, `refused` (a status other than 2xx and 410), `unreachable` (no
+   * response, or no request because of a rule), `gone` (410).
    */
   | 'outcome'
-  /** Why the authorizer rejected a key: `unknown`, `revoked`, `expired`, `disabled` (the workspace). */
+  /**
+   * Why the authorizer, or the web function for uploads, rejected a key: `unknown`, `revoked`, `expired`, `disabled`
+   * (the workspace is disabled or deleted).
+   */
   | 'reason';
 
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
@@ -55,33 +58,37 @@ export const metrics = {
   /** Requests that reached the function of their route, successful or not, except while its process ended. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
   /**
-   * Requests that got an error, 4xx or 5xx. Only those with `error_code` 10005 are failures of the service or of a
-   * model.
+   * Requests with an error response, and those whose response broke off. Only those with `error_code` 10005 are
+   * failures of the service or of a model.
    */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
-  /** Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. */
+  /**
+   * Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. A
+   * failed reply that is sent again for an idempotency key counts too, whatever its cause was.
+   */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /**
-   * Keys that the authorizer or the web function for uploads rejected. Rejections from the gateway's cache are not
-   * counted.
+   * Requests whose key the authorizer or the web function for uploads rejected. Neither rejections from the gateway's
+   * cache nor requests without a key are counted.
    */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
   /**
    * Requests that reached a web function directly, without the distribution's secret or without a caller that the
-   * authorizer has signed. The web function rejects them and does not read them.
+   * authorizer has signed. The web function rejects them and does not read their bodies.
    */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /**
-   * The time from the start of `send-message` or `complete-chat` to the first delta of the reply. The cold start and
-   * the authorizer are not included.
+   * The time from the start of the work of `send-message` or `complete-chat` to the first delta of the reply. The cold
+   * start and the authorizer are not included. A reply to `send-message` with a form or a schema has no value, because
+   * its text is sent as a whole.
    */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
   /**
-   * The time from the start of `send-message` or `complete-chat` until the reply has ended, and is stored if it belongs
-   * to a chat.
+   * The time from the start of the work of `send-message` or `complete-chat` until the reply has ended, and is stored
+   * if it belongs to a chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
   /** Turns and completions whose reply failed: the client got an error event or an error status. */
@@ -89,7 +96,10 @@ export const metrics = {
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Model calls, those of titles included, without those that failed before their first output. */
+  /**
+   * Model calls, those of titles included, without those that failed before their first output. A call that was aborted
+   * counts, without tokens.
+   */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -126,9 +136,11 @@ export const metrics = {
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
   /**
-   * Batch requests that a worker ended. Requests that a cancel or a timeout ended had no worker and are not counted.
+   * Batch requests that a worker ended with a reply. Requests that a cancel or a timeout ended had no worker: neither
+   * this metric nor the next counts them.
    */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
+  /** Batch requests that a worker ended with a failure. */
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
   /**
    * Batch requests whose retry was scheduled, because the model was busy, its reply failed, the chat was in use, or the
@@ -144,13 +156,17 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request of all open batches has waited, among those that no worker has taken yet. The
-   * reconciler emits it every minute; 0 if no request waits.
+   * How long the oldest request has waited since the creation of its batch, among those of open batches that no worker
+   * has taken yet. Batches that are stopped (cancelled, expired or failed) do not count. The reconciler emits it every
+   * minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Deleted chats and erased persons whose data is not purged an hour later. The reconciler emits it every minute. */
+  /**
+   * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every
+   * minute.
+   */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Chats that were deleted because they were unused for longer than their workspace retains them. */

@@ -36,7 +36,8 @@ export const observed =
 
 /**
  * Returns a copy of an error with only name, message and stack. Lambda logs a thrown error with all its properties, and
- * errors of AWS may contain items of the table. The workflow decides by the name whether to retry.
+ * errors of AWS may contain items of the table. The workflow decides by the name whether to retry, so all temporary
+ * errors get the name `serviceUnavailable`.
  */
 function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -23,7 +23,7 @@ let socket: Socket | undefined;
 /**
  * Sends the trace of an invocation to the local X-Ray daemon, as one UDP datagram. Does nothing without a daemon, as on
  * a local run, or if Lambda does not sample the invocation.
- * @returns resolves when the datagram is sent; never rejects
+ * @returns resolves when the datagram was sent, or could not be sent; never rejects
  */
 export async function sendTrace(
   invocation: TracedPart,
@@ -48,7 +48,8 @@ export async function sendTrace(
 }
 
 /**
- * The share of invocations that are logged, except the first one in each second. It is that of X-Ray's default rule.
+ * The share that is logged of those invocations that are neither a fault nor the first one in a second. It is that of
+ * X-Ray's default rule.
  */
 const sampledShare = 0.05;
 let lastSampledSecond = 0;

@@ -108,8 +108,8 @@ function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boo
 
 /**
  * Validates the body.
- * @throws openAiDisabled and clientNotAllowed, which precede errors of parameters; OpenAiError that names the first
- *   wrong parameter
+ * @throws openAiDisabled and clientNotAllowed, which precede errors of parameters; OpenAiError whose `param` is the
+ *   first wrong parameter
  */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {

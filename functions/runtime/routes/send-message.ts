@@ -138,7 +138,8 @@ const noEvents: ReplySink = {
 
 /**
  * Sends a reply as a whole.
- * @throws serverError with the reply's own error, if the reply has failed
+ * @throws serverError with the reply's own error, if the reply has failed. If `byModel`, it is counted as a failure of
+ *   the model
  */
 function sendWhole(
   open: OpenResponse,

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import type { MessageFromThread } from './messages.ts';
 
-// If this many bytes are in transit between function and client, a write waits. As large as a socket's usual buffer, so
-// that a slow reader delays only its own function.
+// If this many bytes are in transit between function and client, a write waits: a slow client delays its function, and
+// does not fill the memory. As large as a socket's usual buffer.
 const CREDIT_BYTES = 64 * 1024;
 
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;

@@ -11,12 +11,15 @@ import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.
 import { groupsOf } from '#domain/platform/services.ts';
 
 /**
- * If the texts of a request group have more bytes, each text has its own item. An item has at most 400 KB; the other
- * attributes of ten requests have at most 80 KB.
+ * If the texts of a request group have more bytes than this, each text gets its own item. An item has at most 400 KB;
+ * the other attributes of ten requests have at most 80 KB.
  */
 const groupTextBytes = 300_000;
 
-/** The maximum size in bytes of one part of the manifest. Each part is one item. Custom ids have up to 1 KB each. */
+/**
+ * The maximum size in bytes, as estimated, of one part of the manifest. Each part is one item. Custom ids have up to 1
+ * KB each.
+ */
 const manifestBytes = 300_000;
 
 /**
@@ -27,7 +30,10 @@ const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 
-/** Makes all items that store the requests of a new batch. */
+/**
+ * Makes the items that store the requests of a new batch and their response format, and the index entries that name the
+ * requests.
+ */
 export function requestItems(
   batch: Owner,
   requests: readonly BatchRequest[],

@@ -53,8 +53,9 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      // The condition fails if a cancel has changed the status, and so the final status, or if another completion was
-      // first. A stop for another reason does not change the status, and after the last result it has no effect.
+      // The condition fails if a cancel has changed the status, because the batch must then end with another status, or
+      // if another completion was first. A stop for another reason does not change the status, and after the last
+      // result it has no effect.
       ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };

@@ -48,8 +48,8 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
 }
 
 /**
- * The character that sorts after `#`, the separator of the parts of a key. So a workspace's id with this character
- * sorts after all keys of the workspace.
+ * The character that sorts after `#`, the separator of the parts of a key. So a workspace's id followed by this
+ * character sorts after all keys of the workspace.
  */
 const afterSeparator = '$';
 

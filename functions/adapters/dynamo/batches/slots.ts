@@ -27,7 +27,8 @@ interface BatchUpdate {
 
 /**
  * Changes the item of a batch.
- * @returns the item; undefined if the condition failed, unless `isDone` returns true
+ * @returns the item after the change, or before it if `returns` says so; undefined if the condition failed. If the
+ *   condition failed but `isDone` returns true, the stored item
  */
 export async function updateBatch(
   table: Table,
@@ -61,8 +62,8 @@ const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Ba
 const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
 /**
- * Makes the changes of slots. All state that the workers of a batch share is in the batch's item, so each change is one
- * conditional update, and needs no transaction that may conflict.
+ * Makes the changes of slots. All slots of a batch are in the batch's item, so each change is one conditional update,
+ * and needs no transaction that may conflict.
  */
 export const slotTransitions = (table: Table): SlotTransitions => ({
   topUp(batch, slots, until) {

@@ -71,9 +71,7 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 
 export interface PlannedChats {
   chats: Chat[];
-  /**
-   * The writes that store each chat, and an entry and a count in each of its lists. None has a condition that can fail.
-   */
+  /** The writes that store each chat, and an entry and a count in each of its lists. None has a condition. */
   writes: Write[];
 }
 
@@ -236,6 +234,9 @@ async function deleting(
   ];
 }
 
-/** The condition that the chat is as it was read: each use of it changes one of these attributes. */
+/**
+ * The condition that the chat is as it was read: each turn, and each change of its name or metadata, changes one of
+ * these attributes.
+ */
 const isAsRead = ({ updatedAt, messageCount, lease }: Chat) =>
   ifStill({ updated_at: updatedAt, message_count: messageCount, ...leaseItem(lease) });

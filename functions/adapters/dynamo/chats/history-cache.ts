@@ -31,9 +31,10 @@ export interface HistoryCache {
 
 /**
  * Adds a cache to `store`, with the histories of chats that this environment has created or served. A cached history
- * that contains the last position needs no read: positions have no gaps, and messages never change. A cached history
- * that lacks messages is read only after the last position is known, so this turn takes longer than without a cache. If
- * the last messages are missing in the cache, several environments serve the same chats, so the cache pauses.
+ * that contains the last position, and all that the prompt may contain, needs no read: positions have no gaps, and
+ * messages never change. A cached history that lacks messages is read only after the last position is known, so this
+ * turn takes longer than without a cache. If the last messages are missing in the cache, several environments serve the
+ * same chats, so the cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);

@@ -11,13 +11,7 @@ import {
   noUsage,
 } from '#domain/chats/message.ts';
 
-const usageFields = [
-  'total_prompt_tokens',
-  'total_completion_tokens',
-  'total_tokens',
-  'total_calls',
-  'cached_prompt_tokens',
-] as const;
+const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
 /**
  * The attributes of a message without its texts. Times are milliseconds and the usage is four or five numbers, so a
@@ -105,8 +99,7 @@ const stepsOf = (steps: string): ReasoningStep[] =>
   }));
 
 /**
- * Returns the content store. It is called only for texts that are too large for their items, so other functions need no
- * such store.
+ * Returns the content store. Reads and writes of messages call it only for texts that are too large for their items.
  */
 export type Contents = () => ContentStore;
 
@@ -144,7 +137,7 @@ export async function readMessage(contents: Contents, workspaceId: string, item:
 
 /**
  * Reads a message; undefined if its content is longer than `most.characters`. Steps longer than `most.steps` are left
- * out, and `stepCharacters` is then `most.steps`.
+ * out. `stepCharacters` is the length of the steps as JSON, or `most.steps` if they are left out.
  */
 export async function readMessageUpTo(
   contents: Contents,

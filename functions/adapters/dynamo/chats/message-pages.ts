@@ -7,8 +7,8 @@ import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
 /**
- * The number of items (messages and feedback counts) on a page when a chat is read backwards. One page is usually
- * enough for a prompt.
+ * The number of items (messages and feedback counts) on a page when a chat is read backwards for a prompt. One page is
+ * usually enough for a prompt.
  */
 const messagesPerRead = 50;
 

@@ -35,7 +35,8 @@ const messagesOfWindow = 1000;
 
 /**
  * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of
- * the steps. From the first message on whose steps exceed the rest of this number, messages are returned without steps.
+ * the steps. Messages are read newest first. From the first message on whose steps exceed the rest of this number, they
+ * are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 
@@ -160,8 +161,8 @@ async function unlessDeleted<Read>(
 }
 
 /**
- * Yields the items of messages that prompts may contain, newest first. After `messagesOfWindow` messages, it yields
- * undefined for all older ones.
+ * Yields the items of messages that prompts may contain, newest first. After `messagesOfWindow` messages, it yields one
+ * undefined, which stands for all older ones.
  */
 async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
   const isInPrompt = promptFilter();

@@ -157,7 +157,8 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
 
   async *pages(deletedUpTo) {
-    // This key sorts after the purges of every workspace that were requested up to `deletedUpTo`.
+    // This key sorts after all erasures, and after the purges of every workspace that were requested up to
+    // `deletedUpTo`.
     const end = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
     for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },

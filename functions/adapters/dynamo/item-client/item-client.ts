@@ -136,8 +136,8 @@ export const unusedMiddleware = [
 
 /**
  * Makes calls of the client cheaper. It removes unused middleware, and caches the signer, which the SDK creates for
- * each call. It also replaces the config by a copy. The SDK copies the config three times a call, and V8 copies a copy
- * in 1 µs instead of 10 µs.
+ * each call. It also replaces the config by a copy, for the plugin of the protocol too. The SDK copies the config three
+ * times a call, and V8 copies a copy in 1 µs instead of 10 µs.
  */
 export function optimizedClient(client: DynamoDBClient): DynamoDBClient {
   for (const name of unusedMiddleware) client.middlewareStack.remove(name);

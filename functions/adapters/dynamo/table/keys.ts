@@ -3,7 +3,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
  * the reports of slots, and the operators' indexes (`OPERATOR#…`). Of these indexes, functions read only those of
- * agents, open batches, webhooks, purges and retention; commands read all.
+ * agents, open batches, webhooks, purges and retention; the others are for commands.
  */
 export interface Key {
   pk: string;
@@ -38,8 +38,8 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
   if (externalUserId !== undefined)
     return {
       entry: (first) => ({ pk: `${ws}#USER#${externalUserId}`, sk: `CHAT#${tenDigits(first)}` }),
-      // The mark of a count is before the user, because a user's id may have any character and so may end with any
-      // mark.
+      // The mark of a count, `-N`, is before the user, because a user's id may have any character and so may end with
+      // any mark.
       count: (sk) => ({ pk: `${ws}#USER-N#${externalUserId}`, sk }),
     };
   const of = agentId === undefined ? '' : `#${agentId}`;
@@ -84,7 +84,10 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** A copy of the published version, for lists and for code of earlier releases that does not read versions. */
+  /**
+   * A copy of the published version, for lists, for index entries that name no version, and for code of earlier
+   * releases that does not read versions.
+   */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
@@ -203,7 +206,7 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: `OUTLINE#${padded(part)}`,
   }),
-  /** A request group: ten requests of a batch. */
+  /** A request group: up to ten requests of a batch. */
   batchRequests: (workspaceId: string, batchId: string, group: number): Key => ({
     pk: `${batch(workspaceId, batchId)}#REQUESTS#${group % batchItemPartitions}`,
     sk: `GROUP#${padded(group)}`,

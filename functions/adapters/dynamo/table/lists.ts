@@ -67,7 +67,7 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 export const numbersOfCreation = 30;
 
 /**
- * The size of a group of numbers, as a power of two. A page at an offset reads the entries of one group alone: at most
+ * The size of a group of numbers, as a power of two. To find an offset, a page skips the entries of at most one group:
  * 131,072 of 84 bytes, 2,700 read units.
  */
 const groupBits = 17;
@@ -85,8 +85,8 @@ const nameOfCount = (first: number): string =>
   `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
 
 /**
- * Takes the next `count` numbers. Numbers and times both rise in the order of the updates, even if clocks differ. Each
- * number is taken once. The numbers of a failed creation are never used.
+ * Takes the next `count` numbers. In the order of the updates, numbers rise and times never fall, even if clocks
+ * differ. Each number is taken once. The numbers of a failed creation are never used.
  * @returns the first of the numbers, and their time
  */
 export async function nextNumbers(
@@ -110,7 +110,7 @@ export async function nextNumbers(
   return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
 }
 
-/** A change of the counts of a list by one creation. */
+/** A change of the counts of a list by one creation, or by deletions from it. */
 export interface CountChange {
   list: ListKeys;
   first: number;
@@ -119,8 +119,8 @@ export interface CountChange {
 }
 
 /**
- * The writes that add to counts. In each of its lists, a creation changes one of the 64 counts of its group, so that
- * few concurrent writers conflict. The sum of the counts is exact.
+ * The writes that add to counts. In each of its lists, a creation, or a deletion from it, changes one of the 64 counts
+ * of its group, so that few concurrent writers conflict. The sum of the counts is exact.
  */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
@@ -208,11 +208,11 @@ async function listedOn(
   return { listed: [], hasMore: false };
 }
 
+/**
+ * `from` and `to` are the lowest and the highest key of the entries that are read. `isIn` returns whether a number that
+ * such an entry names is within the bounds.
+ */
 interface Bounds {
-  /**
-   * The lowest and the highest key of the entries. `isIn` says whether a number that such an entry names is within the
-   * bounds.
-   */
   from?: number;
   to?: number;
   isIn?: (number: number) => boolean;

@@ -26,7 +26,7 @@ import type {
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { NotStorable } from '#domain/platform/failures.ts';
-import { groupsOf } from '#domain/platform/services.ts';
+import { groupsOf, inSnakeCase, renamed } from '#domain/platform/services.ts';
 import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
@@ -43,8 +43,8 @@ type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * Whether the condition of a write held. `item` has the attributes that `ReturnValues` requests, or, if the condition
- * failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ * Whether the condition of a write held. `item` has the attributes that the `ReturnValues` of an update requests, or,
+ * if the condition failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
@@ -69,12 +69,12 @@ export interface Table {
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  /** Like `put` and `update`, but a condition that fails is not an error. */
+  /** Like `put`, but a condition that fails is not an error. */
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
+  /** Like `update`, but a condition that fails is not an error. */
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
-  /** Waits for a random time of at most `milliseconds`. */
   pauseUpTo(milliseconds: number): Promise<void>;
   /**
    * Executes a transaction. Does nothing without writes. It does not retry after a conflict: see `transactWithRetry`.
@@ -190,8 +190,7 @@ export function attributesNamed<Fields extends object>(
 }
 
 /** The fields of an object as attributes, with their names in snake case. */
-export const attributesOf = (fields: object): Item =>
-  renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const attributesOf: (fields: object) => Item = inSnakeCase;
 
 export const withoutNulls = (item: object): Item =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
@@ -199,9 +198,6 @@ export const withoutNulls = (item: object): Item =>
 /** The attributes of an item, without its key, as the fields of an object. */
 export const fieldsOf = <Kind>({ pk, sk, ...attributes }: Item): Kind =>
   renamed(attributes, /_[a-z]/g, ([, letter = '']) => letter.toUpperCase()) as Kind;
-
-const renamed = (members: object, pattern: RegExp, replace: (found: string) => string): Item =>
-  Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(pattern, replace), value]));
 
 /** DynamoDB's limit for one batch write. */
 const writesPerRequest = 25;
@@ -219,7 +215,7 @@ const maxUnprocessedAttempts = 40;
 const maxGetAttempts = 8;
 
 /**
- * @param client it may use `ItemProtocol`, which makes each call cheaper
+ * @param client it may use `itemClientSettings`, which make each call cheaper
  * @param pauseUpTo waits in real time by default
  */
 export function dynamoTable(
@@ -305,7 +301,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/** Repeats a write while a running transaction contains the item. The SDK does not retry DynamoDB's rejection of it. */
+/** Repeats a write, up to 20 attempts, while a running transaction contains the item. The SDK does not retry this. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -82,7 +82,9 @@ export async function transactWithRetry<Result>(
   }
 }
 
-/** Enough, because few callers write the same items at the same time: batches of one workspace that start or end. */
+/**
+ * Enough, because few callers write the same items at the same time: for example, batches of one workspace that end.
+ */
 const maxAttempts = 20;
 
 /**

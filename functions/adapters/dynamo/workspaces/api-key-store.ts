@@ -49,7 +49,8 @@ export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
   },
 
   async markUsed({ hash }, day, signal) {
-    // The condition fails if a concurrent request with this key has already stored this day of use, or a later one.
+    // The condition fails if a concurrent request with this key has already stored this day of use, or a later one, or
+    // if the key no longer exists.
     await table.updateIf(
       {
         Key: keys.apiKey(hash),
@@ -116,7 +117,8 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
 }
 
 /**
- * Returns the writes of audit entries for the transaction of a change: one for its workspace, one for all workspaces.
+ * Returns the writes of audit entries for the transaction of a change: one in the list of all workspaces, and usually
+ * one in the list of its workspace.
  */
 export type Audit = (
   action: AuditAction,

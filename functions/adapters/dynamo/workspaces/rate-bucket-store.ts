@@ -23,7 +23,8 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ReturnValues: 'UPDATED_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // A bucket without an attribute is full, so it gets no time.
+      // After a write, `item` has only the buckets that were changed; otherwise all of them. A bucket that was never
+      // used has no attribute, so it gets no time.
       return { taken: isDone, fullTimes: fullTimesOf(item) };
     },
   };

@@ -9,10 +9,10 @@ import type {
 import { joinTexts } from '#agents/conversation.ts';
 import { resultText } from '#agents/models/model-provider.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 import {
   type Fields,
   fieldsOf,
-  jsonIn,
   serverOptions,
   serverOptionsOf,
   ToolCallDeltas,
@@ -25,7 +25,7 @@ import {
  */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
-/** The maximum of tool calls in one response: as many as OpenAI's models make. */
+/** The maximum of tool calls in one response: as many as OpenAI accepts in one message of a prompt. */
 const mostToolCalls = 128;
 
 /** Turns the events of one response into parts of a stream. After the end that the server has sent, nothing is read. */

@@ -23,8 +23,8 @@ const timeToEnd = 3000;
 
 /**
  * Reads a response of chat completions as servers really send it: server-sent events or one JSON object, whatever its
- * content type is. Events that are not understood are skipped. The stream ends with an error part if the server reports
- * an error before the reply is complete, if the response is too long, or if the reply has no end.
+ * content type is. Events that are not understood are skipped. The stream ends with an error part if the response ends
+ * before the reply is complete: for example, it breaks off, is too long, or reports an error.
  * @param onSkipped called at the end, once for each kind of skipped events
  */
 export function readCompletion(

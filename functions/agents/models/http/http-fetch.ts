@@ -8,8 +8,8 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 const connectTimeout = 10_000;
 
 /**
- * The milliseconds after which an idle connection closes, unless the server asks for less. The next turn of a chat
- * reuses the connection.
+ * The milliseconds after which an idle connection closes, unless the server asks for less. Until then, the next turn of
+ * a chat can reuse the connection.
  */
 const idleTimeout = 30_000;
 

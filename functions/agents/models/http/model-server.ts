@@ -12,10 +12,10 @@ import { type Images, withImages } from './image-tokens.ts';
 /**
  * The number of characters of an error response after which no more is read: its names and its reason are at the start.
  */
-const errorBytes = 64 * 1024;
+const errorCharacters = 64 * 1024;
 
 /** The maximum of characters that a call without a stream may return: only titles are made so. */
-const plainBytes = 64 * 1024;
+const plainCharacters = 64 * 1024;
 
 /** A server with models, and with a key of its own. */
 export interface ModelServer {
@@ -60,7 +60,7 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
   try {
     for await (const chunk of body ?? []) {
       text += decoder.decode(chunk, { stream: true });
-      if (text.length >= errorBytes) break;
+      if (text.length >= errorCharacters) break;
     }
   } catch {
     // The body cannot be read, but the status says enough.
@@ -90,7 +90,7 @@ export async function collect(
       const texts = text === '' ? [] : [{ type: 'text' as const, text }];
       return { content: [...texts, ...calls], finishReason, usage, warnings: [] };
     }
-    if (text.length > plainBytes) break;
+    if (text.length > plainCharacters) break;
   }
   throw new ModelFailure('failed', 'The model returned more than a call without a stream may');
 }
