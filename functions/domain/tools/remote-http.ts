@@ -33,8 +33,8 @@ export interface RemoteHttp {
   openPool(): RemotePool;
   /**
    * Sends a request with its credential. If there is `auth`, a 401 is repeated once with a new credential.
-   * @param read gets the body as it comes. The connection is closed if only a part of the body was read. If nothing was
-   *   read, it stays open until the timeout, or until the pool is closed
+   * @param read gets the body as it comes. The connection is closed if nothing was read, or if the reader leaves the
+   *   body before its end
    * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, a credential that cannot be
    *   got, or any error of `read`; Error if a secret is missing or not for the host; the signal's reason
    */
