@@ -30,8 +30,8 @@ export interface AgentVersion {
 }
 
 /**
- * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. Always sent: otherwise the
- * provider's own default cuts replies at an unknown length.
+ * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. It is sent, because the
+ * provider's own default would cut replies at an unknown length.
  */
 export const defaultMaxOutputTokens = 8192;
 
@@ -73,7 +73,7 @@ export interface AgentReader {
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** Further reads of agents, and their changes: only operators' commands use them. */
+/** Further reads of agents, and their changes, for operators' commands. */
 export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;

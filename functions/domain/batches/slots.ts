@@ -5,8 +5,8 @@ import type { BatchKey } from './batch-transitions.ts';
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
 /**
- * A slot is silent this many milliseconds after its message was sent, unless a worker acquires it. The time is less
- * than a minute: the reconciler runs each minute, and its next run finds the slot.
+ * A slot is silent this many milliseconds after its message was due, unless a worker acquires it: a bit less than the
+ * minute between two runs of the reconciler, which then sends the message again.
  */
 export const messageMilliseconds = 55_000;
 
@@ -64,7 +64,7 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 
 /**
  * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
- * is alive; or all its slots were removed, because all requests have ended.
+ * is alive; or all its slots were made and removed, and no new requests are left.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

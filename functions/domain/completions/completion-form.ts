@@ -9,7 +9,7 @@ import type { ReplyForm } from '#domain/chats/reply-form.ts';
  */
 export interface ForcedTool {
   name: string;
-  /** Its definition, as a form of the reply has it. Only `formOfCompletion` checks it. */
+  /** Its definition, as a form of the reply has it. `formOfCompletion` checks it. */
   json_schema: Record<'name' | 'description' | 'schema', unknown>;
   /** Whether `tool_choice` names the tool. */
   isNamed: boolean;
@@ -20,8 +20,8 @@ export const ownTools = 'is not supported: agents bring their own tools, which r
 const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as Record<string, unknown>;
 
 /**
- * The tool of a request with one function that must be called; undefined for a request without tools. The two most used
- * libraries for extraction send such a function by default.
+ * The tool of a request with one function that must be called, as some libraries for extraction send it; undefined for
+ * a request without tools.
  * @throws OpenAiError for any other use of tools
  */
 export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {

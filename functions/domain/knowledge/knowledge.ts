@@ -74,7 +74,7 @@ export interface KnowledgeStore {
   ): Promise<void>;
   /**
    * The best matching passages, best first.
-   * @returns undefined if the workspace never had documents
+   * @returns undefined if the workspace has no documents
    */
   search(workspaceId: string, query: string, limit: number): Promise<Scored<PassageOfDocument>[] | undefined>;
 }

@@ -40,7 +40,7 @@ export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 /** The id of a batch's event. It is unique, because a batch ends once. Receivers recognize a repeated event by it. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
-/** The write that ends a batch also creates its delivery: see BatchStore. */
+/** `BatchTransitions.complete` creates a delivery. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
@@ -74,10 +74,7 @@ export interface DeliveryStore {
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 
-/**
- * Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for
- * another.
- */
+/** Encrypts addresses and secrets of webhooks. A text encrypted for one batch cannot be decrypted for another. */
 export interface SecretCipher {
   encrypt(text: string, owner: DeliveryOwner): Promise<string>;
   decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;

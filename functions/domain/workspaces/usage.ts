@@ -30,7 +30,7 @@ export const noCounts = {
 
 export type UsageCounts = typeof noCounts;
 
-/** The usage that one write adds. The calls include those of called agents, of titles and of failed attempts. */
+/** The usage that one write adds. The calls may be those of called agents, of titles and of failed attempts too. */
 export interface Use extends UsageOwner {
   counts: Partial<UsageCounts>;
   calls: readonly CountedCall[];

@@ -94,7 +94,7 @@ export interface WorkspaceDeletion {
   /** Adds to the stored counts of the deletion. */
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
   /**
-   * Scans the table once and deletes every item of the workspace except the workspace itself and its list entry.
+   * Scans the table once and deletes the items of the workspace, except the workspace itself and its list entry.
    * @param onPage gets the number of items that were read and deleted since the last call
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
