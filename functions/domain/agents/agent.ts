@@ -62,7 +62,7 @@ export const agentResource = (agent: Agent): AgentResource => ({
   updated_at: agent.updatedAt,
 });
 
-/** The reads of agents that functions use. */
+/** Reads agents, for functions and for operators. */
 export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published, or the workspace has no such agent. */

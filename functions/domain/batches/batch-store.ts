@@ -8,7 +8,6 @@ import type { Person } from '#domain/workspaces/workspace.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 
-/** The requests of one user in a batch. */
 export interface RequestsOfUser {
   batchId: string;
   /** The time of creation of the batch, ISO 8601. */

@@ -86,7 +86,7 @@ export interface OwnedSlot {
 /** Milliseconds by which the clocks of two functions may differ. */
 const clockDifference = 2000;
 
-/** Whether a worker owns the slot, and the slot is not silent. */
+/** Whether a worker owns the slot, and is not known to be dead. */
 export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
   slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
 

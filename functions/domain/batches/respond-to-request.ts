@@ -28,13 +28,12 @@ export interface RequestAttempt {
   hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
-  /** Whether this worker owns the request, and will own it long enough to store its turn. */
+  /** Whether this worker owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
   isOwner(): Promise<boolean>;
   /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
   stop: AbortController;
 }
 
-/** The result of a request. */
 export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**

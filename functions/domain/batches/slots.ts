@@ -14,14 +14,14 @@ export const messageMilliseconds = 55_000;
 export const epochsPerSlot = 1_000_000;
 
 /**
- * A batch gets one slot for each so many new requests that are left: two groups. If a worker processes more at once,
- * that number applies instead.
+ * A batch gets one slot for each so many new requests that are left, or for the number of requests that a worker
+ * processes at once, if it is larger.
  */
 const fewestPerSlot = 2 * requestsPerGroup;
 
 /**
- * Number of slots that each open batch of a workspace may have. Batches have equal shares of at least one slot, so that
- * each of them makes progress.
+ * Number of slots that each open batch of a workspace may have: an equal share, but at least one slot, so that each
+ * batch makes progress.
  */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,

@@ -19,7 +19,7 @@ export interface EventRecorder {
   add(event: StreamEventBody, text: string): void;
   /** Resolves when the first write has ended, or at once if no event was added. Never fails. */
   started(): Promise<void>;
-  /** Stores the last events, with a few attempts. Never fails. */
+  /** Tries a few times to store the last events. Never fails. */
   finish(): Promise<void>;
 }
 

@@ -97,7 +97,6 @@ interface ReplySettings {
   historyCharacters: number;
   /** Maximum of files that a message may attach. */
   attachedFiles: number;
-  /** Limits of one reply. Model calls and tools of called agents count too. */
   limits: ReplyLimits;
 }
 

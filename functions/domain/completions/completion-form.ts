@@ -44,7 +44,7 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
 }
 
 /**
- * The form of the reply to a request: that of its forced tool, or of its `response_format`; undefined for plain text.
+ * The form that a request asks for: that of its forced tool, or of its `response_format`; undefined for plain text.
  * @throws OpenAiError that names the parameter
  */
 export async function formOfCompletion(

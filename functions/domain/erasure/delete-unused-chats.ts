@@ -7,7 +7,6 @@ type Services = Pick<
 >;
 
 export interface Deleted {
-  /** Number of deleted chats. */
   chats: number;
   /** Number of workspaces in which the run has failed. */
   failures: number;

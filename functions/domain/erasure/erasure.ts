@@ -119,7 +119,7 @@ interface RequestOfChat {
 
 /** The stored data of a deleted chat. Each call may be repeated. */
 export interface ChatTraces {
-  /** Yields the requests of batches that have created the chat or continue it, in pages. */
+  /** Yields the requests of batches that have created the chat, or were made to continue it, in pages. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
   /** Removes the chat's entries of these requests. The requests themselves stay. */
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;

@@ -2,7 +2,7 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Pool } from '#contract/limits.ts';
 import type { Cancel, Clock, Log } from './services.ts';
 
-/** Numbers of slots by pool and workspace. The name `''` stands for all workspaces that are not named. */
+/** Numbers of slots by pool and workspace. The name `''` stands for the workspaces that are not named. */
 export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
 
 /** The slots that workspaces have in one process. If it is not busy, its report contains none. */

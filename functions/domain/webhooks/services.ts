@@ -14,9 +14,8 @@ export interface WebhookDelivery {
   state: 'pending' | 'delivered' | 'gone' | 'exhausted';
   /** Starts at 1. Each resend by an operator adds 1. */
   round: number;
-  /** Attempts started in this round. */
+  /** Number of attempts that were started in this round. */
   attempts: number;
-  /** Attempts started in all rounds. */
   allAttempts: number;
   /** Earliest time of the next attempt, ISO 8601. Only a pending delivery has a next attempt. */
   nextAt: string;

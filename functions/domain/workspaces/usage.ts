@@ -48,7 +48,7 @@ export const noModelUsage = {
 
 export type ModelUsage = typeof noModelUsage;
 
-/** What one process has counted on a day for one key and agent. */
+/** A part of the usage of one key and agent on a day. */
 export interface DayOfUsage extends UsageOwner {
   /** UTC day, such as `2027-01-31`. */
   day: string;
@@ -72,12 +72,12 @@ export function usageByModel(calls: readonly CountedCall[]): Record<string, Mode
 export interface UsageStore {
   /**
    * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. Rejects if the
-   * write fails; the process's next write with the same key, agent and day then counts the use too.
+   * write fails; a later write of the process usually counts the use too.
    */
   add(use: Use, day: string): Promise<void>;
   /**
-   * A workspace's usage by day, key and agent, with an entry for each process that has counted. Both days are included,
-   * such as `2027-01-31`.
+   * A workspace's usage by day, key and agent, in parts that are to be added up. Both days are included, such as
+   * `2027-01-31`.
    */
   between(workspaceId: string, from: string, to: string): AsyncIterable<DayOfUsage[]>;
 }
