@@ -73,7 +73,7 @@ export interface BatchStore extends BatchTransitions {
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
 
-/** Offers a slot of a batch to a worker. If the slot has another epoch, the message is a duplicate. */
+/** Offers a slot of a batch to a worker. If the slot has another epoch, the message is ignored. */
 export interface SlotMessage {
   workspaceId: string;
   batchId: string;

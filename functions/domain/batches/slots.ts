@@ -13,10 +13,7 @@ export const messageMilliseconds = 55_000;
 /** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/**
- * A batch gets one slot for each so many new requests that are left, or for the number of requests that a worker
- * processes at once, if it is larger.
- */
+/** A batch gets one slot for each so many new requests, or for each `requestsPerWorker` if that is larger. */
 const fewestPerSlot = 2 * requestsPerGroup;
 
 /**

@@ -35,7 +35,7 @@ const chatsPerRun = 10_000;
  */
 const workspacesAtOnce = 8;
 
-/** Chats of a page at most. It also reads the counts of the list, 11 more read units for a million chats. */
+/** Maximum of chats of a page. A page also reads the counts of the list: 11 more read units for a million chats. */
 const chatsPerPage = 250;
 
 /**
