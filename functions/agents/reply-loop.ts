@@ -224,7 +224,7 @@ export class ReplyLoop {
   }
 
   /**
-   * Returns the end after a response without tool calls. A response that was cut at its bytes has none.
+   * Returns the end after a response without tool calls, such as one that was cut at its bytes.
    * @throws ModelFailure if the model has ended with an error
    */
   private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {

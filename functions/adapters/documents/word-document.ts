@@ -140,8 +140,8 @@ export class WordDocument {
   }
 
   /**
-   * Makes the handlers for fields. They write the results of fields, the state of checkboxes and the selected entries
-   * of lists. They do not write instructions, but read addresses of links from them.
+   * Makes the handlers for links, fields and form fields. The instruction of a field is not written, but the address of
+   * a link is read from it.
    */
   private fieldElements({ text }: OfficeReader): XmlElements {
     let isChecked = false;

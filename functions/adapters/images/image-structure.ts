@@ -12,8 +12,8 @@ interface ImageChunk {
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
 /**
- * The maximum number of chunks that are read. Encoders write chunks of 4 KB or more, so an image of 50 MB has at most
- * 12,800. Millions would take seconds.
+ * The maximum number of chunks that are read. Encoders usually write chunks of 4 KB or more, so an image of 50 MB has
+ * about 12,800. Millions would take seconds.
  */
 const mostChunks = 50_000;
 

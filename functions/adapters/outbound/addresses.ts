@@ -202,7 +202,7 @@ const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
-/** An IPv6 address without its brackets. */
+/** The host without the brackets that an IPv6 address has in URLs. */
 export const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(

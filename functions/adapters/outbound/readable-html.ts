@@ -122,7 +122,7 @@ const skippedElements = new Set('script style template svg iframe noembed nofram
 const minMainCharacters = 200;
 /** The maximum length of a title, which is one line. A longer one is cut and ends in an ellipsis. */
 const titleCharacters = 300;
-/** The maximum length of a link's address. Longer ones contain data, and their links become plain text. */
+/** The maximum length of a link's address. Longer ones usually contain data, and their links become plain text. */
 const addressCharacters = 2000;
 /**
  * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
