@@ -37,7 +37,7 @@ export type Emit = (part: ReplyPart) => void;
 
 /** Used where an agent's `meta` has no value. */
 const defaults = {
-  /** Model calls in one reply: seven rounds of tools and the final text. */
+  /** Model calls of one agent: seven rounds of tools and the final text. */
   maxSteps: 8,
 } as const;
 

@@ -305,8 +305,8 @@ const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
 /**
- * Returns the Unicode character for a character of a symbol font, such as Wingdings. For a font or code that the
- * library does not know, returns the character with this code; an empty text if the code is not valid.
+ * Returns the Unicode character for a character of a symbol font, such as Wingdings. If the library does not know the
+ * font or code, the code itself determines the character; the text is empty if it is not valid.
  */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));

@@ -24,7 +24,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** Statuses whose responses have no body (https://fetch.spec.whatwg.org/#null-body-status). */
+/** Statuses of final responses without a body (https://fetch.spec.whatwg.org/#null-body-status). */
 const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
 
 const agents = {
