@@ -136,10 +136,7 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
   };
 }
 
-/**
- * Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. Text that is no number
- * stays as it is.
- */
+/** Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. */
 function rounded(value: string | undefined): string {
   const number = Number(value);
   return value === undefined || value === '' || Number.isNaN(number)

@@ -24,7 +24,7 @@ interface Field {
  */
 const instructionCharacters = 3000;
 
-/** Reads a Word document: the main part, and the parts with headers, footers, notes and comments. */
+/** Reads a Word document, with its headers, footers, notes and comments. */
 export class WordDocument {
   private readonly reader: OfficeReader;
   private readonly numbering: WordNumbering;

@@ -14,8 +14,8 @@ const headingPrefix = (name: string): string =>
   /^h[1-6]$/.test(name) ? `${'#'.repeat(Number(name[1]))} ` : '';
 
 /**
- * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes headings, list
- * items and links as Markdown.
+ * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes Markdown, such as
+ * headings and links.
  */
 class TextLayout {
   private readonly segments: string[] = [];
@@ -132,10 +132,9 @@ const addressCharacters = 2000;
 const allAddressesCharacters = 5_000_000;
 
 /**
- * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main> of some
- * length, only the text of that. It reads the tokens once and builds no tree, so time and memory grow linearly with the
- * length, even with deep nesting. The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is
- * not an error.
+ * The readable text of an HTML page, in Markdown. If the page has a <main> of some length, only the text of that. It
+ * reads the tokens once and builds no tree, so time and memory grow linearly with the length, even with deep nesting.
+ * The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);
