@@ -3,7 +3,10 @@ import { listPages, type PagePromise } from './page.ts';
 import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
-/** Names the user that a chat belongs to; by default the client's `externalUserId`. Null names no user. */
+/**
+ * Names the user for whom a call is made, such as the one of a chat or of a rating; by default the client's
+ * `externalUserId`. Null names no user.
+ */
 export interface OfUser {
   external_user_id?: string | null;
 }
@@ -118,7 +121,7 @@ export class Chats {
 
   /**
    * Deletes a chat with its messages and ratings, and with the files that no other chat has. If an attempt after a lost
-   * response finds that the chat is gone, an earlier attempt has deleted it. That counts as a success.
+   * response finds no chat, the call succeeds: the earlier attempt may have deleted it.
    */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(

@@ -79,8 +79,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds that the
-   * file is gone, an earlier attempt has deleted it. That counts as a success.
+   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds no file,
+   * the call succeeds: the earlier attempt may have deleted it.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

@@ -19,7 +19,7 @@ export interface Reply {
   response_id: string;
   text: string;
   usage: TokenUsage;
-  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  /** Why the reply was cut short without an error, such as `stopped`. */
   incomplete?: string;
 }
 
@@ -59,10 +59,10 @@ export interface StreamSource {
 
 /**
  * A streamed reply: an async iterator of its events, each once and in order. The request is sent immediately, and
- * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the
- * service completes the reply and stores it. `stop()` ends the reply.
+ * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` end the connection,
+ * but not the reply; `stop()` ends the reply.
  *
- * Iteration throws an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
+ * Iteration throws, for example, an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
  * `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before `[DONE]`,
  * `StreamTimeoutError` if it is silent, and the reason of an aborted signal. An interruption after the complete reply
  * is no error.
@@ -110,7 +110,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#text;
   }
 
-  /** The request id of the latest connection; undefined before its response. */
+  /** The request id of the latest connection; undefined before the stream is read. */
   get requestId(): string | undefined {
     return this.#requestId;
   }
@@ -127,7 +127,10 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     });
   }
 
-  /** Ends the connection. The service completes the reply, and stores it. */
+  /**
+   * Ends the connection: a loop that reads throws a ChatBatchError. A message that the service has received still gets
+   * its reply.
+   */
   disconnect(): void {
     this.#abort.abort(new ChatBatchError('The reader has left the stream before its end'));
   }
@@ -258,7 +261,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service ends a connection whose reader is slow, with the number of the last event. The reply continues.
+    // The service ends the connection of a slow reader with an error that has the number of the last event. The reply
+    // continues.
     if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);

@@ -265,7 +265,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
 /**
  * Makes one attempt. `use` gets the response, and must have read it within the timeout. With `staysOpen`, the body may
  * be read later.
- * @throws ApiError for a status that is not 2xx; ConnectionError; the signal's reason
+ * @throws errors such as ApiError for a status that is not 2xx, ConnectionError, or the signal's reason
  */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,
