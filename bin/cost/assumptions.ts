@@ -1,5 +1,5 @@
 export const assumptions = {
-  /** The memory of a function, GB: `usualMegabytes` of lib/service-function.ts. */
+  /** The usual memory of a function, GB: `usualMegabytes` of lib/service-function.ts. */
   memoryGigabytes: 1,
   /** The memory of an environment of a web function, GB. Lambda has no setting for it. */
   environmentGigabytes: 2,

@@ -1,6 +1,6 @@
 type Counts = Readonly<Record<string, number>>;
 
-/** The calls of an operation to AWS, by the units that AWS bills. */
+/** The calls of an operation to AWS. */
 export interface OperationCalls {
   /** Invocations by function, with the setting `webFunctions: uploads`. */
   invocations: Counts;

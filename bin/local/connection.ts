@@ -4,8 +4,8 @@ import { readState, writeState } from '#local/data/state-file.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
 /**
- * The resources and values of a stack that operators use. Each has an output, a field in connection.json, an
- * environment variable, and the service whose endpoint a local run stores with it.
+ * Resources and values of a stack that operators use. Each has an output, a field in connection.json, an environment
+ * variable, and the service whose endpoint a local run stores with it.
  */
 export const targetResources = [
   { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },

@@ -11,7 +11,7 @@ export interface OfUser {
   external_user_id?: string | null;
 }
 
-/** Options of a request that starts work. */
+/** Options of a request that may have an idempotency key. */
 export interface KeyedOptions extends RequestOptions {
   /**
    * The key under which the service does the work once within 24 hours. By default a new one for each call, which makes
@@ -78,7 +78,7 @@ export class Chats {
     );
   }
 
-  /** Lists the chats of the workspace, or of the user, the newest first. */
+  /** Lists the chats of the workspace, or of the user; by default the newest first. */
   list(
     query: Omit<ListChatsQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,
@@ -120,8 +120,8 @@ export class Chats {
   }
 
   /**
-   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If an attempt after a lost
-   * response finds no chat, the call succeeds: the earlier attempt may have deleted it.
+   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds no chat,
+   * and an earlier attempt may have deleted it, the call succeeds.
    */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(

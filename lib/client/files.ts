@@ -79,8 +79,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds no file,
-   * the call succeeds: the earlier attempt may have deleted it.
+   * Deletes a file that no message has; otherwise `BadRequestError`. If a retry finds no file, and an earlier attempt
+   * may have deleted it, the call succeeds.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

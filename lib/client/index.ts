@@ -21,8 +21,8 @@ export interface ClientOptions {
    */
   timeout?: number | undefined;
   /**
-   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the 90 s after which
-   * the service ends a reply whose model is silent.
+   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the default 90 s after
+   * which the service ends a reply whose model is silent.
    */
   streamTimeout?: number | undefined;
   /**

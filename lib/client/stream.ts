@@ -11,7 +11,7 @@ import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
 import { connectionErrorOf, type OpenResponse } from './transport.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
-/** A complete reply. */
+/** A reply that has ended without an error. */
 export interface Reply {
   /** The id of the reply in the history, for feedback. */
   id: number;
@@ -23,7 +23,7 @@ export interface Reply {
   incomplete?: string;
 }
 
-/** The complete reply of a stream. */
+/** The reply of a stream that has ended without an error. */
 export interface FinalMessage extends Reply {
   /** The generated title of the chat, if it came with this reply. */
   title?: string;
@@ -118,7 +118,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
     const events = this.#iterate();
     const leave = events.return.bind(events);
-    // Without `disconnect`, a generator returns only after the event that it waits for.
+    // Without `disconnect`, `leave` would wait for the next event.
     return Object.assign(events, {
       return: () => {
         this.disconnect();
@@ -170,7 +170,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   /**
    * Ends the reply on the service, for all readers: the text so far is stored, and the stream ends normally, with
    * `incomplete: "stopped"`. Continue to read if you need the last events.
-   * @throws BadRequestError if no reply is in progress any more
+   * @throws BadRequestError, for example if no reply is in progress any more
    */
   async stop(): Promise<StoppedReply> {
     if (this.responseId === undefined) await this.#first;

@@ -95,7 +95,7 @@ export async function submitAndWait(
   if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
-  /** This controller is aborted when a batch ends, because the service may then accept the next one. */
+  /** Aborted when a batch was read to its end, because the service may then accept the next one. */
   let slot = new AbortController();
   for (const part of parts) {
     if (signal.aborted) break;

@@ -113,7 +113,7 @@ async function useKeyOfAddress() {
   forget();
 }
 
-/** Forgets what belongs to the previous key, because the new key may belong to another workspace. Shows the new key. */
+/** Forgets the data of the previous key, because the new key may be of another workspace. Shows the new key's end. */
 function forget() {
   agents = undefined;
   editor.forget();

@@ -53,7 +53,7 @@ function indentedJson(text) {
 /** A text in Markdown, which may grow. While it grows, only its last block is drawn again. */
 export class Markdown {
   #text = '';
-  /** The number of characters whose blocks are complete and drawn. */
+  /** The number of characters that are not drawn again while the text grows. */
   #drawn = 0;
   /** The first lines of a block that continues after a cut, such as the head of a table. */
   #opening = '';
@@ -161,7 +161,7 @@ export class Markdown {
 }
 
 /**
- * The text up to the last line that is not indented, so that no nested list is cut, else up to the last line or word.
+ * The text up to its last line break, else up to its last space.
  *
  * @param {string} text
  */
