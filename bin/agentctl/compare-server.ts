@@ -1,5 +1,5 @@
 import { describeIssues } from '#contract/describe-issues.ts';
-import { type McpConfig, mcpConfig } from '#contract/tools.ts';
+import { mcpConfig } from '#contract/tools.ts';
 import { compareTools, toolsOfServer } from '#domain/tools/pin-tools.ts';
 import { remoteSystems } from '#runtime/composition/services.ts';
 import { discoverAuthorization } from './discover-authorization.ts';
@@ -7,18 +7,32 @@ import type { CompareTools, ImportOptions } from './tool-changes.ts';
 
 /** Compares the tools of an MCP server with those of an entry. */
 export const compareServer: CompareTools = async (address, options, written) => {
-  const auth = await authOf(address, options);
+  const { workspace: workspaceId } = options;
+  const systems = await remoteSystems(options.allow);
+  const auth = await authOf(address, options, systems);
   const config = { ...written, url: address, ...(auth && { auth }) };
   const { data, error } = mcpConfig.partial({ tools: true }).safeParse(config, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry is wrong: ${describeIssues(error.issues)}`);
   const { tools: before = [] } = data;
-  const { protocol, server = null, instructions = null, tools } = await listTools(data, options);
+  // Headers with other placeholders are left out: a command belongs to no chat, which has their values.
+  const headers = Object.entries(data.headers)
+    .map(([name, value]) => [name, value.replaceAll('{{workspace_id}}', encodeURIComponent(workspaceId))])
+    .filter(([, value]) => !value?.includes('{{'));
+  const { open, pool } = systems;
+  const connection = open({
+    ...{ workspaceId, url: new URL(address), protocol: data.protocol, auth: data.auth, pool },
+    ...{ headers: Object.fromEntries(headers), timeout: data.timeout_seconds * 1000 },
+  });
+  const listed = await connection.list(new AbortController().signal).finally(async () => {
+    await connection.close();
+    pool.close();
+  });
+  const { protocol, server = null, instructions = null, tools } = listed;
   const prefix = options.name ?? new URL(address).hostname.split('.').at(-2) ?? 'mcp';
   const only = options.onlyPinned ? before.map(({ tool }) => tool) : options.only;
-  const changes = compareTools(toolsOfServer(tools, before, { prefix, only }), before);
   return {
     config: { ...config, protocol },
-    ...{ before, changes },
+    changes: compareTools(toolsOfServer(tools, before, { prefix, only }), before),
     about: { protocol, server, instructions },
     lines: [
       `${server ?? address} speaks ${protocol}`,
@@ -27,37 +41,22 @@ export const compareServer: CompareTools = async (address, options, written) => 
   };
 };
 
+type Systems = Awaited<ReturnType<typeof remoteSystems>>;
+
 /**
  * The `auth` of the entry by the options; undefined without `--secret`.
- * @throws Error if the server asks for no credentials or names no authorization server, or if the secret of an OAuth
- *   client is not for the hosts that get it
+ * @throws Error if the server asks for no credentials, or if the secret of an OAuth client is not for the hosts that
+ *   get it; as `discoverAuthorization`
  */
-async function authOf(address: string, { workspace, secret, clientId, allow }: ImportOptions) {
+async function authOf(address: string, options: ImportOptions, { http, checkTarget }: Systems) {
+  const { workspace, secret, clientId } = options;
   if (secret === undefined) return undefined;
   if (clientId === undefined) return { type: 'bearer' as const, secret };
-  const { http, checkTarget } = await remoteSystems(allow);
-  const found = await discoverAuthorization(http, new URL(address));
+  const url = new URL(address);
+  const found = await discoverAuthorization(http, url);
   if (found === undefined) throw new Error(`${address} answers without credentials: leave --client-id out`);
   const auth = { ...found, client_id: clientId, secret };
-  const problem = await checkTarget(workspace, new URL(address), auth);
+  const problem = await checkTarget(workspace, url, auth);
   if (problem !== undefined) throw new Error(problem);
   return auth;
-}
-
-async function listTools(
-  { url, protocol, auth, headers, timeout_seconds }: Omit<McpConfig, 'tools'>,
-  { workspace: workspaceId, allow }: ImportOptions,
-) {
-  const { open, pool } = await remoteSystems(allow);
-  const connection = open({
-    ...{ workspaceId, url: new URL(url), protocol, auth, timeout: timeout_seconds * 1000, pool },
-    // Headers with placeholders are left out: a command belongs to no chat, which has their values.
-    headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => !value.includes('{{'))),
-  });
-  try {
-    return await connection.list(new AbortController().signal);
-  } finally {
-    await connection.close();
-    pool.close();
-  }
 }

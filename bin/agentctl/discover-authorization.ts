@@ -16,66 +16,68 @@ const serverMetadata = z.object({
   token_endpoint_auth_methods_supported: z.array(z.string()).default(['client_secret_basic']),
 });
 
-/**
- * The methods by which a client proves who it is: names in metadata and in `auth`. The first that the server takes is
- * used.
- */
-const methods = [
-  ['client_secret_basic', 'basic'],
-  ['client_secret_post', 'post'],
-  ['private_key_jwt', 'private_key_jwt'],
-] as const;
+/** The methods by which a client proves who it is, as metadata name them. The first that the server takes is used. */
+const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
 
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
+
+/**
+ * The statuses of a GET at an MCP server that asks for no credentials: 405 and 406 are usual for one without a stream
+ * of its own, and 400 for one that misses a session.
+ */
+const openStatuses = [200, 400, 405, 406];
 
 /**
  * Asks an MCP server where its clients get their tokens. The result is written into agent.json, so that no reply has to
  * ask.
  * @param http applies the limits of tools to these requests
- * @returns the entry's `auth` without client and secret; undefined for any status but 401, also if the server fails
- * @throws Error if the server's metadata is missing or contradicts itself
+ * @returns the entry's `auth` without client and secret; undefined if the server asks for no credentials
+ * @throws Error if the server does not say where, or if its metadata is missing or contradicts itself; as `getDocument`
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
-  const { status, challenge } = await get(http, url);
-  if (status !== 401) return undefined;
+  // A server without authorization may respond with a stream without an end, which is not read.
+  const { status, headers, body } = await getDocument(http, url, metadataLimits, 'json');
+  const { 'www-authenticate': challenge = '' } = headers;
+  const isUnknownSession = status === 404 && body.includes('"jsonrpc"');
+  if (openStatuses.includes(status) || isUnknownSession) return undefined;
+  if (status !== 401) throw new Error(`${url} has the status ${status}: it does not say where tokens are`);
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
-  const usual = [url, new URL(url.origin)].flatMap((each) => wellKnown(each, 'oauth-protected-resource'));
+  const usual = [url, new URL(url.origin)].map((each) => wellKnown(each, 'oauth-protected-resource'));
   const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata);
   // The resource may be wider than this address: its origin, or a parent path.
   if (!`${url.origin}${url.pathname}/`.startsWith(`${about.resource.replace(/\/$/, '')}/`))
     throw new Error(`The metadata of ${url} is about another resource: ${about.resource}`);
   const [issuer] = about.authorization_servers;
   const names = ['oauth-authorization-server', 'openid-configuration'];
-  const addresses = names.flatMap((name) => wellKnown(new URL(issuer), name));
+  const addresses = names.map((name) => wellKnown(new URL(issuer), name));
+  addresses.push(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const server = await firstOf(http, addresses, serverMetadata);
   if (server.issuer !== issuer)
     throw new Error(`The authorization server ${issuer} says that it is ${server.issuer}`);
   const taken = server.token_endpoint_auth_methods_supported;
-  const method = methods.find(([name]) => taken.includes(name))?.[1];
+  const method = methods.find((name) => taken.includes(name));
   if (method === undefined)
     throw new Error(`The authorization server ${issuer} takes only ${taken.join(', ')}`);
   const scope = /scope="([^"]+)"/.exec(challenge)?.[1] ?? about.scopes_supported.join(' ');
-  const pinned = { token_url: server.token_endpoint, issuer, resource: about.resource, method };
-  return { type: 'oauth_client_credentials', ...pinned, ...(scope !== '' && { scope }) };
+  return {
+    ...{ type: 'oauth_client_credentials', token_url: server.token_endpoint, issuer },
+    ...{ resource: about.resource, ...(scope !== '' && { scope }) },
+    method: method.replace('client_secret_', '') as Discovered['method'],
+  };
 }
 
-/** The addresses at which metadata may be: the path of what they are about is after the name, or before it. */
-function wellKnown({ origin, pathname }: URL, name: string): string[] {
-  const [path, known] = [pathname.replace(/\/$/, ''), `/.well-known/${name}`];
-  return [`${origin}${known}${path}`, `${origin}${path}${known}`];
-}
+/** The default address of the metadata of this name about a URL. */
+const wellKnown = ({ origin, pathname }: URL, name: string) =>
+  `${origin}/.well-known/${name}${pathname.replace(/\/$/, '')}`;
 
 /**
  * The first of these documents that has the form of the schema.
  * @throws Error if none has it
  */
-async function firstOf<Value>(
-  http: RemoteHttp,
-  addresses: string[],
-  schema: z.ZodType<Value>,
-): Promise<Value> {
+async function firstOf<Value>(http: RemoteHttp, addresses: string[], schema: z.ZodType<Value>) {
   for (const address of addresses) {
-    const { data } = schema.safeParse((await get(http, new URL(address))).json);
+    const { body } = await getDocument(http, new URL(address), metadataLimits, 'json');
+    const { data } = schema.safeParse(await new Response(body).json().catch(() => undefined));
     if (data !== undefined) return data;
   }
   throw new Error(`There are no metadata of OAuth at ${addresses.join(', ')}`);
@@ -83,33 +85,20 @@ async function firstOf<Value>(
 
 const metadataLimits = { timeout: 10_000, maxBytes: 64_000 };
 
-async function get(http: RemoteHttp, url: URL) {
-  // A server without authorization may answer with a stream without an end.
-  const isDocument = (type: string) => type.includes('json');
-  const { status, headers, body } = await getDocument(http, url, metadataLimits, isDocument);
-  const json: unknown = await new Response(body).json().catch(() => undefined);
-  return { status, json, challenge: headers['www-authenticate'] ?? '' };
-}
-
 /**
  * Sends a GET without credentials, guarded as the requests of tools.
  * @param limits the timeout of the request in milliseconds, and the maximum size of the body
- * @param isDocument says whether a body of this content type is read. Default: always
- * @returns `status`, `headers`, and the `body`. It is empty if the status is not 200, or if it was not read
+ * @param type what the content type of a body that is read contains. Default: any body is read
+ * @returns `status`, `headers`, and the `body`. It is empty if it was not read, as for any status but 200 and 404
  * @throws OutboundFailure as `RemoteHttp.send`
  */
-export async function getDocument(
-  http: RemoteHttp,
-  url: URL,
-  limits: { timeout: number; maxBytes: number },
-  isDocument: (type: string) => boolean = () => true,
-) {
+export async function getDocument(http: RemoteHttp, url: URL, limits: typeof metadataLimits, type = '') {
   const pool = http.openPool();
   const { signal } = new AbortController();
   const request = { ...limits, workspaceId: '', url, headers: {}, auth: undefined, pool, signal };
   return http
     .send({ ...request, method: 'GET' }, async ({ status, headers }, chunks) => {
-      const isRead = status === 200 && isDocument(headers['content-type'] ?? '');
+      const isRead = [200, 404].includes(status) && (headers['content-type'] ?? '').includes(type);
       return { status, headers, body: Buffer.concat(isRead ? await Array.fromAsync(chunks) : []) };
     })
     .finally(() => pool.close());

@@ -15,7 +15,7 @@ import type { ServiceAddress } from './service-address.ts';
  * The timeout of an attempt, in seconds. The gateway ends a buffered route after 29 s. The rest is for the transfer of
  * 6 MB over a slow connection.
  */
-export const responseTimeoutSeconds = 120;
+const responseTimeoutSeconds = 120;
 
 /** @param log gets a line for each retry, and for each resume of a stream */
 export const openClient = (

@@ -13,7 +13,7 @@ import { awaitSubmittedBatch, findSubmittedBatch, newestBatch } from './find-sub
 import type { Input } from './input-records.ts';
 import { formatOf } from './read-json.ts';
 import { type Portion, readPortions } from './read-portions.ts';
-import { describeServiceFailure, responseTimeoutSeconds } from './service-client.ts';
+import { describeServiceFailure } from './service-client.ts';
 import {
   adoptJournal,
   openJournal,
@@ -137,12 +137,10 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   if (intent === undefined) return;
   const { fromLine, toLine } = intent;
   log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
-  // The earlier run has ended, so its request ended before now. The first attempt ended at the latest after its
-  // timeout. The time of later attempts is not known here.
-  const ended = Math.min(Date.now(), Date.parse(intent.at) + responseTimeoutSeconds * 1000);
+  // The earlier run has ended, so its last request was sent before now.
   const known = new Set(accepted.map(({ batchId }) => batchId));
   const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);
-  const found = await awaitSubmittedBatch(find, ended + maxWorkSeconds * 1000);
+  const found = await awaitSubmittedBatch(find, Date.now() + maxWorkSeconds * 1000);
   if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);
 }

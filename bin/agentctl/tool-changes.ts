@@ -1,8 +1,7 @@
-import { diffLines } from 'diff';
-import type { PinnedTool } from '#contract/tools.ts';
+import { structuredPatch } from 'diff';
 import type { HostAndPort } from '#contract/urls.ts';
 import type { PinnedChange } from '#domain/tools/pin-tools.ts';
-import { textTable } from './text-table.ts';
+import { tableWith } from './text-table.ts';
 
 export interface ImportOptions {
   workspace: string;
@@ -26,8 +25,6 @@ export type CompareTools = (
   written: Readonly<Record<string, unknown>> | undefined,
 ) => Promise<{
   config: object;
-  /** The tools of the entry with their defaults, in its order. */
-  before: readonly PinnedTool[];
   changes: readonly PinnedChange[];
   /** What an operator should know about the system, for `--json`. */
   about: object;
@@ -35,11 +32,11 @@ export type CompareTools = (
   lines: string[];
 }>;
 
-export const tableOf = (changes: readonly PinnedChange[]): string[] =>
-  textTable(
-    ['tool', 'approval', 'state'],
-    changes.map(({ name, approval, state }) => [name, approval ?? '', state]),
-  );
+export const tableOf = tableWith<PinnedChange>({
+  tool: ({ name }) => name,
+  approval: ({ after }) => after?.approval ?? '',
+  state: ({ state }) => state,
+});
 
 /** Lines with every word that has changed, and with the notes on the tools. */
 export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
@@ -48,21 +45,15 @@ export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
     .flatMap(({ name, before, after, notes }) => [
       `${name}:`,
       ...notes.map((note) => `  ! ${note}`),
-      ...diffLines(readable(before), readable(after))
-        .filter(({ added, removed }) => added || removed)
-        .flatMap(({ added, value }) =>
-          value
-            .trimEnd()
-            .split('\n')
-            .map((line) => `  ${added ? '+' : '-'} ${line}`),
-        ),
+      ...structuredPatch('', '', readable(before), readable(after), '', '', { context: 0 })
+        .hunks.flatMap(({ lines }) => lines)
+        .map((line) => `  ${line.replace(/^./, '$& ')}`),
     ]);
 
 /** All that the model and the system get of a tool, without its name. Empty if there is no tool. */
 function readable(pinned: PinnedChange['after']): string {
   if (pinned === undefined) return '';
   const { name: _, approval: _approval, description, input_schema, ...request } = pinned;
-  return [description, ...[input_schema, request].map((each) => JSON.stringify(each, null, 2)), ''].join(
-    '\n',
-  );
+  const parts = [input_schema, request].map((each) => JSON.stringify(each, null, 2));
+  return [description, ...parts, ''].join('\n');
 }

@@ -20,34 +20,17 @@ const kinds: { name: string; type: string; field: string; compare: CompareTools 
   { name: 'openapi', type: 'consultant_call_http_api', field: 'document', compare: compareDocument },
 ];
 
-interface OfWorkspace {
-  workspace: string;
-}
-
 export function toolCommands(): Command {
   const group = new Command('tools').description('Tools of agents that reach other systems.');
   operation(group, 'import <kind> <address>', importTools)
     .description('pin the tools of a system in agent.json')
     .requiredOption('--workspace <workspace>', 'the workspace of the agent and its secrets')
     .requiredOption('--file <file>', 'agent.json, whose entry is written or refreshed')
-    .option(
-      '--name <prefix>',
-      'the start of the names that the model gets; by default that of the host, or api',
-    )
+    .option('--name <prefix>', 'the start of the names for the model; default: that of the host, or api')
     .option('--secret <secret>', 'the secret that is sent: as bearer token, or as the document says')
-    .option(
-      '--client-id <id>',
-      'of an OAuth client of an MCP server, whose secret it is then: the server says where it gets tokens',
-    )
-    .option('--only <tools>', 'names at the server or ids of operations, with commas between them', (names) =>
-      names.split(','),
-    )
-    .option(
-      '--allow <host:port>',
-      'an address that is not public and may be called all the same',
-      readAllow,
-      [],
-    )
+    .option('--client-id <id>', 'of an OAuth client, whose secret it is; the server says where tokens are')
+    .option('--only <tools>', 'names at the server or ids of operations, with commas', splitAtCommas)
+    .option('--allow <host:port>', 'an address that is not public and may be called', readAllow, [])
     .option('--base-url <url>', 'of the API, if the document has none')
     .addHelpText('after', importHelp);
   operation(group, 'check <agent>', check)
@@ -65,10 +48,17 @@ The model gets exactly the words that are pinned, whatever the server says later
 command prints all that is new or has changed. A tool that only reads (readOnlyHint, GET) gets the approval "never", another one
 "always". A tool whose words have changed gets "always" until you change it in the file.`;
 
+const splitAtCommas = (text: string): string[] => text.split(',');
+
 function readAllow(text: string, before: HostAndPort[]): HostAndPort[] {
   const parsed = parseHostAndPort(text);
   if (parsed === undefined) throw new InvalidArgumentError(`It must be ${hostAndPortForm}.`);
   return [...before, parsed];
+}
+
+interface Options {
+  workspace: string;
+  user?: string;
 }
 
 interface AgentFile {
@@ -86,24 +76,22 @@ async function importTools(
   const written = (await readJson(file)) as AgentFile;
   const entries = written.unified_tools ?? [];
   const previous = entries.find(({ type, config }) => type === kind.type && config?.[kind.field] === address);
-  const { config, before, changes, about, lines } = await kind.compare(address, options, previous?.config);
+  const { config, changes, about, lines } = await kind.compare(address, options, previous?.config);
   if (!changes.some(({ after }) => after !== undefined))
     throw new Mistakes(['There is no tool that can be pinned', ...wordsOf(changes)]);
-  const writtenTools = (previous?.config?.tools ?? []) as readonly PinnedTool[];
+  const pinned = (previous?.config?.tools ?? []) as readonly PinnedTool[];
   // A tool that has not changed stays as it is written, without the defaults of its schema.
-  const tools = changes.flatMap(({ state, before: pinned, after }) =>
-    state === 'same' && pinned ? (writtenTools[before.indexOf(pinned)] ?? []) : (after ?? []),
+  const tools = changes.flatMap(({ name, state, after }) =>
+    state === 'same' ? pinned.filter((tool) => tool.name === name) : (after ?? []),
   );
   const entry = { ...previous, type: kind.type, config: { ...config, tools } };
-  const unified_tools = previous
-    ? entries.map((each) => (each === previous ? entry : each))
-    : [...entries, entry];
+  const unified_tools = previous ? entries.with(entries.indexOf(previous), entry) : [...entries, entry];
   await writeFile(file, `${JSON.stringify({ ...written, unified_tools }, null, 2)}\n`);
-  const shown = changes.map(({ name, approval, state, notes }) => ({ name, approval, state, notes }));
-  return {
-    json: { file, ...about, tools: shown },
-    lines: [...lines, ...tableOf(changes), ...wordsOf(changes)],
-  };
+  const shown = changes.map(({ name, state, after, notes }) => {
+    return { name, approval: after?.approval ?? null, state, notes };
+  });
+  const json = { file, ...about, tools: shown };
+  return { json, lines: [...lines, ...tableOf(changes), ...wordsOf(changes)] };
 }
 
 /**
@@ -117,34 +105,26 @@ async function definitionOf(agentId: string, workspaceId: string) {
   return ((await agents.published(workspaceId, agentId)) ?? agent).definition;
 }
 
-async function check(agentId: string, { workspace }: OfWorkspace): Promise<Result> {
+async function check(agentId: string, { workspace }: Options): Promise<Result> {
   const changes: PinnedChange[] = [];
   for (const { type, config = {} } of (await definitionOf(agentId, workspace)).unified_tools) {
     const kind = kinds.find((each) => each.type === type);
     if (kind === undefined) continue;
     const { [kind.field]: address } = config;
     if (typeof address !== 'string') throw new Error(`An entry has no ${kind.field} to compare with`);
-    changes.push(
-      ...(await kind.compare(address, { workspace, allow: [], onlyPinned: true }, config)).changes,
-    );
+    const compared = await kind.compare(address, { workspace, allow: [], onlyPinned: true }, config);
+    changes.push(...compared.changes);
   }
   const drifted = changes.filter(({ state }) => state !== 'same');
   if (drifted.length > 0) throw new Mistakes([...tableOf(drifted), ...wordsOf(drifted)]);
-  return {
-    json: { agent_id: agentId, tools: changes.length, changed: [] },
-    lines: [`${changes.length} tools are as they are pinned`],
-  };
+  const json = { agent_id: agentId, tools: changes.length, changed: [] };
+  return { json, lines: [`${changes.length} tools are as they are pinned`] };
 }
 
-async function call(
-  agentId: string,
-  name: string,
-  json: string,
-  { workspace, user }: OfWorkspace & { user?: string },
-): Promise<Result> {
+async function call(id: string, name: string, json: string, { workspace, user }: Options): Promise<Result> {
   // A deferred import: the other commands use no tools.
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
-  const definition = await definitionOf(agentId, workspace);
+  const definition = await definitionOf(id, workspace);
   const result = await useRemoteTool(definition, name, JSON.parse(json), { workspaceId: workspace, user });
   return { json: result, lines: JSON.stringify(result, null, 2).split('\n') };
 }

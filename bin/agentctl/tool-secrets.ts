@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { secretName } from '#contract/tools.ts';
 import { parseHostAndPort } from '#contract/urls.ts';
@@ -6,8 +7,10 @@ import { agentStore, clock, toolSecretCipher, toolSecrets } from '#runtime/compo
 import { operation, type Result } from './report.ts';
 import { tableWith } from './text-table.ts';
 
-interface OfWorkspace {
+interface Options {
   workspace: string;
+  host: string[];
+  force?: true;
 }
 
 /** Adds the commands for the secrets of tools, which belong to a workspace. */
@@ -30,17 +33,16 @@ const help = `
 The value is encrypted for exactly this workspace, name and hosts: it is never sent to another host or port, and no command
 prints it. Set it again to replace the value or the hosts; replies use it within five minutes. A newline at its end is no part of it.`;
 
-async function set(name: string, { workspace, host }: OfWorkspace & { host: string[] }): Promise<Result> {
+async function set(name: string, { workspace, host }: Options): Promise<Result> {
   const { error } = secretName.safeParse(name);
   if (error !== undefined) throw new Error(`The name ${error.issues[0]?.message}`);
   const hosts = [...new Set(host.map(readHost))].toSorted();
   if (hosts.length > secretLimits.hosts)
     throw new Error(`A secret may have ${secretLimits.hosts} hosts, this one has ${hosts.length}`);
   const others = (await toolSecrets().list(workspace)).filter((secret) => secret.name !== name);
-  if (others.length >= secretLimits.ofWorkspace)
-    throw new Error(
-      `The workspace has ${others.length} secrets, at most ${secretLimits.ofWorkspace} are allowed`,
-    );
+  const { ofWorkspace } = secretLimits;
+  if (others.length >= ofWorkspace)
+    throw new Error(`The workspace has ${others.length} secrets, at most ${ofWorkspace} are allowed`);
   const owner = { workspaceId: workspace, name, hosts };
   const encrypted = await toolSecretCipher.encrypt(await readValue(), owner);
   const secret = { name, hosts, encrypted, updatedAt: clock.now().toISOString() };
@@ -56,26 +58,20 @@ function readHost(text: string): string {
 }
 
 async function readValue(): Promise<string> {
-  const value = Buffer.concat(await Array.fromAsync(process.stdin as AsyncIterable<Buffer>))
-    .toString()
-    .replace(/\r?\n$/, '');
-  const { characters, bytes } = secretLimits;
-  if (value.length < characters || Buffer.byteLength(value) > bytes || /[^\x20-\x7e]/.test(value))
-    throw new Error(
-      `The value must have ${characters} to ${bytes} printable ASCII characters, on standard input`,
-    );
+  const value = (await text(process.stdin)).replace(/\r?\n$/, '');
+  const { characters: least, bytes: most } = secretLimits;
+  if (value.length < least || value.length > most || /[^\x20-\x7e]/.test(value))
+    throw new Error(`The value must have ${least} to ${most} printable ASCII characters, on standard input`);
   return value;
 }
 
-async function list({ workspace }: OfWorkspace): Promise<Result> {
+async function list({ workspace }: Options): Promise<Result> {
   const secrets = await toolSecrets().list(workspace);
-  return {
-    json: { workspace_id: workspace, secrets: secrets.map(shown) },
-    lines: tableOf(secrets, 'No secrets'),
-  };
+  const json = { workspace_id: workspace, secrets: secrets.map(shown) };
+  return { json, lines: tableOf(secrets, 'No secrets') };
 }
 
-async function remove(name: string, { workspace, force }: OfWorkspace & { force?: true }): Promise<Result> {
+async function remove(name: string, { workspace, force }: Options): Promise<Result> {
   const users = force ? [] : await agentsWith(workspace, name);
   if (users.length > 0)
     throw new Error(`Published agents name the secret: ${users.join(', ')}. Remove it with --force`);
@@ -85,11 +81,9 @@ async function remove(name: string, { workspace, force }: OfWorkspace & { force?
 
 async function agentsWith(workspace: string, name: string): Promise<string[]> {
   const published = (await Array.fromAsync(agentStore().listPublished(workspace))).flat();
-  return published
-    .filter(({ definition }) =>
-      definition.unified_tools.some(({ config }) => Object(config?.auth).secret === name),
-    )
-    .map(({ agentId }) => agentId);
+  const names = ({ config }: { config?: object | undefined }) => Object(Object(config).auth).secret === name;
+  const users = published.filter(({ definition }) => definition.unified_tools.some(names));
+  return users.map(({ agentId }) => agentId);
 }
 
 const shown = ({ name, hosts, updatedAt }: ToolSecret) => ({ name, hosts, updated_at: updatedAt });

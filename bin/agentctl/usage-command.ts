@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { inSnakeCase } from '#domain/platform/services.ts';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
 import { formatCost } from '#domain/workspaces/prices.ts';
 import { prices, usage, workspaces } from '#runtime/composition/services.ts';
@@ -79,16 +80,7 @@ const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
 
 /** The figures of a line. By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
-  ...(by !== 'model' && {
-    turns: counts.turns,
-    failed_turns: counts.failedTurns,
-    batch_requests: counts.batchRequests,
-    failed_batch_requests: counts.failedBatchRequests,
-    uploads: counts.uploads,
-    uploaded_bytes: counts.uploadedBytes,
-    tests: counts.tests,
-    failed_tests: counts.failedTests,
-  }),
+  ...(by !== 'model' && inSnakeCase<number>(counts)),
   model_calls: calls.calls,
   prompt_tokens: calls.promptTokens,
   cached_prompt_tokens: calls.cachedTokens,

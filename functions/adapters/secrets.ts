@@ -4,6 +4,7 @@ import {
   ResourceNotFoundException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
+import { timedCache } from '#domain/platform/promises.ts';
 
 /** How long a secret's value is cached. So a replaced secret takes effect within five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
@@ -46,17 +47,9 @@ export const cachedVersions = (
   });
 
 function cached<Value>(read: () => Promise<Value>): () => Promise<Value> {
-  let last: { value: Promise<Value>; until: number } | undefined;
-  return () => {
-    if (last === undefined || last.until < Date.now()) {
-      const value = read();
-      last = { value, until: Date.now() + secretCacheMilliseconds };
-      value.catch(() => {
-        last = undefined;
-      });
-    }
-    return last.value;
-  };
+  const cache = timedCache<{ value: Value; until: number }>();
+  const readOnce = async () => ({ until: Date.now() + secretCacheMilliseconds, value: await read() });
+  return async () => (await cache('', Date.now(), readOnce).value).value;
 }
 
 async function readVersion(

@@ -1,6 +1,7 @@
 import { AISDKError, APICallError } from '@ai-sdk/provider';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
-import { fieldsOf, jsonIn } from './models/completions/tool-call-deltas.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
+import { fieldsOf } from './models/completions/tool-call-deltas.ts';
 
 /**
  * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and

@@ -3,22 +3,14 @@ import type {
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import type { AgentDefinition } from '#contract/agent.ts';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
-import type {
-  ModelCall,
-  ReplyBudget,
-  ReplyPart,
-  ReplyRequest,
-  RunningTool,
-} from '#domain/chats/agent-runtime.ts';
+import type { ModelCall, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import type { AttachmentReader } from '#domain/files/services.ts';
-import type { ModelFailureKind } from '#domain/platform/failures.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf, PreviousMessages, streamWithinContext } from './conversation.ts';
 import { findProvider } from './models/model-provider.ts';
-import { type AgentModels, type ModelSettings, namedModel } from './request-model.ts';
+import { type ModelSettings, modelsOf } from './request-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
 import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from './tools/agent-tool.ts';
 import type { ReplyScope } from './tools/reply-scope.ts';
@@ -35,11 +27,8 @@ export interface Task extends Omit<ReplyRequest, 'agent'> {
 
 export type Emit = (part: ReplyPart) => void;
 
-/** Used where an agent's `meta` has no value. */
-const defaults = {
-  /** Model calls in one reply: seven rounds of tools and the final text. */
-  maxSteps: 8,
-} as const;
+/** The model calls of a task, if the agent's `meta` sets no maximum: seven rounds of tools and the final text. */
+const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {
   tools: readonly (ToolKind | DeferredKind)[];
@@ -75,12 +64,14 @@ export interface PreparedAgent {
 
 export async function prepareAgent(settings: AgentSettings, task: Task): Promise<PreparedAgent> {
   const { definition } = task.agents.at(-1) ?? task.agents[0];
-  const { meta, llm_model: modelName } = definition;
+  const { meta, llm_model: modelName, output_schema } = definition;
   const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
   const { provider, name } = findProvider(settings.providers, modelName);
-  const { output_schema: own } = definition;
   const requested = task.agents.length === 1 ? task.form : undefined;
-  const form = own ? (await import('#domain/chats/reply-form.ts')).formOf(own) : requested;
+  // The agent's own schema was checked when the agent was saved.
+  const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
+  // OpenAI rejects a schema that is sent as strict, but is not. Only replies with a schema load the module.
+  const strictJsonSchema = form?.schema && (await import('#contract/json-schema.ts')).isStrict(form.schema);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
   const needed = shown.isSearchNeeded ? ['consultant_lookup'] : [];
@@ -88,66 +79,49 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
     (tool) => mayUse(task, tool) && !(form !== undefined && tool.handsOver),
   );
   const maxOutputTokens = meta.max_output_tokens ?? defaultMaxOutputTokens;
-  const models = await modelsOf(settings, definition, task.budget);
+  const models = modelsOf(settings, definition, task.budget);
   const instructions: LanguageModelV4Prompt =
     definition.system_prompt === '' ? [] : [{ role: 'system', content: definition.system_prompt }];
   const previous = new PreviousMessages(task.history);
   const { message: content, attachments, parts } = task;
-  const message = { content, attachments, ...(parts !== undefined && { parts }) };
-  const optionsOf = (
-    exchange: LanguageModelV4Prompt,
-    toolChoice: 'auto' | 'none',
-  ): LanguageModelV4CallOptions => ({
-    prompt: [
-      ...instructions,
-      ...conversationOf(previous.messages, message, { shown: shown.parts, seesImages, offered }),
-      ...exchange,
-    ],
-    maxOutputTokens,
-    ...(meta.temperature !== undefined && { temperature: meta.temperature }),
-    ...(meta.reasoning_effort !== undefined && { reasoning: meta.reasoning_effort }),
-    providerOptions: { openai: { serviceTier, strictJsonSchema: form?.isStrict }, bedrock: { serviceTier } },
-    ...task.sampling,
-    ...(form !== undefined && { responseFormat: responseFormatOf(form) }),
-    ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
-    abortSignal: task.signal,
-  });
-  const mayRetryShortened = (failure: ModelFailureKind): boolean => {
-    if (!task.budget.takeModelCall()) return false;
-    settings.onRetry(models.current.name, failure);
-    return true;
-  };
+  const message = { content, attachments, parts };
   return {
     call: () => ({ model: models.current.name, tier: serviceTier }),
     maxOutputTokens,
-    maxSteps: meta.max_steps ?? defaults.maxSteps,
+    maxSteps: meta.max_steps ?? defaultMaxSteps,
     offered,
     form,
     isWithoutRejected: () => previous.isWithoutRejected,
     async stream(exchange, toolChoice, onCall) {
-      const open = () => models.current.model.stream(optionsOf(exchange, toolChoice), onCall);
+      const open = () => {
+        const options: LanguageModelV4CallOptions = {
+          prompt: [
+            ...instructions,
+            ...conversationOf(previous.messages, message, { shown: shown.parts, seesImages, offered }),
+            ...exchange,
+          ],
+          maxOutputTokens,
+          ...(meta.temperature !== undefined && { temperature: meta.temperature }),
+          ...(meta.reasoning_effort !== undefined && { reasoning: meta.reasoning_effort }),
+          providerOptions: { openai: { serviceTier, strictJsonSchema }, bedrock: { serviceTier } },
+          ...task.sampling,
+          ...(form !== undefined && { responseFormat: responseFormatOf(form) }),
+          ...(offered.length > 0 && { tools: functionTools(offered), toolChoice: { type: toolChoice } }),
+          abortSignal: task.signal,
+        };
+        return models.current.model.stream(options, onCall);
+      };
       // The prompts of later calls contain the thoughts of the first call's model, which no other model accepts.
       const stream = await models.call(exchange.length === 0, () =>
-        streamWithinContext(previous, open, mayRetryShortened),
+        streamWithinContext(previous, open, (failure) => models.current.mayRetry(failure)),
       );
       return meta.reasoning_tags === true ? withoutTaggedReasoning(stream) : stream;
     },
   };
 }
 
-/** Returns the models of an agent. The module for fallback models is loaded only for agents that have some. */
-async function modelsOf(
-  settings: AgentSettings,
-  definition: AgentDefinition,
-  budget: ReplyBudget,
-): Promise<AgentModels> {
-  if (definition.meta.fallback_models !== undefined)
-    return (await import('./fallback-models.ts')).candidatesOf(settings, definition, budget);
-  return { current: namedModel(settings, definition.llm_model, budget), call: (_, open) => open() };
-}
-
 // The interface has a narrower type for schemas, but passes on any JSON Schema.
-const responseFormatOf = ({ isStrict, ...form }: ReplyForm) =>
+const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
 /**

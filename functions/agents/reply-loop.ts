@@ -138,7 +138,11 @@ export class ReplyLoop {
     lastCall?: ReservedCall,
   ): Promise<ReplyEnd> {
     if (agent.form === undefined) return end;
-    if (end.incomplete !== null) return { ...end, ...cutForm(response, agent) };
+    if (end.incomplete !== null) {
+      const most =
+        end.reason === 'max-reply-bytes' ? `${formBytes} bytes` : `${agent.maxOutputTokens} tokens`;
+      return cutShortBy(end.reason, `The reply reached its limit of ${most} before its JSON was complete`);
+    }
     if (end.reason !== 'stop' && end.reason !== 'empty') return end;
     const { deltasOf, problemOfReply, repairRequest } = await import('#domain/chats/reply-form.ts');
     const text = textOf(response).trim();
@@ -264,11 +268,6 @@ const textDelta = (delta: string) => ({ type: 'response.output_text.delta' as co
 
 const textOf = ({ content }: ModelResponse): string =>
   content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-
-const cutForm = ({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent) => ({
-  incomplete: null,
-  cutShort: `The reply reached its limit of ${finishReason === 'bytes' ? `${formBytes} bytes` : `${maxOutputTokens} tokens`} before its JSON was complete`,
-});
 
 const completeReply: ReplyEnd = { reason: 'stop', cutShort: null, incomplete: null };
 

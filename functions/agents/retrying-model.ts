@@ -9,16 +9,12 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
-/** An error response of a provider. */
+/** An error response of a provider, or a call without any response: then without a status. */
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
-export interface RetryTiming {
-  /** The number of all attempts, the first one included. */
-  attempts: number;
-  /** The longest wait before the second attempt, in milliseconds. It doubles with each further attempt. */
-  firstDelay: number;
-  /** The longest `Retry-After` for which a reply waits, in milliseconds. */
-  maxRetryAfter: number;
+export interface RetrySettings {
+  /** The number of all attempts, the first one included. Default: `usualAttempts`. */
+  attempts?: number | undefined;
   /** The time in milliseconds since 1970. */
   now: () => number;
   /** Returns a number from 0 to 1, for the jitter. */
@@ -26,9 +22,7 @@ export interface RetryTiming {
   /** Asked before each attempt. It rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each retry. Takes a model call from the reply's budget; returns false if none is left. */
-  mayRetry: () => boolean;
-  /** Called before each retry. */
-  onRetry: (failure: ModelFailureKind) => void;
+  mayRetry: (failure: ModelFailureKind) => boolean;
   onRejected: (call: RejectedCall) => void;
   /** Rejects if the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
@@ -40,22 +34,20 @@ export interface RetryTiming {
  * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the default idle timeout, 90
  * s.
  */
-const defaults = {
-  attempts: 4,
-  firstDelay: 500,
-  maxRetryAfter: 20_000,
-  allow: async () => undefined,
-  mayRetry: () => true,
-  onRetry: () => undefined,
-  onRejected: () => undefined,
-};
+const usualAttempts = 4;
 
-type Timing = Pick<RetryTiming, 'now' | 'random' | 'wait'>;
+/**
+ * The longest wait before the second attempt, in milliseconds, if the provider asks for none. It doubles with each
+ * further attempt.
+ */
+const firstDelay = 500;
 
-/** The time and the randomness of a process, as retries need them. */
-export const timingOf = (clock: Pick<Clock, 'now' | 'after'>, random: () => number): Timing => ({
+/** The longest `Retry-After` for which a reply waits, in milliseconds. */
+const maxRetryAfter = 20_000;
+
+/** The time of a process, as retries need it. */
+export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySettings, 'now' | 'wait'> => ({
   now: () => clock.now().getTime(),
-  random,
   wait(milliseconds, signal) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const cancel = clock.after(milliseconds, () => {
@@ -101,20 +93,19 @@ export interface RetryingModel {
   ): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
-export function retryingModel(model: LanguageModelV4, timing: Timing & Partial<RetryTiming>): RetryingModel {
-  const times: RetryTiming = { ...defaults, ...timing };
+export function retryingModel(model: LanguageModelV4, settings: RetrySettings): RetryingModel {
   return {
     generate: (options, onCall) =>
-      withRetries(model, () => model.doGenerate(options), options, times, onCall),
+      withRetries(model, () => model.doGenerate(options), options, settings, onCall),
     async stream(options, onCall) {
       const { buffered, reader } = await withRetries(
         model,
-        async () => upToFirstOutput((await model.doStream(options)).stream.getReader(), times),
+        async () => upToFirstOutput((await model.doStream(options)).stream.getReader(), settings),
         options,
-        times,
+        settings,
         onCall,
       );
-      return streamFrom(buffered, reader, options.abortSignal, times);
+      return streamFrom(buffered, reader, options.abortSignal, settings);
     },
   };
 }
@@ -123,7 +114,7 @@ async function* streamFrom(
   buffered: LanguageModelV4StreamPart[],
   reader: PartReader,
   signal: AbortSignal | undefined,
-  { now }: RetryTiming,
+  { now }: RetrySettings,
 ): AsyncGenerator<LanguageModelV4StreamPart> {
   try {
     yield* buffered;
@@ -144,32 +135,31 @@ async function withRetries<Result>(
   model: LanguageModelV4,
   call: () => PromiseLike<Result>,
   options: LanguageModelV4CallOptions,
-  timing: RetryTiming,
+  settings: RetrySettings,
   onCall: (isCalled: boolean) => void = () => undefined,
 ): Promise<Result> {
   const { abortSignal: signal } = options;
   for (let attempt = 1, delay = 0; ; attempt += 1)
     try {
-      await waitUntilReady(model, delay, signal, timing);
-      await timing.allow(options);
+      await waitUntilReady(model, delay, signal, settings);
+      await settings.allow(options);
       onCall(true);
       return await call();
     } catch (error) {
       if (signal?.aborted) throw error;
       onCall(false);
-      if (APICallError.isInstance(error)) timing.onRejected(error);
-      const failure = errorOfCall(error, timing.now());
+      if (APICallError.isInstance(error)) settings.onRejected(error);
+      const failure = errorOfCall(error, settings.now());
       if (!(failure instanceof ModelFailure)) throw failure;
-      noteReadiness(model, failure, timing);
-      delay = delayAfter(failure, attempt, timing);
-      if (!timing.mayRetry()) throw failure;
-      timing.onRetry(failure.kind);
+      noteReadiness(model, failure, settings);
+      delay = delayAfter(failure, attempt, settings);
+      if (!settings.mayRetry(failure.kind)) throw failure;
     }
 }
 
-function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, timing: RetryTiming): void {
-  if (retryAfter === undefined || retryAfter > timing.maxRetryAfter) return;
-  readyAt.set(model, Math.max(timing.now() + retryAfter, readyAt.get(model) ?? 0));
+function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, settings: RetrySettings): void {
+  if (retryAfter === undefined || retryAfter > maxRetryAfter) return;
+  readyAt.set(model, Math.max(settings.now() + retryAfter, readyAt.get(model) ?? 0));
 }
 
 /**
@@ -180,15 +170,15 @@ async function waitUntilReady(
   model: LanguageModelV4,
   delay: number,
   signal: AbortSignal | undefined,
-  timing: RetryTiming,
+  settings: RetrySettings,
 ): Promise<void> {
-  const start = timing.now();
-  const latest = start + timing.maxRetryAfter;
-  for (let now = start; ; now = timing.now()) {
+  const start = settings.now();
+  const latest = start + maxRetryAfter;
+  for (let now = start; ; now = settings.now()) {
     // Other replies may be told to wait longer meanwhile.
     const until = Math.max(start + delay, Math.min(readyAt.get(model) ?? 0, latest));
     if (now >= until) return;
-    await timing.wait(until - now, signal);
+    await settings.wait(until - now, signal);
   }
 }
 
@@ -196,18 +186,18 @@ async function waitUntilReady(
  * Returns the milliseconds until the next attempt.
  * @throws ModelFailure if a retry cannot help, if all attempts were made, or if the provider asks to wait too long
  */
-function delayAfter(failure: ModelFailure, attempt: number, timing: RetryTiming): number {
+function delayAfter(failure: ModelFailure, attempt: number, settings: RetrySettings): number {
   const { kind, message, retryAfter = 0 } = failure;
   if (kind !== 'throttled' && kind !== 'unavailable') throw failure;
-  if (attempt >= timing.attempts)
+  if (attempt >= (settings.attempts ?? usualAttempts))
     throw new ModelFailure(kind, `${message}, the last of ${attempt} times`, failure.retryAfter);
-  if (retryAfter > timing.maxRetryAfter)
+  if (retryAfter > maxRetryAfter)
     throw new ModelFailure(
       kind,
-      `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${timing.maxRetryAfter / 1000} s that a reply waits`,
+      `${message} and asks to wait ${Math.ceil(retryAfter / 1000)} s, longer than the ${maxRetryAfter / 1000} s that a reply waits`,
       retryAfter,
     );
-  return Math.max(timing.firstDelay * 2 ** (attempt - 1) * timing.random(), retryAfter);
+  return Math.max(firstDelay * 2 ** (attempt - 1) * settings.random(), retryAfter);
 }
 
 /** The types of the parts that come before a model's first output. */
@@ -229,7 +219,7 @@ type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
  */
 async function upToFirstOutput(
   reader: PartReader,
-  { now }: RetryTiming,
+  { now }: RetrySettings,
 ): Promise<{ buffered: LanguageModelV4StreamPart[]; reader: PartReader }> {
   const buffered: LanguageModelV4StreamPart[] = [];
   for (let hasOutput = false; !hasOutput; ) {

@@ -28,7 +28,7 @@ export interface Check {
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
-  /** The property names of each object in the data. They are kept, because listing them takes longer than a step. */
+  /** The property names of the objects that were read. They are kept, because listing them takes longer than a step. */
   names: Map<unknown, readonly string[]>;
 }
 
@@ -99,8 +99,8 @@ export function firstOf<Entry, Found>(
 
 export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Adds a step to the path before a problem. */
-const under = (step: string | number, problem: Problem): Problem =>
+/** Adds a step to the start of the path before a problem, such as `/a` in `/a/b must be integer`. */
+export const under = (step: string | number, problem: Problem): Problem =>
   problem && `/${step}${problem.startsWith('/') ? '' : ' '}${problem}`;
 
 function namesOf(check: Check, data: SchemaObject): readonly string[] {
@@ -185,8 +185,8 @@ const annotations =
 const annotation = rule(() => true);
 
 /**
- * The keywords that are supported. Each has a check of the form of its value and, if it restricts data, a check of
- * data.
+ * The keywords that are supported. Each has a check of the form of its value and, if it restricts data without another
+ * keyword, a check of data.
  */
 export const rules = new Map<string, ReturnType<typeof rule>>(
   Object.entries({
@@ -197,7 +197,11 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
       const names = listOf(type);
       return !names.some((name) => types.get(name)?.(data)) && `must be ${names.join(' or ')}`;
     }),
-    enum: rule(isFilledList, checkEnum),
+    enum: rule(isFilledList, (values: unknown[], data, check) => {
+      const texts = check.texts.get(values) ?? new Set(values.map((value) => textOf(check, value)));
+      check.texts.set(values, texts);
+      return !texts.has(textOf(check, data)) && 'must be one of the allowed values';
+    }),
     const: rule(annotation.isWellFormed, (value: unknown, data, check) => {
       return textOf(check, value) !== textOf(check, data) && 'must be the allowed value';
     }),
@@ -212,7 +216,15 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     maxItems: limit(isCount, countItems, isMore, 'have at most', ' items'),
     minProperties: limit(isCount, countProperties, isLess, 'have at least', ' properties'),
     maxProperties: limit(isCount, countProperties, isMore, 'have at most', ' properties'),
-    required: rule(isTextList, checkRequired),
+    required: rule(
+      isTextList,
+      (names: string[], data, check) =>
+        isObject(data) &&
+        firstOf(names, (name) => {
+          spend(check, 1 + name.length / charactersPerStep);
+          return !Object.hasOwn(data, name) && `must have the property ${name}`;
+        }),
+    ),
     properties: rule(isObject, (properties: SchemaObject, data, check) =>
       eachProperty(data, check, (name, value) =>
         under(escapeStep(name), problemOf(check, own(properties, name), value)),
@@ -265,21 +277,6 @@ export const rules = new Map<string, ReturnType<typeof rule>>(
     }),
   }),
 );
-
-function checkEnum(values: readonly unknown[], data: unknown, check: Check): Problem {
-  const texts = check.texts.get(values) ?? new Set(values.map((value) => textOf(check, value)));
-  check.texts.set(values, texts);
-  return !texts.has(textOf(check, data)) && 'must be one of the allowed values';
-}
-
-function checkRequired(names: readonly string[], data: unknown, check: Check): Problem {
-  if (!isObject(data)) return undefined;
-  const missing = names.find((name) => {
-    spend(check, 1 + name.length / charactersPerStep);
-    return !Object.hasOwn(data, name);
-  });
-  return missing !== undefined && `must have the property ${missing}`;
-}
 
 export function problemOf(check: Check, schema: unknown, data: unknown): Problem {
   spend(check, 1);

@@ -18,17 +18,11 @@ import {
   schemaForms,
   spend,
   targetOf,
+  under,
 } from './json-schema-rules.ts';
 
-/** A JSON Schema as a client or an operator wrote it. */
+/** A JSON Schema of a client, of an operator or of a tool. */
 export type JsonSchema = SchemaObject;
-
-/** Why a schema is not accepted: `#/properties/a/if`, `is not supported`. */
-export interface SchemaProblem {
-  /** Where the problem is: a JSON pointer in a URI fragment. */
-  place: string;
-  problem: string;
-}
 
 const schemaBytes = 16 * 1024;
 const schemaLevels = 32;
@@ -40,7 +34,10 @@ const schemaNodes = 2000;
  */
 const dataLevels = 512;
 
-/** Steps that each check may take, for small data with many alternatives. Each character of the data adds one step. */
+/**
+ * Steps that each check of data may take, for small data with many alternatives. Each character of the data adds one
+ * step.
+ */
 const freeSteps = 20_000;
 
 /** Steps of all attempts to make an instance of a schema. */
@@ -78,7 +75,10 @@ export function problemOfData(schema: JsonSchema, data: unknown): string | undef
   );
 }
 
-/** About how many characters the data has as JSON. */
+/**
+ * About how many characters the data has as JSON.
+ * @throws StoppedCheck if it has more than `dataLevels` levels
+ */
 function charactersOf(data: unknown, level = 1): number {
   if (!isObject(data) && !isList(data)) return String(data).length + 2;
   bound(level, dataLevels, 'is nested too deeply');
@@ -98,22 +98,39 @@ const childrenOf = (schema: JsonSchema): (readonly [pointer: string, schema: unk
       : [[keyword, value] as const];
   });
 
-/** Undefined if the schema is accepted. */
-export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): SchemaProblem | undefined {
+/**
+ * Undefined if the schema is accepted. Otherwise where the problem is, as a JSON pointer in a URI fragment, and what it
+ * is: `#/properties/a/if is not supported`.
+ */
+export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): string | undefined {
   return unlessStopped(
     () => {
       charactersOf(schema);
       const { length } = new TextEncoder().encode(JSON.stringify(schema));
       bound(length, schemaBytes, `has more than ${schemaBytes} bytes`);
-      return problemBelow(schema, maxLevels);
+      const problem = problemBelow(schema, maxLevels);
+      return problem ? `#${problem}` : undefined;
     },
-    (problem) => ({ place: '#', problem }),
+    (message) => `# ${message}`,
   );
 }
 
-function problemBelow(root: JsonSchema, maxLevels: number): SchemaProblem | undefined {
+function problemBelow(root: JsonSchema, maxLevels: number): Problem {
   let nodes = 0;
-  const leadsBack = cycleFinder(root);
+  /** True for the schemas that lead to the present one, false for those that are known to be in no cycle. */
+  const open = new Map<unknown, boolean>();
+  /** Whether the references of a schema lead into a circle in which no step leads into the data. */
+  const leadsBack = (schema: unknown): boolean => {
+    const known = open.get(schema);
+    if (known !== undefined || !isObject(schema)) return known === true;
+    open.set(schema, true);
+    const { $ref, allOf, anyOf, oneOf, not } = schema;
+    const isClosed = [$ref && targetOf(root, String($ref)), allOf, anyOf, oneOf, not]
+      .flatMap(listOf)
+      .some(leadsBack);
+    open.set(schema, false);
+    return isClosed;
+  };
   const problemOfKeyword = (schema: JsonSchema, keyword: string): Problem => {
     if (keyword === '$id' && schema === root) return undefined;
     const rule = rules.get(keyword);
@@ -124,45 +141,24 @@ function problemBelow(root: JsonSchema, maxLevels: number): SchemaProblem | unde
     if (targetOf(root, String(value)) === undefined) return 'leads to no schema in $defs';
     return leadsBack(schema) && 'leads back to itself';
   };
-  const problemOfNode = (schema: unknown, place: string, level: number): SchemaProblem | undefined => {
+  const problemOfNode = (schema: unknown, level: number): Problem => {
     nodes += 1;
     bound(nodes, schemaNodes, `has more than ${schemaNodes} schemas`);
     bound(level, maxLevels, `has more than ${maxLevels} levels`);
-    if (!isObject(schema)) return isBoolean(schema) ? undefined : { place, problem: 'is malformed' };
+    if (!isObject(schema)) return !isBoolean(schema) && 'is malformed';
     return (
-      firstOf(Object.keys(schema), (keyword) => {
-        const problem = problemOfKeyword(schema, keyword);
-        return problem ? { place: `${place}/${escapeStep(keyword)}`, problem } : undefined;
-      }) ??
-      firstOf(childrenOf(schema), ([pointer, child]) =>
-        problemOfNode(child, `${place}/${pointer}`, level + 1),
-      )
+      firstOf(Object.keys(schema), (keyword) =>
+        under(escapeStep(keyword), problemOfKeyword(schema, keyword)),
+      ) ?? firstOf(childrenOf(schema), ([pointer, child]) => under(pointer, problemOfNode(child, level + 1)))
     );
   };
-  return problemOfNode(root, '#', 1);
-}
-
-/** Makes a function that says whether the references of a schema lead back to it without a step into the data. */
-function cycleFinder(root: JsonSchema): (schema: unknown) => boolean {
-  /** True for the schemas that lead to the present one, false for those that are known to be in no cycle. */
-  const open = new Map<unknown, boolean>();
-  return function closesCycle(schema) {
-    const known = open.get(schema);
-    if (known !== undefined || !isObject(schema)) return known === true;
-    open.set(schema, true);
-    const { $ref, allOf, anyOf, oneOf, not } = schema;
-    const isClosed = [$ref && targetOf(root, String($ref)), allOf, anyOf, oneOf, not]
-      .flatMap(listOf)
-      .some(closesCycle);
-    open.set(schema, false);
-    return isClosed;
-  };
+  return problemOfNode(root, 1);
 }
 
 /**
  * Whether OpenAI takes the schema as strict. At every level of a strict schema, each object is closed
- * (`additionalProperties: false`) and requires all its properties, each value has a type, and there is no `oneOf`,
- * `allOf` or `not`.
+ * (`additionalProperties: false`) and requires all its properties, each value has a `type`, a `$ref` or an `anyOf`, and
+ * there is no `oneOf`, `allOf` or `not`.
  */
 export function isStrict(schema: JsonSchema): boolean {
   const { properties, required, additionalProperties, type, $ref, anyOf, oneOf, allOf, not } = schema;

@@ -10,16 +10,6 @@ const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;
 const isKey = (key: string): boolean =>
   key !== '' && key.isWellFormed() && countCharacters(key) <= metadataKeyCharacters;
 
-/**
- * @returns what is wrong with the pairs together, as the rest of a sentence about the field; undefined if nothing is
- */
-export function problemOfMetadata(metadata: Metadata): string | undefined {
-  if (Object.keys(metadata).length > metadataPairs) return `must have at most ${metadataPairs} pairs`;
-  return new TextEncoder().encode(JSON.stringify(metadata)).length > metadataBytes
-    ? `must be at most ${metadataBytes} bytes as JSON`
-    : undefined;
-}
-
 const value = optionalText(metadataBytes);
 
 const pairsOf = <Value extends z.ZodType>(value: Value) =>
@@ -42,10 +32,14 @@ export const unlessEmpty = (pairs: Metadata): Metadata | undefined =>
   Object.keys(pairs).length === 0 ? undefined : pairs;
 
 export const metadata = pairsOf(value)
-  .refine((pairs) => problemOfMetadata(pairs) === undefined, {
-    error: ({ input }) => problemOfMetadata(input as Metadata),
+  .refine((pairs) => Object.keys(pairs).length <= metadataPairs, {
+    error: `must have at most ${metadataPairs} pairs`,
+    abort: true,
+  })
+  .refine((pairs) => new TextEncoder().encode(JSON.stringify(pairs)).length <= metadataBytes, {
+    error: `must be at most ${metadataBytes} bytes as JSON`,
   })
   .transform(unlessEmpty);
 
-/** Changes of stored pairs: null removes one. The limits apply to all pairs after the change. */
+/** Changes of stored pairs: null removes one. The limits of `metadata` apply to all pairs after the change. */
 export const metadataChanges = pairsOf(value.nullable());

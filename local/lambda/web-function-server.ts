@@ -79,7 +79,7 @@ export class WebFunctionServer {
   kill(): number {
     return this.#endOldest(
       this.#slots.size,
-      (slot) => void slot.starting.then(({ worker }) => worker.terminate()),
+      (slot) => void slot.starting.then(({ worker }) => worker.terminate(), nothing),
     );
   }
 
@@ -167,7 +167,11 @@ async function listening({ starting }: Slot): Promise<Environment> {
   return environment;
 }
 
-const shutDownSlot = (slot: Slot): void => void slot.starting.then((environment) => environment.shutDown());
+/** A failed start has no environment to end. */
+const nothing = (): void => undefined;
+
+const shutDownSlot = (slot: Slot): void =>
+  void slot.starting.then((environment) => environment.shutDown(), nothing);
 
 /** Whether the event loop has computed in nearly the whole time since the previous call. */
 function isLagging(slot: Slot): boolean {

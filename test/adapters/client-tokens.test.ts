@@ -254,9 +254,17 @@ describe('the client proves itself', () => {
     expect(JSON.stringify(issuer.received)).not.toContain(JSON.parse(value).d);
   });
 
-  it('by no text that is no key', async () => {
-    const { call, issuer } = await open({ auth: { method: 'private_key_jwt' } });
-    expect(await failureOf(call())).toBe('Error: The secret of this tool is no private key as JWK');
+  it.each([
+    ['text', secret],
+    ...['P-384', 'P-521'].map((namedCurve) => {
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve });
+      return [`key of ${namedCurve}`, JSON.stringify(privateKey.export({ format: 'jwk' }))];
+    }),
+  ])('by no %s', async (_what, value) => {
+    const { call, issuer } = await open({ auth: { method: 'private_key_jwt' }, values: [value] });
+    expect(await failureOf(call())).toBe(
+      'Error: The secret of this tool is no private key (RSA, P-256 or Ed25519) as JWK',
+    );
     expect(issuer.received).toEqual([]);
   });
 

@@ -61,10 +61,10 @@ async function open({ tools = {}, issuer = {}, challenge, isAllowed = true }: Op
     ...{ denied: [], resolve: async () => ['127.0.0.1'] },
   };
   const tokens = clientTokens({ rules, clock: manualClock() });
-  const values = { valueFor: async () => 'the client secret', forget: () => undefined };
+  const values = { valueFor: async () => ({ value: 'the client secret', forget: () => undefined }) };
   const http = remoteHttp({
     rules,
-    credentialOf: (auth, target) => credentialOf(values as never, auth, target, tokens),
+    credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),
     depth: () => 0,
   });
   const { signal } = new AbortController();
@@ -158,9 +158,21 @@ describe('an import finds where clients get their tokens', () => {
     expect(await (await open(options)).discover()).toEqual(found);
   });
 
-  it('unless the server asks for none', async () => {
-    const { discover } = await open({ tools: { '/open': { tools: [] } } });
+  it.each([200, 400, 405, 406])('unless the server asks for none: status %i', async (status) => {
+    const { discover } = await open({ tools: { '/open': { status, headers: {} } } });
     expect(await discover('/open')).toBeNull();
+  });
+
+  it('unless the server asks for a session', async () => {
+    const { discover } = await open({ tools: { '/open': { status: 404, headers: {}, jsonrpc: '2.0' } } });
+    expect(await discover('/open')).toBeNull();
+  });
+
+  it.each([403, 404, 500])('and not from a server that fails with %i', async (status) => {
+    const { discover } = await open({ tools: { '/broken': { status, headers: {} } } });
+    expect(await discover('/broken')).toBe(
+      `TOOLS/broken has the status ${status}: it does not say where tokens are`,
+    );
   });
 });
 
@@ -188,12 +200,12 @@ describe('an import is refused', () => {
     [
       'without metadata',
       { tools: { [`${prm}/mcp`]: { status: 404 } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS/mcp${prm}, TOOLS${prm}, TOOLS${prm}`,
+      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
     ],
     [
       'with other metadata',
       { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp' } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS/mcp${prm}, TOOLS${prm}, TOOLS${prm}`,
+      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
     ],
     [
       'without a method that we have',

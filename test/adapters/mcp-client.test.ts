@@ -15,6 +15,7 @@ afterEach(async () => {
 });
 
 const canary = 'canary-secret-1';
+const secrets = { valueFor: async () => ({ value: canary, forget: () => undefined }) };
 const call: McpCall = { tool: 'echo', args: { a: 1 }, schema: { type: 'object' }, parameterHeaders: {} };
 const { signal } = new AbortController();
 
@@ -26,10 +27,7 @@ function connect(server: ScriptedMcp, changes: Partial<McpTarget> = {}) {
       denied: [],
       resolve: async () => ['127.0.0.1'],
     },
-    credentialOf: (auth, target) =>
-      credentialOf({ valueFor: async () => canary, forget: () => undefined } as never, auth, target, {
-        tokenFor: () => expect.unreachable(),
-      }),
+    credentialOf: (auth, target) => credentialOf(secrets, auth, target, () => expect.unreachable()),
     depth: () => 0,
   });
   const pool = http.openPool();
@@ -109,6 +107,21 @@ describe('a call', () => {
     await expect(connection.call(call, signal)).rejects.toMatchObject({ kind: 'refused' });
   });
 
+  it('reads at most 2 MB of all its responses together', async () => {
+    const megabyte = (count: number) => 'x'.repeat(count * 1_000_000);
+    const respondWith = (count: number) => {
+      server.call = () => ({ content: [{ type: 'text', text: megabyte(count) }] });
+      server.override = ({ method, headers }, response) =>
+        method === 'tools/call' &&
+        headers['mcp-protocol-version'] === '2026-07-28' &&
+        Boolean(response.writeHead(400).end(megabyte(1)));
+    };
+    respondWith(0.9);
+    await connect(server).call(call, signal);
+    respondWith(1.1);
+    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ kind: 'too-large' });
+  });
+
   it('goes on with a stream that ended before the response', async () => {
     server.override = ({ http, headers }, response, id) => {
       if (http === 'POST') {
@@ -127,6 +140,23 @@ describe('a call', () => {
     };
     let requested: unknown;
     expect(await connect(server).call(call, signal)).toMatchObject({ content: [] });
+  });
+
+  it('drops what a stream has after the response, and uses the connection again', async () => {
+    const sockets = new Set<unknown>();
+    server.override = (_request, response, id) => {
+      sockets.add(response.socket);
+      const message = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], resultType: 'complete' } });
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${message}\n\n`);
+      setTimeout(() => response.end(`retry: 5\n\ndata: ${message}\n\nretry: 6\ndata: {\n\n`), 20);
+      return true;
+    };
+    const connection = connect(server);
+    for (const _ of [1, 2]) {
+      expect(await connection.call(call, signal)).toMatchObject({ content: [] });
+      await new Promise((passed) => setTimeout(passed, 100));
+    }
+    expect(sockets.size).toBe(1);
   });
 
   it('answers a ping of the server, and no other request', async () => {

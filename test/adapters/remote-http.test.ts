@@ -33,15 +33,17 @@ async function serve(respond: (request: IncomingMessage, response: ServerRespons
   return { received, port: (server.address() as AddressInfo).port };
 }
 
-const noTokens = { tokenFor: () => expect.unreachable() };
+const noTokens = () => expect.unreachable();
 const canary = 'canary-secret-1';
 const bearer: ToolAuth = { type: 'bearer', secret: 'crm' };
 
 function open(port: number, { values = [canary], allow = true, depth = 0 } = {}) {
   const forgotten: string[] = [];
   const secrets = {
-    valueFor: async () => values[Math.min(forgotten.length, values.length - 1)] ?? '',
-    forget: (_workspaceId: string, name: string) => forgotten.push(name),
+    valueFor: async (_workspaceId: string, name: string) => ({
+      value: values[Math.min(forgotten.length, values.length - 1)] ?? '',
+      forget: () => forgotten.push(name),
+    }),
   };
   const http = remoteHttp({
     rules: {
@@ -49,7 +51,7 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
       denied: [],
       resolve: async () => ['127.0.0.1'],
     },
-    credentialOf: (auth, target) => credentialOf(secrets as never, auth, target, noTokens),
+    credentialOf: (auth, target) => credentialOf(secrets, auth, target, noTokens),
     depth: () => depth,
   });
   const pool = http.openPool();

@@ -106,6 +106,21 @@ it('imports the same bytes twice, whatever the order of the server', async () =>
   expect(await readFile(file, 'utf8')).toBe(before);
 });
 
+it('an import sends the headers of the entry, without those whose values only a chat has', async () => {
+  const before = await readFile(file, 'utf8');
+  const definition = JSON.parse(before);
+  const headers = { 'X-Workspace': 'is {{workspace_id}}', 'X-User': '{{external_user_id}}', 'X-Plain': '1' };
+  definition.unified_tools[0].config.headers = headers;
+  await writeFile(file, JSON.stringify(definition));
+  expect((await runImport()).code).toBe(0);
+  expect((await readFileJson()).unified_tools[0]?.config?.headers).toEqual(headers);
+  for (const { headers: sent } of server.received) {
+    expect(sent).toMatchObject({ 'x-workspace': `is ${workspaceId}`, 'x-plain': '1' });
+    expect(sent).not.toHaveProperty('x-user');
+  }
+  await writeFile(file, before);
+});
+
 it('a tool runs, and its secret reaches its server alone', async () => {
   server.call = (_name, _args, { headers }) => ({
     content: [{ type: 'text', text: JSON.stringify(headers) }],

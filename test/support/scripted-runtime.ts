@@ -15,7 +15,7 @@ export interface ScriptedReply {
   emit(part: ReplyPart): void;
   text(text: string): void;
   /** Starts a call of the model. The returned function ends the call, with its usage. */
-  startCall(): () => void;
+  startCall(): (usage?: TokenUsage) => void;
   end(end?: Partial<ReplyEnd>): void;
   fail(error: unknown): void;
 }
@@ -49,7 +49,7 @@ export function scriptedRuntime(): ScriptedRuntime {
         startCall() {
           const call = { model: 'openai:test', callType: 'chat' } as const;
           forwardTo({ type: 'call start', call });
-          return () => forwardTo({ type: 'call end', call, usage: usageOfCall });
+          return (usage = usageOfCall) => forwardTo({ type: 'call end', call, usage });
         },
         end: (end) => resolve({ reason: 'stop', cutShort: null, incomplete: null, ...end }),
         fail: reject,

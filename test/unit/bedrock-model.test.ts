@@ -4,10 +4,11 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterEach, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
-import { retryingModel, timingOf } from '#agents/retrying-model.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { freeRetries } from '#support/free-retries.ts';
 import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 
@@ -83,7 +84,7 @@ describe('a call', () => {
           Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
         region,
       }).model('scripted'),
-      timingOf(clock, Math.random),
+      freeRetries(clock),
     );
     const error = await model.stream({ prompt: [user('Hi')] }).catch((thrown: unknown) => thrown);
     expect(error).not.toBeInstanceOf(ModelFailure);

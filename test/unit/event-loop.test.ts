@@ -11,7 +11,7 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { retryingModel, timingOf } from '#agents/retrying-model.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
 import { trimTitle } from '#agents/title.ts';
 import { kindOf, requestForm, type ToolUse } from '#agents/tools/agent-tool.ts';
 import { lookup } from '#agents/tools/chat-texts.ts';
@@ -28,6 +28,7 @@ import { readForm } from '#runtime/http/read-form.ts';
 import { type Request, readRequest } from '#runtime/http/request.ts';
 import { withSourcePositions } from '#runtime/observability/log.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { freeRetries } from '#support/free-retries.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { longestTurn } from '#support/longest-turn.ts';
 import { sampleTextWorker } from '#support/sample-text-worker.ts';
@@ -186,7 +187,7 @@ async function modelCallWithImages(provider: ModelProvider): Promise<void> {
   );
   receivedBytes = 0;
   const prompt = [{ role: 'user' as const, content: [...parts.values()].flat() }];
-  await rejected(retryingModel(provider.model('model'), timingOf(clock, Math.random)).stream({ prompt }));
+  await rejected(retryingModel(provider.model('model'), freeRetries(clock)).stream({ prompt }));
   expect(receivedBytes).toBeGreaterThan(50 * megabyte);
 }
 

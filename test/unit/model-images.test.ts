@@ -6,9 +6,10 @@ import { bedrock } from '#agents/models/bedrock.ts';
 import { withImages, withImageTokens } from '#agents/models/http/image-tokens.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
-import { retryingModel, timingOf } from '#agents/retrying-model.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { freeRetries } from '#support/free-retries.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 
 const bodies: string[] = [];
@@ -69,7 +70,7 @@ const promptOf = (dataOf: (image: Uint8Array) => string | Uint8Array): LanguageM
 describe.each(providers)('images to a model of %s', (_name, provider) => {
   it('are sent as the SDK sends them, at each attempt', async () => {
     const model = retryingModel(provider.model('model'), {
-      ...timingOf(clock, Math.random),
+      ...freeRetries(clock),
       ...{ attempts: 2, wait: async () => undefined },
     });
     const send = (prompt: LanguageModelV4Prompt) =>

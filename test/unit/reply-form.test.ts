@@ -13,7 +13,6 @@ import { manualClock } from '#support/manual-clock.ts';
 const form: ReplyForm = {
   name: 'number',
   schema: { type: 'array', items: { type: 'string' } },
-  isStrict: false,
 };
 
 const usage = {

@@ -3,9 +3,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { modelFailureOf } from '#agents/model-error.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
-import { type RetryingModel, type RetryTiming, retryingModel, timingOf } from '#agents/retrying-model.ts';
+import { type RetryingModel, type RetrySettings, retryingModel } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
+import { freely, freeRetries } from '#support/free-retries.ts';
 import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -54,7 +55,8 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
   let waits: number[];
   let time: number;
-  const timing: Pick<RetryTiming, 'now' | 'random' | 'wait'> = {
+  const timing: RetrySettings = {
+    ...freely,
     now: () => time,
     random: () => 0.5,
     wait: async (milliseconds) => {
@@ -213,10 +215,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       void call.gone.then(() => setImmediate(() => stop.abort()));
     };
     const started = performance.now();
-    const { error } = await send(
-      retryingModel(modelAt(server.url), timingOf(clock, Math.random)),
-      stop.signal,
-    );
+    const { error } = await send(retryingModel(modelAt(server.url), freeRetries(clock)), stop.signal);
     expect(error).toMatchObject({ name: 'AbortError' });
     expect(performance.now() - started).toBeLessThan(5000);
     expect(server.calls).toHaveLength(1);
@@ -300,6 +299,7 @@ describe('thirty replies of a throttled provider, in simulated time', () => {
       Array.from({ length: 30 }, async () => {
         await send(
           retryingModel(shared, {
+            ...freely,
             now: () => time,
             random,
             wait: (milliseconds) =>
@@ -341,7 +341,7 @@ describe('names of errors', () => {
     const server = await wires[wire].start();
     server.onCall = fails;
     const { error } = await send(
-      retryingModel(wires[wire].modelAt(server.url), { ...timingOf(clock, Math.random), attempts: 1 }),
+      retryingModel(wires[wire].modelAt(server.url), { ...freeRetries(clock), attempts: 1 }),
     );
     await server.close();
     delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
@@ -439,6 +439,7 @@ it('asks again when nobody listens, and tells why in the end', async () => {
   await server.close();
   const waits: number[] = [];
   const model = retryingModel(wires.openai.modelAt(server.url), {
+    ...freely,
     now: () => waits.reduce((sum, wait) => sum + wait, 0),
     random: () => 0.5,
     wait: async (milliseconds) => waits.push(milliseconds),

@@ -10,13 +10,17 @@ import {
   ToolFailure,
   type ToolKind,
 } from '#agents/tools/agent-tool.ts';
+import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { pinnedOffers, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
+import { ReplyScope } from '#agents/tools/reply-scope.ts';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
-import { maxResultCharacters, pinnedTool, toolLimits } from '#contract/tools.ts';
+import { maxResultCharacters, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
+import type { McpTarget } from '#domain/tools/mcp.ts';
+import { toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 import { manualClock } from '#support/manual-clock.ts';
 
@@ -268,4 +272,56 @@ describe('a wrong tool is named by its field', () => {
   ] as [string, AgentDefinition, unknown[]][])('%s', async (_what, definition, issues) => {
     expect(await issuesOf(definition)).toEqual(issues);
   });
+});
+
+describe('the tools of an MCP server as an import pins them', () => {
+  it('have headers for the properties that are marked, and not for definitions', () => {
+    const marked = { type: 'string', 'x-mcp-header': 'Region' };
+    const inputSchema = {
+      properties: { at: { type: 'object', properties: { region: marked } }, plain: { type: 'string' } },
+      $defs: { other: { type: 'object', properties: { place: { ...marked, 'x-mcp-header': 'Place' } } } },
+    };
+    const [live] = toolsOfServer([{ name: 'find', inputSchema }], [], { prefix: 'crm' });
+    expect(live?.tool).toMatchObject({ name: 'crm_find', parameter_headers: { Region: ['at', 'region'] } });
+    expect(JSON.stringify(live?.tool)).not.toMatch(/Place|x-mcp/);
+  });
+
+  it('have names of at most 64 characters, however many are the same', () => {
+    const taken = new Set<string>();
+    const names = Array.from({ length: 1100 }, () => uniqueName('x'.repeat(70), taken));
+    expect(taken.size).toBe(1100);
+    expect(Math.max(...names.map(({ length }) => length))).toBe(64);
+    expect(names.slice(0, 2)).toEqual(['x'.repeat(64), `${'x'.repeat(60)}_2`]);
+  });
+});
+
+it('the uses of a server in a reply share one connection, also if the agent was prepared again', async () => {
+  const targets: McpTarget[] = [];
+  const connection = {
+    call: async () => ({ content: [] }),
+    list: () => expect.unreachable(),
+    close: async () => {},
+  };
+  const kind = mcpKind({
+    http: { openPool: () => ({ close: () => undefined }), send: () => expect.unreachable() },
+    openMcp: (target) => {
+      targets.push(target);
+      return connection;
+    },
+    countUse: () => () => () => undefined,
+    checkTarget: async () => undefined,
+  });
+  const scope = new ReplyScope();
+  const tools = [{ ...find, tool: 'find' }];
+  const useAs = async (user: string, headers: object = { 'X-User': '{{external_user_id}}' }) => {
+    const config = mcpConfig.parse({ url: 'https://mcp.crm.example/mcp', headers, tools });
+    const use = { chat: { id: 1, externalUserId: user }, agents: [{ workspaceId: 'ws' }], scope };
+    await kind.offers(config, {} as never)[0]?.run({}, use as never);
+  };
+  await useAs('ada');
+  await useAs('ada');
+  expect(targets).toHaveLength(1);
+  await useAs('bob');
+  await useAs('ada', {});
+  expect(targets.map(({ headers }) => headers)).toEqual([{ 'X-User': 'ada' }, { 'X-User': 'bob' }, {}]);
 });

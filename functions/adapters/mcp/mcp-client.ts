@@ -1,8 +1,7 @@
 import {
   Client,
   ProtocolError,
-  SdkError,
-  SdkErrorCode,
+  type RequestOptions,
   SdkHttpError,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
@@ -18,25 +17,18 @@ import {
 } from '#domain/tools/mcp.ts';
 import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import { DefaultJsonSchemaValidator } from './client-shims.ts';
-import { asOneCall, mcpFetch } from './mcp-fetch.ts';
+import { type CallState, calls, mcpFetch } from './mcp-fetch.ts';
 
 /** The first version without a handshake. */
 const modernVersion = '2026-07-28';
 
 /**
- * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake
- * (`Era`). `mcpFetch` checks everything that the server sends. The limits of one call and of a list are in this file.
+ * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake.
+ * `mcpFetch` checks everything that the server sends. The limits of one call and of a list are in this file.
  */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
-/** `legacy`: versions of the protocol that begin with a handshake, up to 2025-11-25. `modern`: the versions since then. */
-type Era = 'modern' | 'legacy';
-
-/** A connected client. Its transport has the server's session, if there is one. */
-interface Session {
-  client: Client;
-  transport: StreamableHTTPClientTransport;
-}
+type CallOptions = Pick<RequestOptions, 'signal' | 'timeout'>;
 
 /**
  * The maximum number of requests of one call. A handshake, the call and a second attempt of both are four. The others
@@ -50,35 +42,37 @@ const callRequests = 6;
  */
 const listLimits = { pages: 20, tools: 500, requests: 26 };
 
-/**
- * Milliseconds that the end of a session may take. After that, the server ends it by itself. The client's own timeout
- * is longer than that of the call by as much.
- */
-const closeMilliseconds = 1000;
+const jsonSchemaValidator = new DefaultJsonSchemaValidator() as never;
+const clientOptions = { listMaxPages: listLimits.pages, jsonSchemaValidator };
+
+/** What the client must know of a server without a handshake. The server is not asked, which saves a request. */
+const discover = { supportedVersions: [modernVersion], capabilities: { tools: {} }, resultType: 'complete' };
 
 class Connection implements McpConnection {
   readonly #http: RemoteHttp;
   readonly #target: McpTarget;
-  #era: Era;
-  #session: Promise<Session> | undefined;
+  /** Whether the calls are in the modern era: without a handshake. The versions of the other era begin with one. */
+  #isModern: boolean;
+  /** The connected client. Its transport has the server's session, if there is one. */
+  #client: Promise<Client> | undefined;
 
   constructor(http: RemoteHttp, target: McpTarget) {
     this.#http = http;
     this.#target = target;
-    this.#era = target.protocol >= modernVersion ? 'modern' : 'legacy';
+    this.#isModern = target.protocol >= modernVersion;
   }
 
   async call({ tool, args, schema, parameterHeaders }: McpCall, signal: AbortSignal): Promise<McpResult> {
     const toolDefinition = { name: tool, inputSchema: withHeaders(schema, parameterHeaders) } as never;
-    return this.#inEra(signal, callRequests, async ({ client }, options) => {
+    return this.#inEra(signal, callRequests, async (client, options) => {
       const result = await client.callTool({ name: tool, arguments: args }, { ...options, toolDefinition });
       return result as McpResult;
     });
   }
 
   async list(signal: AbortSignal): Promise<McpListing> {
-    return this.#inEra(signal, listLimits.requests, async ({ client }, options) => {
-      if (client.getProtocolEra() === 'modern') await client.discover(options);
+    return this.#inEra(signal, listLimits.requests, async (client, options) => {
+      if (this.#isModern) await client.discover(options);
       const { tools } = await client.listTools(undefined, options);
       if (tools.length > listLimits.tools)
         throw new OutboundFailure('too-large', `The server lists more than ${listLimits.tools} tools`);
@@ -92,12 +86,11 @@ class Connection implements McpConnection {
   }
 
   async close(): Promise<void> {
-    const session = await this.#session?.catch(() => undefined);
-    this.#session = undefined;
-    if (session === undefined) return;
-    const timeout = AbortSignal.timeout(closeMilliseconds);
-    await untilAborted(session.transport.terminateSession(), timeout).catch(() => undefined);
-    await session.client.close();
+    const client = await this.#client?.catch(() => undefined);
+    this.#client = undefined;
+    const transport = client?.transport as StreamableHTTPClientTransport | undefined;
+    await transport?.terminateSession().catch(() => undefined);
+    await client?.close();
   }
 
   /**
@@ -108,32 +101,27 @@ class Connection implements McpConnection {
   async #inEra<Result>(
     signal: AbortSignal,
     requests: number,
-    work: (session: Session, options: { signal: AbortSignal; timeout: number }) => Promise<Result>,
+    work: (client: Client, options: CallOptions) => Promise<Result>,
   ): Promise<Result> {
     const { timeout } = this.#target;
-    return asOneCall({ ...this.#target, requests }, signal, async (state) => {
-      const options = { signal: state.signal, timeout: timeout + closeMilliseconds };
-      const attempt = async () => {
-        const session = await this.#open(options);
-        return work(session, options);
-      };
-      try {
-        try {
-          return await untilAborted(attempt(), state.signal);
-        } catch (error) {
-          signal.throwIfAborted();
-          if (state.failure !== undefined || !this.#changesEra(error, state.status ?? 0)) throw error;
-          return await untilAborted(attempt(), state.signal);
-        }
-      } catch (error) {
-        signal.throwIfAborted();
-        if (state.failure !== undefined) throw state.failure;
-        if (!state.signal.aborted) throw failureOf(error);
-        throw new OutboundFailure('timeout', `It took longer than ${timeout / 1000} seconds`, {
-          cause: error,
-        });
-      }
-    });
+    const failed = new AbortController();
+    const ends = [signal, failed.signal, AbortSignal.timeout(timeout)];
+    const state: CallState = { requests, bytes: 0, failed, signal: AbortSignal.any(ends) };
+    // The signal ends the call before this timeout does.
+    const options = { signal: state.signal, timeout: timeout + 1000 };
+    const run = async () => work(await this.#open(options), options);
+    const attempt = () => untilAborted(calls.run(state, run), state.signal);
+    try {
+      return await attempt().catch((error) => {
+        if (state.signal.aborted || !this.#changesEra(error, state.status ?? 0)) throw error;
+        return attempt();
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      failed.signal.throwIfAborted();
+      if (!state.signal.aborted) throw failureOf(error);
+      throw new OutboundFailure('timeout', `It took longer than ${timeout / 1000} seconds`);
+    }
   }
 
   /**
@@ -142,54 +130,30 @@ class Connection implements McpConnection {
    * @returns false if none may be made, because the server may have carried out the call
    */
   #changesEra(error: unknown, status: number): boolean {
-    const isSession = this.#era === 'legacy' && this.#session !== undefined;
-    const hasEnded = isSession && error instanceof SdkHttpError && status === 404;
-    if (!hasEnded && !provesNothing(error, status)) return false;
-    const wantsSame =
-      this.#era === 'modern' &&
-      error instanceof ProtocolError &&
-      JSON.stringify(error.data ?? {}).includes(modernVersion);
-    if (!hasEnded && !wantsSame) this.#era = this.#era === 'modern' ? 'legacy' : 'modern';
-    this.#session = undefined;
+    if (!provesNothing(error, status)) return false;
+    const isSame = this.#isModern
+      ? error instanceof ProtocolError && JSON.stringify(error.data ?? {}).includes(modernVersion)
+      : this.#client !== undefined && error instanceof SdkHttpError && status === 404;
+    if (!isSame) this.#isModern = !this.#isModern;
+    this.#client = undefined;
     return true;
   }
 
-  #open(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
-    this.#session ??= this.#connect(options);
-    this.#session.catch(() => {
-      this.#session = undefined;
+  #open(options: CallOptions): Promise<Client> {
+    this.#client ??= this.#connect(options).catch((error) => {
+      this.#client = undefined;
+      throw error;
     });
-    return this.#session;
+    return this.#client;
   }
 
-  async #connect(options: { signal: AbortSignal; timeout: number }): Promise<Session> {
-    const client = new Client(
-      { name: 'agent-service', version: '1' },
-      {
-        capabilities: {},
-        listMaxPages: listLimits.pages,
-        jsonSchemaValidator: new DefaultJsonSchemaValidator() as never,
-      },
-    );
-    // The call itself fails with its own error.
-    client.onerror = () => undefined;
-    const transport = new StreamableHTTPClientTransport(this.#target.url, {
-      fetch: mcpFetch(this.#http, this.#target),
-      reconnectionOptions: {
-        ...{ initialReconnectionDelay: 100, maxReconnectionDelay: 1000 },
-        ...{ reconnectionDelayGrowFactor: 2, maxRetries: 2 },
-      },
-      onInsufficientScope: 'throw',
-    });
-    const discover = {
-      supportedVersions: [modernVersion],
-      capabilities: { tools: {} },
-      resultType: 'complete',
-    };
-    const prior =
-      this.#era === 'legacy' ? { kind: 'legacy' as const } : { kind: 'modern' as const, discover };
+  async #connect(options: CallOptions): Promise<Client> {
+    const client = new Client({ name: 'agent-service', version: '1' }, clientOptions);
+    const { url } = this.#target;
+    const transport = new StreamableHTTPClientTransport(url, { fetch: mcpFetch(this.#http, this.#target) });
+    const prior = this.#isModern ? { kind: 'modern', discover } : { kind: 'legacy' };
     await client.connect(transport, { ...options, prior: prior as never });
-    return { client, transport };
+    return client;
   }
 }
 
@@ -198,7 +162,7 @@ function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeade
   const copy = structuredClone(schema);
   for (const [name, path] of Object.entries(headers)) {
     const node = path.reduce<unknown>((parent, step) => Object(Object(parent).properties)[step], copy);
-    if (typeof node === 'object' && node !== null) Object.assign(node, { 'x-mcp-header': name });
+    Object.assign(Object(node), { 'x-mcp-header': name });
   }
   return copy;
 }
@@ -222,22 +186,14 @@ const provesNothing = (error: unknown, status: number): boolean =>
 function failureOf(error: unknown): Error {
   if (error instanceof OutboundFailure) return error;
   if (error instanceof ProtocolError) {
-    if (error.code === -32601 || isUnknownTool(error.message))
-      return new OutboundFailure('changed', undefined, { cause: error });
-    return new McpRejection(error.message);
+    // There is no code for an unknown tool.
+    const isUnknown = /tool/i.test(error.message) && /unknown|not found|not exist/i.test(error.message);
+    return error.code === -32601 || isUnknown
+      ? new OutboundFailure('changed', undefined, { cause: error })
+      : new McpRejection(error.message);
   }
-  if (error instanceof SdkHttpError) {
-    const status = error.status ?? 0;
-    if (status === 401 || status === 403) return new OutboundFailure('unauthorized');
-    return new OutboundFailure('refused', `The server answered with status ${status}`);
-  }
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-    return new OutboundFailure('timeout');
-  return new OutboundFailure('protocol', undefined, { cause: error });
-}
-
-/** Whether an error says that the server does not have the tool. There is no code for that. */
-function isUnknownTool(text: string): boolean {
-  const said = text.slice(0, 300).toLowerCase();
-  return said.includes('tool') && ['unknown', 'not found', 'not exist'].some((words) => said.includes(words));
+  if (!(error instanceof SdkHttpError)) return new OutboundFailure('protocol', undefined, { cause: error });
+  return error.status === 401 || error.status === 403
+    ? new OutboundFailure('unauthorized')
+    : new OutboundFailure('refused', `The server answered with status ${error.status}`);
 }

@@ -1,12 +1,13 @@
 import { createPrivateKey, type JsonWebKey, randomUUID, sign } from 'node:crypto';
 import * as z from 'zod';
 import { OutboundFailure } from '#domain/platform/failures.ts';
-import { untilAborted } from '#domain/platform/promises.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
+import { timedCache, untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { ClientAuth, ClientTokens } from '#domain/tools/credential.ts';
 import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
-import { jsonIn, sendOutbound } from './send-outbound.ts';
+import { sendOutbound } from './send-outbound.ts';
 
 /** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
@@ -14,11 +15,11 @@ const times = { response: 10_000, whole: 10_000 };
 /** The maximum size of a response with a token. Tokens with many claims have 4 KB. */
 const maxBytes = 64_000;
 
-/** Milliseconds. A token is not used if it ends sooner than this: a request may be on its way for so long. */
+/**
+ * Milliseconds. A token that ends sooner than this is used only by those who wait for it: a request may be on its way
+ * for so long.
+ */
 const reserve = 60_000;
-
-/** The maximum number of tokens in the cache, of all workspaces. At this number the cache is emptied. */
-const cachedTokens = 1000;
 
 /** A token has at least 8 characters, as all secrets have, so that it can be removed from results. */
 const tokenResponse = z.object({
@@ -38,29 +39,23 @@ interface Options {
  * Makes a source of tokens by client credentials (RFC 6749, section 4.4). It caches them in the memory of this process.
  */
 export function clientTokens(options: Options): ClientTokens {
-  const now = () => options.clock.now().getTime();
-  const cached = new Map<string, { token: Promise<string>; until: number }>();
-  return {
-    async tokenFor(workspaceId, auth, secret, signal) {
-      const key = JSON.stringify([workspaceId, auth]);
-      let entry = cached.get(key);
-      if (entry === undefined || now() >= entry.until) {
-        const made = { token: Promise.resolve(''), until: Number.POSITIVE_INFINITY };
-        // Those who wait for the token share its request, so that it does not end with one of them.
-        made.token = requestToken(auth, secret, options).then(({ access_token, expires_in }) => {
-          made.until = now() + Math.min(expires_in, 3600) * 1000 - reserve;
-          return access_token;
-        });
-        if (cached.size >= cachedTokens) cached.clear();
-        cached.set(key, made);
-        entry = made;
+  const cached = timedCache<{ token: string; until: number }>();
+  return async (workspaceId, auth, secretOf, signal) => {
+    const request = async (isRepeated = false): ReturnType<typeof requestToken> => {
+      const { value: secret, forget } = await secretOf();
+      try {
+        return await requestToken(auth, secret, options);
+      } catch (error) {
+        if (isRepeated || !(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
+        // An operator may have replaced the secret.
+        forget();
+        return request(true);
       }
-      const used = entry;
-      // Another use may have cached a new token since.
-      const forget = () => cached.get(key) === used && cached.delete(key);
-      used.token.catch(forget);
-      return { token: await untilAborted(used.token, signal), forget };
-    },
+    };
+    // Those who wait for the token share its request, so that it does not end with one of them.
+    const key = JSON.stringify([workspaceId, auth]);
+    const { value, forget } = cached(key, options.clock.now().getTime(), () => request());
+    return { value: (await untilAborted(value, signal)).token, forget };
   };
 }
 
@@ -76,8 +71,10 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
     signal: new AbortController().signal,
   });
   // A redirect is a failure too: the credentials stay at the address that an operator has named.
-  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(body) : undefined);
-  if (data !== undefined) return data;
+  const { data } = tokenResponse.safeParse(status === 200 ? jsonIn(Buffer.from(body).toString()) : undefined);
+  const now = clock.now().getTime();
+  if (data)
+    return { token: data.access_token, until: now + Math.min(data.expires_in, 3600) * 1000 - reserve };
   const kind = status === 400 || status === 401 ? 'unauthorized' : 'refused';
   throw new OutboundFailure(kind, `The authorization server gives no token: status ${status}`);
 }
@@ -88,21 +85,20 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   if (method === 'post') return { headers: {}, fields: { client_id, client_secret: secret } };
   if (method === 'basic') {
     const pair = [client_id, secret].map((text) => String(new URLSearchParams({ '': text })).slice(1));
-    const Authorization = `Basic ${Buffer.from(pair.join(':')).toString('base64')}`;
-    return { headers: { Authorization }, fields: {} };
+    const encoded = Buffer.from(pair.join(':')).toString('base64');
+    return { headers: { Authorization: `Basic ${encoded}` }, fields: {} };
   }
   const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
   const client_assertion = assertionOf(auth, secret, clock);
   return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
 }
 
-/** Signature algorithms of JSON Web Tokens, by the type of the key. That of `ec` is only for the curve P-256. */
-const algorithms: Partial<Record<string, string>> = { rsa: 'RS256', ec: 'ES256', ed25519: 'EdDSA' };
+/** Signature algorithms of JSON Web Tokens, by the curve or the type of the key. */
+const algorithms: Partial<Record<string, string>> = { RSA: 'RS256', 'P-256': 'ES256', Ed25519: 'EdDSA' };
 
 /** A signed JSON Web Token by which the client proves who it is (RFC 7523). It is valid for a minute. */
 function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
-  const { key, kid } = keyOf(secret);
-  const alg = algorithms[key.asymmetricKeyType ?? ''];
+  const { alg, key, kid } = keyOf(secret);
   const iat = Math.floor(clock.now().getTime() / 1000);
   const claims = { iss: client_id, sub: client_id, aud: issuer, jti: randomUUID(), iat, exp: iat + 60 };
   const signed = [{ alg, typ: 'JWT', kid }, claims]
@@ -116,13 +112,15 @@ function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: O
 /**
  * Reads a private key.
  * @param secret the key as JWK
- * @throws Error without the key's text if it is no such key
+ * @throws Error without the key's text if it is no private key of one of these types
  */
 function keyOf(secret: string) {
   try {
-    const key: JsonWebKey = JSON.parse(secret);
-    return { key: createPrivateKey({ key, format: 'jwk' }), kid: key.kid };
+    const jwk: JsonWebKey = JSON.parse(secret);
+    const alg = algorithms[jwk.crv ?? jwk.kty ?? ''];
+    if (alg !== undefined) return { alg, key: createPrivateKey({ key: jwk, format: 'jwk' }), kid: jwk.kid };
   } catch {
-    throw new Error('The secret of this tool is no private key as JWK');
+    // It is no JSON, or the parts of the key do not fit together.
   }
+  throw new Error('The secret of this tool is no private key (RSA, P-256 or Ed25519) as JWK');
 }

@@ -2,7 +2,7 @@ import { depthHeader } from '#contract/limits.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';
-import type { RemoteHead, RemoteHttp, RemoteRequest } from '#domain/tools/remote-http.ts';
+import type { ReadRemote, RemoteHttp, RemoteRequest } from '#domain/tools/remote-http.ts';
 import { maySendSecret } from '#domain/tools/tool-secret.ts';
 import type { OutboundRules } from './addresses.ts';
 import { ConnectionPool, sendOutbound } from './send-outbound.ts';
@@ -26,52 +26,39 @@ export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'
 const rejected = Symbol('rejected');
 
 /** Sends the requests of tools. They go to the addresses in their entries, with the credentials of these. */
-export const remoteHttp = (options: Options): RemoteHttp => ({
+export const remoteHttp = ({ rules, credentialOf, depth }: Options): RemoteHttp => ({
   openPool: () => new ConnectionPool(),
-  async send(request, read) {
-    const { auth, url } = request;
-    if (auth !== undefined) rejectPlainHttp(url, options.rules);
-    for (let attempt = 1; ; attempt += 1) {
-      const credential = await options.credentialOf(auth, request);
-      const body = await attemptRequest(request, credential, options, (head, chunks) =>
-        head.status === 401 && auth !== undefined && attempt === 1
-          ? Promise.resolve(rejected)
-          : read(head, chunks),
+  async send<Body>(request: RemoteRequest, read: ReadRemote<Body>): Promise<Body> {
+    const { auth, method, body, timeout, maxBytes, signal, pool } = request;
+    if (auth !== undefined) rejectPlainHttp(request.url, rules);
+    for (let isRepeated = auth === undefined; ; isRepeated = true) {
+      const credential = await credentialOf(auth, request);
+      const url = new URL(request.url);
+      // `searchParams` would write the other parameters anew, in another encoding.
+      for (const [name, value] of Object.entries(credential.query))
+        url.search += `${url.search ? '&' : '?'}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+      const redact = redactor(credential.secrets);
+      const response = await sendOutbound<Body | typeof rejected>(
+        {
+          ...{ url, method, maxBytes, signal, rules, redirects: 0, pool: pool as ConnectionPool },
+          headers: {
+            ...{ 'User-Agent': 'agent-service-tools', [depthHeader]: String(depth() + 1) },
+            ...request.headers,
+            ...credential.headers,
+          },
+          ...(body && { body }),
+          times: { response: timeout, whole: timeout },
+        },
+        async ({ status, headers: received }, chunks) => {
+          if (status >= 300 && status < 400)
+            throw new OutboundFailure('redirects', 'The server redirects, which tools do not follow');
+          if (status === 401 && !isRepeated) return rejected;
+          const headers = Object.entries(received).map(([name, value]) => [name, String(value)]);
+          return read({ status, headers: Object.fromEntries(headers), redact }, chunks);
+        },
       );
-      if (body !== rejected) return body as Awaited<ReturnType<typeof read>>;
+      if (response.body !== rejected) return response.body;
       credential.forget();
     }
   },
 });
-
-async function attemptRequest(
-  { headers, method, body, timeout, maxBytes, pool, signal, ...request }: RemoteRequest,
-  credential: Credential,
-  { rules, depth }: Options,
-  read: (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<unknown>,
-): Promise<unknown> {
-  const url = new URL(request.url);
-  // `searchParams` would write the other parameters anew, in another encoding.
-  for (const [name, value] of Object.entries(credential.query))
-    url.search += `${url.search ? '&' : '?'}${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
-  const redact = redactor(credential.secrets);
-  const response = await sendOutbound(
-    {
-      ...{ url, method, maxBytes, signal, rules, redirects: 0, pool: pool as ConnectionPool },
-      headers: {
-        ...{ 'User-Agent': 'agent-service-tools', [depthHeader]: String(depth() + 1) },
-        ...headers,
-        ...credential.headers,
-      },
-      ...(body && { body }),
-      times: { response: timeout, whole: timeout },
-    },
-    async ({ status, headers: received }, chunks) => {
-      if (status >= 300 && status < 400)
-        throw new OutboundFailure('redirects', 'The server redirects, which tools do not follow');
-      const single = Object.entries(received).map(([name, value]) => [name, String(value)] as const);
-      return read({ status, headers: Object.fromEntries(single), redact }, chunks);
-    },
-  );
-  return response.body;
-}

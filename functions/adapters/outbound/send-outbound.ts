@@ -294,12 +294,3 @@ function failureOf(error: unknown): OutboundFailure {
   if (/CERT|SIGNATURE|ISSUER|CHAIN/.test(code)) return new OutboundFailure('untrusted');
   return new OutboundFailure('unreachable');
 }
-
-/** Parses a body. Undefined if it is no JSON. */
-export function jsonIn(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(body).toString());
-  } catch {
-    return undefined;
-  }
-}

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { WebSearch, WebSearchResult } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 import { readableHtml } from './readable-html.ts';
-import { jsonIn, type OutboundRequest, sendOutbound } from './send-outbound.ts';
+import { type OutboundRequest, sendOutbound } from './send-outbound.ts';
 
 /**
  * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for one of its
@@ -90,7 +91,7 @@ async function readJson<Value>(
   });
   if (status === 429) throw new OutboundFailure('refused', 'The service takes no more requests for now');
   if (status !== 200) throw new OutboundFailure('refused', `The service answered with status ${status}`);
-  const response = schema.safeParse(jsonIn(body));
+  const response = schema.safeParse(jsonIn(Buffer.from(body).toString()));
   if (!response.success)
     throw new OutboundFailure('unreadable', "The service's answer is not what it should be");
   return response.data;

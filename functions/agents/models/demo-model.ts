@@ -6,7 +6,7 @@ import type {
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
 import type { JsonSchema } from '#contract/json-schema.ts';
-import { jsonIn } from './completions/tool-call-deltas.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 
 const quotedCharacters = 200;
 /** The maximum of characters of a tool's result in the reply: enough to see what it found. */

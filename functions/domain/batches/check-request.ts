@@ -5,6 +5,7 @@ import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
+import { once } from '#domain/platform/services.ts';
 import { type Workspace, whitelistProblem } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';
 import type { Services } from './batch-store.ts';
@@ -50,16 +51,6 @@ export function requestChecks(
      */
     filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
       findAttachedFiles(files, id, attachedFileUuids, field),
-  };
-}
-
-/** Makes a function that calls the given one only once for each name, and then returns the same result. */
-function once<Result>(read: (name: string) => Promise<Result>): (name: string) => Promise<Result> {
-  const reads = new Map<string, Promise<Result>>();
-  return (name) => {
-    const reading = reads.get(name) ?? read(name);
-    reads.set(name, reading);
-    return reading;
   };
 }
 

@@ -19,7 +19,7 @@ export type PromptPart =
 
 /** An earlier message for the prompt. If it has `parts`, the model gets these instead of `content`. */
 export type PromptMessage =
-  | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] })
+  | (Pick<UserMessage, 'role' | 'content' | 'attachments'> & { parts?: readonly PromptPart[] | undefined })
   | Pick<AssistantMessage, 'role' | 'content' | 'reasoningSteps' | 'rejectedTurns'>;
 
 /** Sampling parameters of a completion, as its client has set them. Models of called agents do not get them. */
@@ -54,13 +54,15 @@ export interface ReplyRequest {
 /**
  * The form that a request asks for; undefined if it asks for none. The module that checks forms is loaded with the
  * first one.
- * @throws badRequest if the form is wrong
+ * @param reject makes the error, as in `formOfRequest`
+ * @throws the error of `reject`, by default badRequest
  */
 export const requestedForm = async (
   format: ResponseFormat | undefined,
   { definition }: AgentVersion,
+  reject: (param: string, problem: string) => Error = invalidField,
 ): Promise<ReplyForm | undefined> =>
-  format && (await import('./reply-form.ts')).formOfRequest(format, definition, invalidField);
+  format && (await import('./reply-form.ts')).formOfRequest(format, definition, reject);
 
 /**
  * A part of a running reply. The types that start with `response.` are those of the events that clients get; the time

@@ -6,7 +6,7 @@ import {
   ServiceError,
 } from '#contract/errors.ts';
 import type { StreamEventBody } from '#contract/events.ts';
-import { type Metadata, problemOfMetadata } from '#contract/metadata.ts';
+import { type Metadata, metadata } from '#contract/metadata.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { allEnded, untilAborted } from '#domain/platform/promises.ts';
@@ -124,11 +124,11 @@ export async function renameChat(
  * The metadata of the chat after the changes.
  * @throws badRequest if it would be too large or have too many pairs
  */
-function changedMetadata({ metadata }: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
-  const pairs = Object.entries({ ...metadata, ...changes });
+function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
+  const pairs = Object.entries({ ...chat.metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
-  const problem = problemOfMetadata(changed);
-  if (problem !== undefined) throw invalidField('metadata', problem);
+  const [issue] = metadata.safeParse(changed).error?.issues ?? [];
+  if (issue !== undefined) throw invalidField('metadata', issue.message);
   return changed;
 }
 

@@ -69,6 +69,7 @@ export interface AssistantMessage {
 
 export type Message = UserMessage | AssistantMessage;
 
+/** The table has the numbers of each usage in the order of these fields. */
 export const noUsage: TokenUsage = {
   total_prompt_tokens: 0,
   total_completion_tokens: 0,

@@ -1,32 +1,21 @@
 import type { AgentDefinition } from '#contract/agent.ts';
-import {
-  isStrict,
-  type JsonSchema,
-  problemOfData,
-  problemOfSchema,
-  smallestInstance,
-} from '#contract/json-schema.ts';
+import { type JsonSchema, problemOfData, problemOfSchema, smallestInstance } from '#contract/json-schema.ts';
+import { isObject } from '#contract/json-schema-rules.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 
 /** The form of a reply: JSON that fits a schema. Without a schema, any JSON object. */
 export interface ReplyForm {
   name: string;
-  description?: string;
+  description?: string | undefined;
   schema?: JsonSchema;
-  /** Whether OpenAI takes the schema as strict. It rejects any other schema that is sent as strict. */
-  isStrict: boolean;
 }
-
-/** The form of every reply of an agent with a schema, which was checked when the agent was saved. */
-export const formOf = (schema: JsonSchema): ReplyForm => ({
-  ...{ name: 'reply', schema, isStrict: isStrict(schema) },
-});
 
 /**
  * The form that a request asks for; undefined for plain text. An agent with a schema decides on its form alone, so a
  * request to it must not have another schema.
  * @param reject makes the error for a field, such as `response_format.json_schema.schema`, and its problem
- * @throws the error of `reject`
+ * @throws the error of `reject`, also for a schema that is not accepted
  */
 export function formOfRequest(
   { type, json_schema: given }: ResponseFormat,
@@ -34,14 +23,13 @@ export function formOfRequest(
   reject: (param: string, problem: string) => Error,
 ): ReplyForm | undefined {
   if (type === 'text') return undefined;
-  if (given === undefined || type === 'json_object') return { name: 'reply', isStrict: false };
+  if (given === undefined || type === 'json_object') return { name: 'reply' };
   if (own !== undefined)
     throw reject('response_format', 'must not be a json_schema: the agent has a schema of its own');
   const { name, description, schema } = given;
-  const found = problemOfSchema(schema);
-  if (found !== undefined)
-    throw reject('response_format.json_schema.schema', `at ${found.place} ${found.problem}`);
-  return { name, schema, isStrict: isStrict(schema), ...(description && { description }) };
+  const problem = problemOfSchema(schema);
+  if (problem !== undefined) throw reject('response_format.json_schema.schema', `at ${problem}`);
+  return { name, description, schema };
 }
 
 /** JSON that fits a schema, for the demo model; `{}`, which may not fit, if none was found. */
@@ -49,15 +37,10 @@ export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smal
 
 /** Why the text is not in the form, such as `/age must be integer`; undefined if it is. */
 export function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
-  let data: unknown;
-  try {
-    data = JSON.parse(text);
-  } catch {
-    return 'must be JSON without any other text';
-  }
+  const data = jsonIn(text);
+  if (data === undefined) return 'must be JSON without any other text';
   if (schema !== undefined) return problemOfData(schema, data);
-  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
-  return isObject ? undefined : 'must be a JSON object';
+  return isObject(data) ? undefined : 'must be a JSON object';
 }
 
 /**

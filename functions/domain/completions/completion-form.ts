@@ -1,16 +1,18 @@
-import type { AgentDefinition } from '#contract/agent.ts';
 import { type ChatCompletionRequest, invalidParameter } from '#contract/openai.ts';
 import { responseFormat } from '#contract/response-format.ts';
+import type { AgentVersion } from '#domain/agents/agent.ts';
+import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 
 /**
  * A function of the client that `tool_choice` forces the model to call. The service takes its schema as the form of the
- * reply, and sends the reply as a call of it.
+ * reply, and sends the reply as a call of it. `formOfCompletion` checks the name, the description and the schema.
  */
 export interface ForcedTool {
+  /** Empty if the client has sent no text. */
   name: string;
-  /** Its definition, as a form of the reply has it. Only `formOfCompletion` checks it. */
-  json_schema: Record<'name' | 'description' | 'schema', unknown>;
+  description: string | undefined;
+  schema: object;
   /** Whether `tool_choice` names the tool. */
   isNamed: boolean;
 }
@@ -39,8 +41,7 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
   const text = typeof name === 'string' ? name : '';
   // LangChain for Python sends an empty description for a class that has none.
   const about = (typeof description === 'string' && description) || undefined;
-  const json_schema = { name: text, description: about, schema: fieldsOf(parameters) };
-  return { name: text, json_schema, isNamed };
+  return { name: text, description: about, schema: fieldsOf(parameters), isNamed };
 }
 
 /**
@@ -50,19 +51,15 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
 export async function formOfCompletion(
   { response_format: format }: ChatCompletionRequest,
   tool: ForcedTool | undefined,
-  definition: AgentDefinition,
+  agent: AgentVersion,
 ): Promise<ReplyForm | undefined> {
-  if (tool === undefined && format === undefined) return undefined;
-  const { formOfRequest } = await import('#domain/chats/reply-form.ts');
-  if (tool === undefined) return format && formOfRequest(format, definition, invalidParameter);
+  if (tool === undefined) return requestedForm(format, agent, invalidParameter);
   if (format !== undefined && format.type !== 'text')
     throw invalidParameter('response_format', 'must have the type "text" together with a tool');
-  const given = responseFormat.safeParse({ type: 'json_schema', json_schema: tool.json_schema });
-  if (!given.success) {
-    const [issue] = given.error.issues;
-    throw invalidParameter(`tools[0].function.${String(issue?.path.at(-1))}`, String(issue?.message));
-  }
-  const ofTool = (param: string, problem: string) =>
-    invalidParameter(param === 'response_format' ? 'tools' : 'tools[0].function.parameters', problem);
-  return formOfRequest(given.data, definition, ofTool);
+  const { data, error } = responseFormat.safeParse({ type: 'json_schema', json_schema: tool });
+  const [issue] = error?.issues ?? [];
+  if (issue) throw invalidParameter(`tools[0].function.${String(issue.path.at(-1))}`, issue.message);
+  return requestedForm(data, agent, (param, problem) =>
+    invalidParameter(param === 'response_format' ? 'tools' : 'tools[0].function.parameters', problem),
+  );
 }

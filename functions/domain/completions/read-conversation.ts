@@ -113,9 +113,8 @@ export async function readConversation(
 ): Promise<Conversation> {
   const instructions: string[] = [];
   const turns: Turn[] = [];
-  const asText = messages.map((each) =>
-    forcedTool === undefined ? each : withoutForcedTool(each, forcedTool),
-  );
+  const asText =
+    forcedTool === undefined ? messages : messages.map((each) => withoutForcedTool(each, forcedTool));
   const lastIndex = asText.findLastIndex(({ role }) => !isInstruction(role));
   for (const [index, message] of asText.entries()) {
     const param = `messages[${index}]`;

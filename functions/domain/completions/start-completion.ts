@@ -115,7 +115,7 @@ export async function startCompletion(
     findModel(services, workspaceId, request.model),
   ]);
   if (agent === undefined) throw modelNotFound(request.model);
-  const form = await formOfCompletion(request, tool, agent.definition);
+  const form = await formOfCompletion(request, tool, agent);
   await awaitRateLimit();
   const { meta } = agent.definition;
   const window = meta.max_history_characters ?? services.replySettings.historyCharacters;

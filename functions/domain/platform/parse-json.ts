@@ -23,10 +23,17 @@ for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
  */
 export function parseJson(name: string, text: string, mostValues: number): unknown {
   requireFew(name, text, mostValues);
+  const value = jsonIn(text);
+  if (value === undefined) throw new ServiceError('badRequest', `${name} is not valid JSON`);
+  return value;
+}
+
+/** Parses a JSON text, without the limits of `parseJson`. Undefined if it is no JSON. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServiceError('badRequest', `${name} is not valid JSON`);
+    return undefined;
   }
 }
 

@@ -30,3 +30,33 @@ export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
   work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
   return promise;
 }
+
+/** The maximum number of values in a cache, of all workspaces together. At this number the cache is emptied. */
+const cachedValues = 1000;
+
+export interface Cached<Value> {
+  value: Value;
+  /** Drops the value from the cache, if it is still there. Call it after a server has rejected the value. */
+  forget(): void;
+}
+
+/**
+ * Makes a cache in the memory of this process. Uses of a key at the same time share one read. A failed read is not
+ * cached.
+ * @returns a function that gets the cached value while `now` is before its `until`, both in epoch milliseconds, and
+ *   reads it anew otherwise
+ */
+export function timedCache<Value extends { until: number }>() {
+  const entries = new Map<string, Cached<Promise<Value>> & { until: number }>();
+  return (key: string, now: number, read: () => Promise<Value>): Cached<Promise<Value>> => {
+    const cached = entries.get(key);
+    if (cached !== undefined && now < cached.until) return cached;
+    if (entries.size >= cachedValues) entries.clear();
+    // Another use may have read the value anew since.
+    const forget = () => entries.get(key) === made && entries.delete(key);
+    const made = { value: read(), forget, until: Number.POSITIVE_INFINITY };
+    made.value.then(({ until }) => Object.assign(made, { until }), forget);
+    entries.set(key, made);
+    return made;
+  };
+}

@@ -88,6 +88,31 @@ export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =
     items.slice(index * size, (index + 1) * size),
   );
 
+/**
+ * Makes a function that calls the given one only once for each name, and then returns the same result.
+ * @param make must not return undefined
+ */
+export function once<Result>(make: (name: string) => Result): (name: string) => Result {
+  const made = new Map<string, Result>();
+  return (name) => {
+    const result = made.get(name) ?? make(name);
+    made.set(name, result);
+    return result;
+  };
+}
+
+/** Returns the members with their names in snake case, such as `failed_turns` for `failedTurns`. */
+export const inSnakeCase = <Value = unknown>(members: object): Record<string, Value> =>
+  renamed(members, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** Returns the members with other names: with the parts replaced that match the pattern. */
+export const renamed = <Value = unknown>(
+  members: object,
+  pattern: RegExp,
+  replace: (found: string) => string,
+): Record<string, Value> =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(pattern, replace), value]));
+
 export interface PlatformServices {
   clock: Clock;
   /** Returns a number that is at least 0 and less than 1. */

@@ -1,13 +1,10 @@
 import type { ToolAuth } from '#contract/tools.ts';
-import { OutboundFailure } from '#domain/platform/failures.ts';
+import type { Cached } from '#domain/platform/promises.ts';
+import type { RemoteRequest } from './remote-http.ts';
 import type { SecretValues } from './tool-secret.ts';
 
 /** The workspace that a credential belongs to, and the address that it is sent to. */
-export interface CredentialTarget {
-  workspaceId: string;
-  url: URL;
-  signal: AbortSignal;
-}
+export type CredentialTarget = Pick<RemoteRequest, 'workspaceId' | 'url' | 'signal'>;
 
 /** What a request carries to prove who sends it. */
 export interface Credential {
@@ -16,48 +13,41 @@ export interface Credential {
   query: Readonly<Record<string, string>>;
   /** The secret texts in it. They must be removed from what the server sends (`redactor`). */
   secrets: readonly string[];
-  /**
-   * Drops the cached secret or token. Call it after the server has rejected the credential: the next one is made anew.
-   */
+  /** Drops the cached secret or token. Call it after the server has rejected the credential. */
   forget(): void;
 }
 
 export type ClientAuth = Extract<ToolAuth, { type: 'oauth_client_credentials' }>;
 
-/** Tokens that authorization servers give to clients. */
-export interface ClientTokens {
-  /**
-   * Gets a token, or takes a cached one. Uses of the same `auth` in a workspace at the same time share one token.
-   * @param secret the secret of the client: a password, or a private key as JWK for `private_key_jwt`
-   * @returns also a function that drops the token. Call it after a server has rejected the token
-   * @throws OutboundFailure if the authorization server gives no token, `unauthorized` if it rejects the secret; Error
-   *   if the secret is no such key; the signal's reason
-   */
-  tokenFor(
-    workspaceId: string,
-    auth: ClientAuth,
-    secret: string,
-    signal: AbortSignal,
-  ): Promise<{ token: string; forget(): void }>;
-}
+/**
+ * Gets a token that an authorization server gives to a client, or takes a cached one. Uses of the same `auth` in a
+ * workspace at the same time share one token.
+ * @param secretOf gets the secret of the client: a password, or a private key as JWK for `private_key_jwt`. It is
+ *   called once more if the authorization server rejects the secret
+ * @throws OutboundFailure if the authorization server gives no token, `unauthorized` for the status 400 or 401; Error
+ *   if the secret is no such key; any error of `secretOf`; the signal's reason
+ */
+export type ClientTokens = (
+  workspaceId: string,
+  auth: ClientAuth,
+  secretOf: () => Promise<Cached<string>>,
+  signal: AbortSignal,
+) => Promise<Cached<string>>;
 
 /**
  * Makes the credential of a tool's requests. It is empty without `auth`.
- * @throws Error if the secret does not exist, or is not for this host or that of `token_url`; or as `tokenFor`. Nothing
- *   may be sent then
+ * @throws Error if the secret does not exist, or is not for this host; as `ClientTokens`. Nothing may be sent then
  */
 export async function credentialOf(
-  values: SecretValues,
+  values: Pick<SecretValues, 'valueFor'>,
   auth: ToolAuth | undefined,
   { workspaceId, url, signal }: CredentialTarget,
   tokens: ClientTokens,
 ): Promise<Credential> {
   if (auth === undefined) return { headers: {}, query: {}, secrets: [], forget: () => undefined };
-  const value = await values.valueFor(workspaceId, auth.secret, url);
-  const credential = {
-    ...{ headers: {}, query: {}, secrets: [value] },
-    forget: () => values.forget(workspaceId, auth.secret),
-  };
+  const secretFor = (address: URL) => values.valueFor(workspaceId, auth.secret, address);
+  const { value, forget } = await secretFor(url);
+  const credential = { headers: {}, query: {}, secrets: [value], forget };
   switch (auth.type) {
     case 'bearer':
       return { ...credential, headers: { Authorization: `Bearer ${value}` } };
@@ -70,18 +60,15 @@ export async function credentialOf(
     case 'query':
       return { ...credential, query: { [auth.name]: value } };
     case 'oauth_client_credentials': {
-      const request = async () => {
-        // The secret must be for the host of the authorization server too.
-        const own = await values.valueFor(workspaceId, auth.secret, new URL(auth.token_url));
-        return { own, ...(await tokens.tokenFor(workspaceId, auth, own, signal)) };
+      // The secret must be for the host of the authorization server too.
+      const secretOf = () => secretFor(new URL(auth.token_url));
+      const { value: token, forget } = await tokens(workspaceId, auth, secretOf, signal);
+      return {
+        ...credential,
+        headers: { Authorization: `Bearer ${token}` },
+        secrets: [value, token],
+        forget,
       };
-      const { own, token, forget } = await request().catch((error) => {
-        if (!(error instanceof OutboundFailure && error.kind === 'unauthorized')) throw error;
-        // An operator may have replaced the secret.
-        values.forget(workspaceId, auth.secret);
-        return request();
-      });
-      return { headers: { Authorization: `Bearer ${token}` }, query: {}, secrets: [own, token], forget };
     }
   }
 }
@@ -109,10 +96,7 @@ function formsOf(secret: string): string[] {
   const percent = [
     encodeURIComponent(secret),
     new URLSearchParams({ '': secret }).toString().slice(1),
-    secret.replaceAll(
-      /[^A-Za-z0-9]/g,
-      (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-    ),
+    secret.replaceAll(/[^A-Za-z0-9]/g, (one) => `%${Buffer.from(one).toString('hex').toUpperCase()}`),
   ];
   return [
     ...[secret, JSON.stringify(secret).slice(1, -1), base64, base64.replaceAll('=', '')],

@@ -1,17 +1,10 @@
-import type { ToolAuth } from '#contract/tools.ts';
-import type { RemotePool } from './remote-http.ts';
+import type { RemoteRequest } from './remote-http.ts';
 
-/** How one reply or one command calls an MCP server. */
-export interface McpTarget {
-  workspaceId: string;
-  url: URL;
+/** How one reply or one command calls an MCP server. `timeout` is for one call or one list, with its handshakes. */
+export interface McpTarget
+  extends Pick<RemoteRequest, 'workspaceId' | 'url' | 'headers' | 'auth' | 'timeout' | 'pool'> {
   /** A version of MCP. It decides what is tried first: no handshake for `2026-07-28`, or one for an earlier version. */
   protocol: string;
-  headers: Readonly<Record<string, string>>;
-  auth: ToolAuth | undefined;
-  /** The timeout of one call or one listing, with its handshakes, in milliseconds. */
-  timeout: number;
-  pool: RemotePool;
 }
 
 export interface McpCall {
@@ -53,7 +46,7 @@ export interface McpListing {
 export interface McpConnection {
   call(call: McpCall, signal: AbortSignal): Promise<McpResult>;
   list(signal: AbortSignal): Promise<McpListing>;
-  /** Ends the server's session, if there is one, in a second at most. A failure is no error. */
+  /** Ends the server's session, if there is one. The server has a second for it, and a failure is no error. */
   close(): Promise<void>;
 }
 

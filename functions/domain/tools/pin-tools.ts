@@ -24,7 +24,6 @@ export interface LiveTool<Tool extends PinnedTool> {
 
 export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
   name: string;
-  approval: Tool['approval'] | null;
   state: 'new' | 'changed' | 'removed' | 'same' | 'skipped';
   before: Tool | undefined;
   after: Tool | undefined;
@@ -33,9 +32,9 @@ export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
 }
 
 /**
- * What an import changes, in the order of names. The name of a pinned tool stays, and so does its approval while all
- * else is the same. After a change a person must approve each use, until an operator has read what is new. Only changes
- * with `after` are tools of the entry after the import.
+ * What an import makes of each tool, in the order of names. The name of a pinned tool stays, and so does its approval
+ * while all else is the same. After a change a person must approve each use, until an operator has read what is new.
+ * The tools with `after` are those of the entry after the import.
  * @param live the tools of the system that are wanted. A pinned tool that is not among them is `removed`
  * @param before the pinned tools
  */
@@ -45,19 +44,17 @@ export function compareTools<Tool extends PinnedTool>(
 ): PinnedChange<Tool>[] {
   const changes = live.map(({ name, tool, previous, notes }): PinnedChange<Tool> => {
     const common = { name: previous?.name ?? name, before: previous, notes };
-    if (tool === undefined) return { ...common, state: 'skipped', approval: null, after: undefined };
-    if (previous === undefined) return { ...common, state: 'new', approval: tool.approval, after: tool };
-    const { approval } = previous;
-    const after = { ...tool, name: previous.name, approval };
-    if (isDeepStrictEqual(after, previous)) return { ...common, state: 'same', approval, after };
-    return { ...common, state: 'changed', approval: 'always', after: { ...after, approval: 'always' } };
+    if (tool === undefined) return { ...common, state: 'skipped', after: undefined };
+    if (previous === undefined) return { ...common, state: 'new', after: tool };
+    const after = { ...tool, name: previous.name, approval: previous.approval };
+    if (isDeepStrictEqual(after, previous)) return { ...common, state: 'same', after };
+    return { ...common, state: 'changed', after: { ...after, approval: 'always' } };
   });
-  const removed = before
-    .filter((tool) => !live.some(({ previous }) => previous === tool))
-    .map((tool): PinnedChange<Tool> => {
-      return { name: tool.name, approval: null, state: 'removed', before: tool, after: undefined, notes: [] };
-    });
-  return [...changes, ...removed].toSorted(byName);
+  const gone = before.filter((tool) => !live.some(({ previous }) => previous === tool));
+  const removed = { state: 'removed', after: undefined, notes: [] } as const;
+  return [...changes, ...gone.map((tool) => ({ ...removed, name: tool.name, before: tool }))].toSorted(
+    byName,
+  );
 }
 
 export const byName = (one: { name: string }, other: { name: string }): number =>
@@ -71,7 +68,8 @@ export const byName = (one: { name: string }, other: { name: string }): number =
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
   const start = text.replaceAll(unusable, '_').slice(0, 64);
   let name = start;
-  for (let number = 2; taken.has(name); number += 1) name = `${start.slice(0, 60)}_${number}`;
+  for (let number = 2; taken.has(name); number += 1)
+    name = `${start.slice(0, number < 1000 ? 60 : 57)}_${number}`;
   taken.add(name);
   return name;
 }
@@ -98,10 +96,10 @@ export function problemOfWords(words: Words): { field: readonly string[]; proble
 
 function problemOfInput(schema: SchemaObject): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
-  const found = problemOfSchema(schema, toolLimits.schemaLevels);
+  const problem = problemOfSchema(schema, toolLimits.schemaLevels);
   // The texts of a schema with too many levels are not read: that would need too much of the stack.
-  if (found === undefined) return problemOfTexts(schema);
-  return `${found.place === '#' ? '' : `at ${found.place} `}${found.problem}`;
+  if (problem === undefined) return problemOfTexts(schema);
+  return problem.startsWith('# ') ? problem.slice(2) : `at ${problem}`;
 }
 
 /**
@@ -134,10 +132,9 @@ export function toolsOfServer(
   return wanted.toSorted(byName).map(({ name: remoteName, description = '', inputSchema, annotations }) => {
     const previous = before.find(({ tool }) => tool === remoteName);
     const name = previous?.name ?? uniqueName(`${prefix}_${remoteName}`, names);
-    const headers: Record<string, string[]> = {};
+    const headers = headersIn(inputSchema);
     const unknown = new Set<string>();
-    const whole = { type: 'object', properties: {}, ...inputSchema };
-    const schema = withoutExtensions(whole, [], { headers, unknown });
+    const schema = withoutExtensions({ type: 'object', properties: {}, ...inputSchema }, unknown);
     const found = problemOfWords({ name, description, inputSchema: schema });
     const notes = [...unknown].map((keyword) => `the keyword ${keyword} is not supported and was left out`);
     if (found !== undefined)
@@ -145,33 +142,35 @@ export function toolsOfServer(
     const tool: McpPinned = {
       ...{ name, tool: remoteName, description, input_schema: schema },
       approval: annotations?.readOnlyHint === true ? 'never' : 'always',
-      ...(Object.keys(headers).length > 0 && { parameter_headers: headers }),
+      ...(headers.length > 0 && { parameter_headers: Object.fromEntries(headers) }),
     };
     return { name, previous, tool, notes };
   });
 }
 
 /**
+ * The headers that repeat arguments (`x-mcp-header`), each with the path of its argument: names of properties, from the
+ * outermost.
+ */
+const headersIn = (schema: SchemaObject, path: readonly string[] = []): [string, string[]][] =>
+  Object.entries(Object(schema.properties)).flatMap(([name, child]) => {
+    const { 'x-mcp-header': header, ...rest } = Object(child);
+    const at = [...path, name];
+    return [...(isText(header) ? [[header, at] as [string, string[]]] : []), ...headersIn(rest, at)];
+  });
+
+/**
  * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot
  * check arguments. The server checks those itself.
- * @param path where the schema is: names of properties, from the outermost
- * @param seen collects these keywords, and the paths of arguments that the schema marks for a header
+ * @param unknown gets the keywords by which it cannot
  */
-function withoutExtensions(
-  schema: SchemaObject,
-  path: string[],
-  seen: { headers: Record<string, string[]>; unknown: Set<string> },
-): SchemaObject {
-  const { 'x-mcp-header': header, ...rest } = schema;
-  if (isText(header)) seen.headers[header] = path;
-  const known = Object.entries(rest).filter(([keyword]) => {
+function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaObject {
+  const known = Object.entries(schema).filter(([keyword]) => {
     if (/^(?:x-.*|\$schema|\$comment)$/.test(keyword)) return false;
-    if (!rules.has(keyword)) seen.unknown.add(keyword);
+    if (!rules.has(keyword)) unknown.add(keyword);
     return rules.has(keyword);
   });
-  return withSchemas(Object.fromEntries(known), (child, property) =>
-    withoutExtensions(child, property === undefined ? path : [...path, property], seen),
-  );
+  return withSchemas(Object.fromEntries(known), (child) => withoutExtensions(child, unknown));
 }
 
 /** Keywords whose values are data. */
@@ -179,23 +178,14 @@ const dataKeywords = new Set(['enum', 'const', 'default', 'examples']);
 /** Keywords whose values are objects that have schemas by their names. */
 const namingKeywords = new Set(['properties', '$defs', 'definitions']);
 
-/**
- * A copy of the schema in which each schema directly in it is converted.
- * @param convert gets also the name of a schema that has one: that of a property or of a definition
- */
-export function withSchemas(
-  schema: SchemaObject,
-  convert: (child: SchemaObject, property?: string) => unknown,
-): SchemaObject {
-  const each = (child: unknown, property?: string) => (isObject(child) ? convert(child, property) : child);
-  const converted = ([keyword, value]: [string, unknown]): [string, unknown] => {
-    if (dataKeywords.has(keyword)) return [keyword, value];
-    if (!namingKeywords.has(keyword) || !isObject(value))
-      return [keyword, isList(value) ? value.map((child) => each(child)) : each(value)];
-    return [
-      keyword,
-      Object.fromEntries(Object.entries(value).map(([name, child]) => [name, each(child, name)])),
-    ];
-  };
-  return Object.fromEntries(Object.entries(schema).map(converted));
+/** A copy of the schema in which each schema directly in it is converted. */
+export function withSchemas(schema: SchemaObject, convert: (child: SchemaObject) => unknown): SchemaObject {
+  const each = (child: unknown) => (isObject(child) ? convert(child) : child);
+  const eachIn = (parent: SchemaObject, change: (child: unknown, name: string) => unknown) =>
+    Object.fromEntries(Object.entries(parent).map(([name, child]) => [name, change(child, name)]));
+  return eachIn(schema, (value, keyword) => {
+    if (dataKeywords.has(keyword)) return value;
+    if (namingKeywords.has(keyword) && isObject(value)) return eachIn(value, each);
+    return isList(value) ? value.map(each) : each(value);
+  });
 }

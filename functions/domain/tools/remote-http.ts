@@ -38,8 +38,7 @@ export interface RemoteHttp {
    * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, a credential that cannot be
    *   got, or any error of `read`; Error if a secret is missing or not for the host; the signal's reason
    */
-  send<Body>(
-    request: RemoteRequest,
-    read: (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<Body>,
-  ): Promise<Body>;
+  send<Body>(request: RemoteRequest, read: ReadRemote<Body>): Promise<Body>;
 }
+
+export type ReadRemote<Body> = (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<Body>;

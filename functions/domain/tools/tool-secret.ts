@@ -1,4 +1,5 @@
 import type { HostAndPort } from '#contract/urls.ts';
+import { type Cached, timedCache } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
 
 export const secretLimits = {
@@ -62,18 +63,10 @@ export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean 
 /** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
 const cacheMilliseconds = 5 * 60_000;
 
-/**
- * The maximum number of secrets in the cache of a process, of all its workspaces. At this number the cache is emptied.
- */
-const cachedSecrets = 1000;
-
 /** Reads secrets and caches their decrypted values. */
 export class SecretValues {
-  readonly #services: { toolSecrets: ToolSecretStore; toolSecretCipher: ToolSecretCipher; clock: Clock };
-  readonly #cached = new Map<
-    string,
-    { secret: Promise<{ value: string; hosts: readonly string[] }>; until: number }
-  >();
+  readonly #services;
+  readonly #cached = timedCache<{ text: string; hosts: readonly string[]; until: number }>();
 
   constructor(services: { toolSecrets: ToolSecretStore; toolSecretCipher: ToolSecretCipher; clock: Clock }) {
     this.#services = services;
@@ -83,31 +76,18 @@ export class SecretValues {
    * Returns the value of a secret, for a request to this address.
    * @throws Error if there is no such secret, or if it is not for the host. Nothing may be sent then
    */
-  async valueFor(workspaceId: string, name: string, url: URL): Promise<string> {
-    const key = `${workspaceId} ${name}`;
-    const now = this.#services.clock.now().getTime();
-    let entry = this.#cached.get(key);
-    if (entry === undefined || entry.until < now) {
-      if (this.#cached.size >= cachedSecrets) this.#cached.clear();
-      entry = { secret: this.#read(workspaceId, name), until: now + cacheMilliseconds };
-      this.#cached.set(key, entry);
-      entry.secret.catch(() => this.#cached.delete(key));
-    }
-    const { value, hosts } = await entry.secret;
+  async valueFor(workspaceId: string, name: string, url: URL): Promise<Cached<string>> {
+    const { toolSecrets, toolSecretCipher, clock } = this.#services;
+    const now = clock.now().getTime();
+    const { value, forget } = this.#cached(`${workspaceId} ${name}`, now, async () => {
+      const secret = await toolSecrets.get(workspaceId, name);
+      if (secret === undefined) throw new Error(`The workspace has no secret ${name}`);
+      const { hosts, encrypted } = secret;
+      const text = await toolSecretCipher.decrypt(encrypted, { workspaceId, name, hosts });
+      return { text, hosts, until: now + cacheMilliseconds };
+    });
+    const { text, hosts } = await value;
     if (!hosts.includes(hostOf(url))) throw new Error(`The secret ${name} is not for the host of this tool`);
-    return value;
-  }
-
-  /** Drops the cached value. Call it after a server has rejected the value. */
-  forget(workspaceId: string, name: string): void {
-    this.#cached.delete(`${workspaceId} ${name}`);
-  }
-
-  async #read(workspaceId: string, name: string) {
-    const secret = await this.#services.toolSecrets.get(workspaceId, name);
-    if (secret === undefined) throw new Error(`The workspace has no secret ${name}`);
-    const { hosts } = secret;
-    const owner = { workspaceId, name, hosts };
-    return { value: await this.#services.toolSecretCipher.decrypt(secret.encrypted, owner), hosts };
+    return { value: text, forget };
   }
 }

@@ -1,4 +1,3 @@
-import { ServiceError } from '#contract/errors.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { type Clock, groupsOf, sumOf } from '#domain/platform/services.ts';
 import { costOf, type Prices } from './prices.ts';
@@ -46,7 +45,7 @@ export interface UsageLine {
   unpriced: ReadonlySet<string>;
 }
 
-const nothing = { counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
+const nothing = { name: null, counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
 /** Number of workspaces whose usage is read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
@@ -54,40 +53,30 @@ const workspacesAtOnce = 10;
 /**
  * The usage of one workspace or of all workspaces, grouped by day, workspace, key, agent or model. Both days are UTC
  * days and included.
- * @param input.workspaceId undefined for all workspaces
+ * @param input.workspaceId undefined for all workspaces; an unknown one has no lines
  * @returns the lines, sorted by name, and their sum
- * @throws notFound for an unknown workspace
  */
 export async function summarizeUsage(
   services: Services<'prices' | 'usage' | 'workspaces'>,
   input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
 ): Promise<{ lines: UsageLine[]; total: UsageLine }> {
-  const ids = await workspacesOf(services, input.workspaceId);
+  const { workspaceId: id } = input;
+  const workspaces = id === undefined ? await services.workspaces.list() : [{ id }];
   const prices = await services.prices.all();
   const lines = new Map<string | null, UsageLine>();
-  let total: UsageLine = { name: null, ...nothing };
-  const addUsage = async (id: string): Promise<void> => {
+  let total: UsageLine = nothing;
+  const addUsage = async ({ id }: { id: string }): Promise<void> => {
     for await (const days of services.usage.between(id, input.from, input.to))
       for (const line of days.flatMap((day) => linesOf(day, prices, input.by))) {
-        lines.set(line.name, sum(lines.get(line.name), line));
-        total = { ...sum(total, line), name: null };
+        lines.set(line.name, sum(lines.get(line.name) ?? { ...nothing, name: line.name }, line));
+        total = sum(total, line);
       }
   };
-  for (const group of groupsOf(ids, workspacesAtOnce)) await allEnded(group.map(addUsage));
+  for (const group of groupsOf(workspaces, workspacesAtOnce)) await allEnded(group.map(addUsage));
   return {
     lines: [...lines.values()].toSorted((one, other) => (one.name ?? '').localeCompare(other.name ?? '')),
     total,
   };
-}
-
-async function workspacesOf(
-  { workspaces }: Services<'workspaces'>,
-  workspaceId: string | undefined,
-): Promise<string[]> {
-  if (workspaceId === undefined) return (await workspaces.list()).map(({ id }) => id);
-  if ((await workspaces.get(workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
-  return [workspaceId];
 }
 
 function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[] {
@@ -98,19 +87,17 @@ function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[
   });
   if (by === 'model') return models;
   const name = { day: day.day, workspace: day.workspaceId, key: day.apiKeyId, agent: day.agentId }[by];
-  return [{ ...models.reduce(sum, { name, ...nothing }), name, counts: day.counts }];
+  return [models.reduce(sum, { ...nothing, name, counts: day.counts })];
 }
 
-const sum = (one: UsageLine | undefined, other: UsageLine): UsageLine =>
-  one === undefined
-    ? other
-    : {
-        name: other.name,
-        counts: sumOf(one.counts, other.counts),
-        calls: sumOf(one.calls, other.calls),
-        cost: one.cost + other.cost,
-        unpriced: new Set([...one.unpriced, ...other.unpriced]),
-      };
+/** The sum of two lines, with the name of the first. */
+const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
+  name: one.name,
+  counts: sumOf(one.counts, other.counts),
+  calls: sumOf(one.calls, other.calls),
+  cost: one.cost + other.cost,
+  unpriced: new Set([...one.unpriced, ...other.unpriced]),
+});
 
 /** Milliseconds for which uses are collected. A process that must end still has about a second (`web-server.ts`). */
 const collectedFor = 500;

@@ -1,4 +1,4 @@
-import { type CountedCall, sumOf } from '#domain/platform/services.ts';
+import type { CountedCall } from '#domain/platform/services.ts';
 
 export interface KeyOwner {
   workspaceId: string;
@@ -58,16 +58,6 @@ export interface DayOfUsage extends UsageOwner {
 
 /** The UTC day, such as `2027-01-31`. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
-
-/** The usage of each model, by its name as in the calls. */
-export function usageByModel(calls: readonly CountedCall[]): Record<string, ModelUsage> {
-  const models: Record<string, ModelUsage> = {};
-  for (const [model, , promptTokens, completionTokens, cachedTokens, writtenTokens] of calls)
-    models[model] = sumOf(models[model] ?? noModelUsage, {
-      ...{ calls: 1, promptTokens, completionTokens, cachedTokens, writtenTokens },
-    });
-  return models;
-}
 
 export interface UsageStore {
   /**

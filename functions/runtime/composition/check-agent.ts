@@ -121,8 +121,8 @@ export function modelMistakes(definition: AgentDefinition): string[] {
 
 function schemaMistakes({ output_schema: schema, unified_tools: tools }: AgentDefinition): string[] {
   const mistakes: string[] = [];
-  const found = schema && problemOfSchema(schema);
-  if (found) mistakes.push(`output_schema at ${found.place} ${found.problem}`);
+  const problem = schema && problemOfSchema(schema);
+  if (problem) mistakes.push(`output_schema at ${problem}`);
   if (schema && tools.some(({ type }) => type === 'consultant_request_form'))
     mistakes.push(
       'output_schema and the tool consultant_request_form exclude each other: a form has no JSON',

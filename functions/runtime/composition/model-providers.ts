@@ -2,9 +2,9 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
-import type { ModelServer } from '#agents/models/http/model-server.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
+import { once } from '#domain/platform/services.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
@@ -14,22 +14,23 @@ export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
     bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
-    openai: at('openai', openai, () => ({
+    openai: openAiAt('openai', () => ({
       url: environment('openAiBaseUrl'),
       secret: environment('openAiApiKeySecret'),
     })),
-    ...atEndpoints('openai', openai),
+    ...Object.fromEntries(
+      Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => {
+        const name = `openai@${endpointName}`;
+        return [name, openAiAt(name, () => endpoint)];
+      }),
+    ),
   }),
 );
 
 /** Makes a provider that calls one server. No other provider sends the key of this server. */
-const at = (
-  name: string,
-  provider: (server: ModelServer) => ModelProvider,
-  endpoint: () => { url: string; secret: string },
-): ModelProvider =>
+const openAiAt = (name: string, endpoint: () => { url: string; secret: string }): ModelProvider =>
   cachingModels(
-    provider({
+    openai({
       baseUrl: () => endpoint().url,
       apiKey: cachedSecret(
         () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
@@ -40,27 +41,11 @@ const at = (
     }),
   );
 
-/** Makes a provider for each named endpoint of the stage, with the name `PROVIDER@NAME`. */
-const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvider) =>
-  Object.fromEntries(
-    Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => [
-      `${name}@${endpointName}`,
-      at(`${name}@${endpointName}`, provider, () => endpoint),
-    ]),
-  );
-
 /**
  * Makes a provider that creates each model once. So if the server of a model asks to wait (`retrying-model.ts`), all
  * replies of the process that use this model wait. The cache has one entry for each model name in agents.
  */
-function cachingModels(provider: ModelProvider): ModelProvider {
-  const models = new Map<string, ReturnType<ModelProvider['model']>>();
-  return {
-    ...provider,
-    model(name) {
-      const model = models.get(name) ?? provider.model(name);
-      models.set(name, model);
-      return model;
-    },
-  };
-}
+const cachingModels = (provider: ModelProvider): ModelProvider => ({
+  ...provider,
+  model: once((name) => provider.model(name)),
+});

@@ -1,4 +1,5 @@
 import type { ReplyRequest } from '#domain/chats/agent-runtime.ts';
+import { noUsage } from '#domain/chats/message.ts';
 import { type ScriptedRuntime, scriptedRuntime } from '../scripted-runtime.ts';
 
 /** What the model does with a request: a text, an error after a text or before any, or nothing until it is aborted. */
@@ -29,7 +30,10 @@ export function scriptedModel(): ScriptedModel {
     const made = model.replyTo(message, attempt);
     const endCall = reply.startCall();
     if (made === 'silence') return;
-    if (made instanceof Error) return reply.fail(made);
+    if (made instanceof Error) {
+      endCall(noUsage);
+      return reply.fail(made);
+    }
     reply.text(typeof made === 'string' ? made : made.text);
     endCall();
     if (typeof made === 'string') reply.end();

@@ -11,13 +11,7 @@ import {
   noUsage,
 } from '#domain/chats/message.ts';
 
-const usageFields = [
-  'total_prompt_tokens',
-  'total_completion_tokens',
-  'total_tokens',
-  'total_calls',
-  'cached_prompt_tokens',
-] as const;
+const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
 /**
  * The attributes of a message without its texts. Times are milliseconds and the usage is four or five numbers, so a

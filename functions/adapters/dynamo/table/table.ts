@@ -26,7 +26,7 @@ import type {
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import DataLoader from 'dataloader';
 import { NotStorable } from '#domain/platform/failures.ts';
-import { groupsOf } from '#domain/platform/services.ts';
+import { groupsOf, inSnakeCase, renamed } from '#domain/platform/services.ts';
 import { backOff, type Pause } from './back-off.ts';
 import type { Key } from './keys.ts';
 
@@ -190,8 +190,7 @@ export function attributesNamed<Fields extends object>(
 }
 
 /** The fields of an object as attributes, with their names in snake case. */
-export const attributesOf = (fields: object): Item =>
-  renamed(fields, /[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+export const attributesOf: (fields: object) => Item = inSnakeCase;
 
 export const withoutNulls = (item: object): Item =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
@@ -199,9 +198,6 @@ export const withoutNulls = (item: object): Item =>
 /** The attributes of an item, without its key, as the fields of an object. */
 export const fieldsOf = <Kind>({ pk, sk, ...attributes }: Item): Kind =>
   renamed(attributes, /_[a-z]/g, ([, letter = '']) => letter.toUpperCase()) as Kind;
-
-const renamed = (members: object, pattern: RegExp, replace: (found: string) => string): Item =>
-  Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(pattern, replace), value]));
 
 /** DynamoDB's limit for one batch write. */
 const writesPerRequest = 25;

@@ -26,12 +26,7 @@ export const dynamoToolSecretStore = (table: Table, audit: Audit): ToolSecretSto
 
   remove: (workspaceId, name) =>
     transactIfFirst(table, () => [
-      {
-        Delete: {
-          Key: keys.toolSecret(workspaceId, name),
-          ConditionExpression: 'attribute_exists(pk)',
-        },
-      },
+      { Delete: { Key: keys.toolSecret(workspaceId, name), ConditionExpression: 'attribute_exists(pk)' } },
       ...audit('secret removed', workspaceId, name, {}),
     ]),
 });

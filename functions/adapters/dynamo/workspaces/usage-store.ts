@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { attributesOf, between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
-import { sumOf } from '#domain/platform/services.ts';
+import { between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { inSnakeCase, sumOf } from '#domain/platform/services.ts';
 import {
   type DayOfUsage,
   type ModelUsage,
@@ -10,7 +10,6 @@ import {
   type UsageCounts,
   type UsageStore,
   type Use,
-  usageByModel,
 } from '#domain/workspaces/usage.ts';
 
 /**
@@ -95,15 +94,18 @@ export function dynamoUsageStore(
   };
 }
 
+/** What a use adds to attributes, without zeros. An attribute of a model may occur once for each of its calls. */
 const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
   [
-    ...Object.entries(attributesOf(counts)),
-    ...Object.entries(usageByModel(calls)).flatMap(([model, used]) =>
-      Object.entries(used).map(
-        ([name, amount]) => [modelPrefixes[name as keyof ModelUsage] + model, amount] as const,
-      ),
-    ),
-  ].filter(([, amount]) => amount !== 0) as [string, number][];
+    ...Object.entries(inSnakeCase<number>(counts)),
+    ...calls.flatMap(([model, , promptTokens, completionTokens, cachedTokens = 0, writtenTokens = 0]) => {
+      const usage: ModelUsage = { calls: 1, promptTokens, completionTokens, cachedTokens, writtenTokens };
+      return Object.entries(modelPrefixes).map(([name, prefix]): [string, number] => [
+        prefix + model,
+        usage[name as keyof ModelUsage],
+      ]);
+    }),
+  ].filter(([, amount]) => amount !== 0);
 
 function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
   const [day = '', apiKeyId = '', agentId = ''] = (item.sk as string).split('#');

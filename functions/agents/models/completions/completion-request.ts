@@ -9,10 +9,10 @@ import type {
 import { joinTexts } from '#agents/conversation.ts';
 import { resultText } from '#agents/models/model-provider.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 import {
   type Fields,
   fieldsOf,
-  jsonIn,
   serverOptions,
   serverOptionsOf,
   ToolCallDeltas,

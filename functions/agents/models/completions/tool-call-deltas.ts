@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { JSONObject, LanguageModelV4ToolCall, LanguageModelV4ToolCallPart } from '@ai-sdk/provider';
+import { jsonIn } from '#domain/platform/parse-json.ts';
 
 /** The fields of an object of unknown shape. */
 export type Fields = Record<string, unknown>;
@@ -8,15 +9,6 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
   typeof value === 'object' && value !== null ? (value as Fields) : undefined;
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-/** Parses a JSON text. Returns undefined if it is no JSON. */
-export function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
 type ServerOptions = {

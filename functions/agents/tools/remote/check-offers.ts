@@ -15,11 +15,11 @@ export function issuesOfOffers(
   { unified_tools: entries }: Pick<AgentDefinition, 'unified_tools'>,
 ): Issue[] {
   const { offers: most, definitionBytes } = toolLimits;
+  const count = offered.length;
+  const tooMany = count > most ? `has ${count} tools, at most ${most} are allowed` : undefined;
   return [
     ...offered.flatMap((offer) => [...issuesOfWords(offer), ...issuesOfEntry(offer, entries[offer.index])]),
-    ...(offered.length > most
-      ? issue(['unified_tools'], `has ${offered.length} tools, at most ${most} are allowed`)
-      : []),
+    ...issue(['unified_tools'], tooMany),
     ...issue(['unified_tools'], problemOfSize(offered, definitionBytes)),
   ];
 }
@@ -35,9 +35,9 @@ function issuesOfWords(offer: OfferedTool): Issue[] {
 const issuesOfEntry = ({ isRemote, field, index }: OfferedTool, entry: Entry | undefined): Issue[] =>
   (['name', 'description'] as const)
     .filter((name) => isRemote && field.at(-1) === 0 && entry?.[name] !== undefined)
-    .flatMap((name) =>
-      issue(['unified_tools', index, name], 'is not used: each tool in config.tools has its own'),
-    );
+    .flatMap((name) => issue(['unified_tools', index, name], unused));
+
+const unused = 'is not used: each tool in config.tools has its own';
 
 type Entry = AgentDefinition['unified_tools'][number];
 

@@ -9,9 +9,9 @@ export interface RemoteResult {
   /** A JSON value. */
   result: unknown;
   /** What the system says in addition to the result. */
-  text?: string | undefined;
+  text?: string;
   /** Descriptions of contents that are not passed on, such as images. */
-  attachments?: readonly object[] | undefined;
+  attachments?: readonly object[];
 }
 
 /**
@@ -22,11 +22,6 @@ export interface RemoteResult {
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
-interface PinnedConfig<Tool> {
-  max_result_characters: number;
-  tools: readonly Tool[];
-}
-
 /**
  * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what an operator has read
  * there, whatever the remote system says now. Steps name the tool, and never its host.
@@ -34,7 +29,7 @@ interface PinnedConfig<Tool> {
  *   OutboundFailure becomes a ToolFailure with its text, and is counted as a failure of the system
  */
 export const pinnedOffers = <Tool extends PinnedTool>(
-  { tools, max_result_characters }: PinnedConfig<Tool>,
+  { tools, max_result_characters: most }: { tools: readonly Tool[]; max_result_characters: number },
   countUse: CountUse,
   call: (tool: Tool, args: Record<string, unknown>, use: ReplyUse) => Promise<RemoteResult>,
 ): Offer[] =>
@@ -51,16 +46,15 @@ export const pinnedOffers = <Tool extends PinnedTool>(
       start: (args) => ({ content: name, args: { tool: name, arguments: args } }),
       async run(args, use) {
         const end = countUse(name);
-        let failure: OutboundFailure | undefined;
         try {
-          const found = await call(tool, args as Record<string, unknown>, use);
-          return { data: shapeResult(found, max_result_characters) };
+          const data = shapeResult(await call(tool, args as Record<string, unknown>, use), most);
+          end(undefined);
+          return { data };
         } catch (error) {
-          if (error instanceof OutboundFailure) failure = error;
-          else if (!(error instanceof ToolFailure)) throw error;
-          throw new ToolFailure(cut(error.message, max_result_characters), { cause: error });
-        } finally {
-          end(failure);
+          const isOutbound = error instanceof OutboundFailure;
+          end(isOutbound ? error : undefined);
+          if (!isOutbound && !(error instanceof ToolFailure)) throw error;
+          throw new ToolFailure(cut(error.message, most), { cause: error });
         }
       },
     };
@@ -78,11 +72,10 @@ function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): 
  * is cut; `truncated_from` is its whole length.
  * @param maxCharacters the maximum length, in UTF-16 code units
  */
-export function shapeResult({ result, text, attachments }: RemoteResult, maxCharacters: number): object {
-  const data = { result, ...(text !== undefined && { text }), ...(attachments && { attachments }) };
-  const isText = typeof result === 'string' && text === undefined && attachments === undefined;
-  const whole = isText ? result : JSON.stringify(data);
-  if (whole.length <= maxCharacters) return data;
+export function shapeResult(found: RemoteResult, maxCharacters: number): object {
+  const isText = typeof found.result === 'string' && Object.keys(found).length === 1;
+  const whole = isText ? String(found.result) : JSON.stringify(found);
+  if (whole.length <= maxCharacters) return found;
   return { result: cut(whole, maxCharacters), truncated_from: whole.length };
 }
 
