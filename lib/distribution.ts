@@ -55,8 +55,8 @@ const readTimeout = Duration.seconds(120);
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
- * The headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of
- * them, and they reveal the implementation.
+ * Headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of them,
+ * and they reveal the implementation.
  */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
@@ -70,7 +70,7 @@ const forwardViewerHost = `function handler(event) {
   return request;
 }`;
 
-/** One address for the gateway and, under the path of uploads, for their web function. CloudFront caches nothing. */
+/** One address for the gateway and, under the path of uploads, for their web function. */
 export class Distribution extends Construct {
   /** The URL of the distribution or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;

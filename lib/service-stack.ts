@@ -19,7 +19,7 @@ import { Webhooks } from './webhooks.ts';
 
 /**
  * The whole service: the stored data, a construct for each capability with all its resources, the gateway that calls
- * their functions, and the distribution in front of the gateway. Each part is created after the parts that it needs.
+ * their functions, and the distribution, if the stage has one. Each part is created after the parts that it needs.
  */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, { stage, bundles }: { stage: Stage; bundles: FunctionBundles }) {

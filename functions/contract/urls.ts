@@ -1,9 +1,8 @@
 import * as z from 'zod';
 
 /**
- * Whether the text is an http or https URL that URL parsers take as it is written. They repair other texts: they add
- * slashes to `https:/x` and `https:x`, turn backslashes into slashes, and remove or encode blanks and control
- * characters.
+ * Whether the text is an http or https URL with `//` before its host, and without backslashes, blanks and control
+ * characters. URL parsers accept other texts too, and repair them.
  */
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);

@@ -9,7 +9,7 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** Returns the providers that agents can name in their models: one entry each, and one for each named endpoint. */
+/** Returns the providers that agents can name in their models, the named endpoints among them. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -22,7 +22,7 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** Makes a provider that calls one server. No other provider sends the key of this server. */
+/** Makes a provider that calls one server, with the key of that server. */
 const at = (
   name: string,
   provider: (server: ModelServer) => ModelProvider,
@@ -51,7 +51,7 @@ const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvi
 
 /**
  * Makes a provider that creates each model once. So if the server of a model asks to wait (`retrying-model.ts`), all
- * replies of the process that use this model wait. The cache has one entry for each model name in agents.
+ * replies of the process that use this model wait.
  */
 function cachingModels(provider: ModelProvider): ModelProvider {
   const models = new Map<string, ReturnType<ModelProvider['model']>>();

@@ -40,7 +40,7 @@ const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FU
 
 /**
  * Returns the endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs
- * from users must never reach them. AWS's public endpoints are not included, because they accept only signed requests.
+ * from users must never reach them. AWS's public endpoints are not among them.
  */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)

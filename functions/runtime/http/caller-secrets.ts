@@ -56,7 +56,7 @@ const originSecrets = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * Whether a request came through the distribution. Only the distribution knows the secrets.
+ * Whether a request came through the distribution.
  * @param sent the value of `originSecretHeader`
  */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {

@@ -27,7 +27,7 @@ interface Measurement {
 
 let client: Metrics | undefined;
 
-/** Collects the measurements of an invocation until they are written to its log. */
+/** Collects measurements until they are written to the log. */
 export class Measurements {
   #all: Measurement[] = [];
 

@@ -63,8 +63,8 @@ export const metrics = {
    */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
-   * Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. A
-   * failed reply that is sent again for an idempotency key counts too, whatever its cause was.
+   * Responses with a 5xx status because a model failed. A failed reply that is sent again for an idempotency key counts
+   * too, whatever its cause was.
    */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
@@ -135,17 +135,11 @@ export const metrics = {
    */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
-  /**
-   * Batch requests that a worker ended with a reply. Requests that a cancel or a timeout ended had no worker: neither
-   * this metric nor the next counts them.
-   */
+  /** Batch requests that a worker ended with a reply. */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   /** Batch requests that a worker ended with a failure. */
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
-  /**
-   * Batch requests whose retry was scheduled, because the model was busy, its reply failed, the chat was in use, or the
-   * service met an error.
-   */
+  /** Batch requests whose retry was scheduled, for example because the model was busy. */
   batchRequestsDelayed: {
     name: 'BatchRequestsDelayed',
     formerName: 'BatchRequestsPutOff',
