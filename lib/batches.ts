@@ -68,8 +68,8 @@ interface Parts {
 }
 
 /**
- * Batches: their routes, a queue that offers slots to workers, a state machine that waits until all requests have
- * ended, and a reconciler that resumes what crashes and outages have interrupted.
+ * What processes batches, such as a queue that offers slots to workers, a state machine that waits until all requests
+ * have ended, and a reconciler that resumes what crashes and outages have interrupted.
  */
 export class Batches extends Construct {
   readonly queue: Queue;

@@ -48,9 +48,9 @@ export const distributionIdOutput = 'DistributionId';
 const readTimeout = Duration.seconds(120);
 
 /**
- * All statuses whose caching CloudFront can configure. By default it caches errors of GET and HEAD for 10 s, regardless
- * of the cache policy and for most statuses even with `no-store`. Other clients that request the same path would get
- * the cached error, because the cache key contains neither the API key nor the query.
+ * Statuses whose caching CloudFront can configure. By default it caches many errors of GET and HEAD for 10 s, although
+ * the cache policy forbids it. Other clients that request the same path would get the cached error, because the cache
+ * key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 

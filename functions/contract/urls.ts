@@ -17,7 +17,7 @@ export function isPlainLoopbackUrl(text: string): boolean {
 
 export const httpUrlForm = 'https://HOST, without blanks and backslashes';
 
-/** An entry of an allow list: a host with one port or every port. */
+/** A host with one port, or with every port. */
 export interface HostAndPort {
   /** In the normalized form of URLs: lower case, IPv6 addresses in brackets. */
   host: string;

@@ -30,7 +30,7 @@ export interface CheckedAgent {
    * `wrong`.
    */
   definition: AgentDefinition;
-  /** All mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
+  /** The mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
 }
 

@@ -69,10 +69,7 @@ export const waitLonger = (): void => {
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
-/**
- * Milliseconds that a function needs after the last attempt of a call, to log, to report failed messages and to send
- * its trace.
- */
+/** Milliseconds that a function needs after the last attempt of a call, for example to log and to send its trace. */
 export const reservedMilliseconds = 10_000;
 
 /** The backoff in milliseconds doubles up to this value, so that a call succeeds soon after the end of an outage. */

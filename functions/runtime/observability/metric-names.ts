@@ -1,11 +1,10 @@
 /**
- * The metrics that functions write to their logs (CloudWatch's embedded metric format), for dashboards and alarms.
+ * A metric that functions write to their logs (CloudWatch's embedded metric format), for dashboards and alarms.
  *
- * Their namespace is the stack's name (`variables.metricsNamespace`). CloudWatch stores a metric once for each of its
+ * Its namespace is the stack's name (`variables.metricsNamespace`). CloudWatch stores a metric once for each of its
  * dimension sets: a metric with `[['route'], ['error_code']]` can be queried by route or by code, but not by both. A
- * dimension must have few values, because AWS charges for each combination as a metric. Properties with many values
- * (the workspace, the request, the chat, the batch) are fields of the same log line, such as `workspace_id` and
- * `request_id`, for Logs Insights.
+ * dimension must have few values, because AWS charges for each combination as a metric. Properties with many values are
+ * fields of the same log line, such as `workspace_id` and `request_id`, for Logs Insights.
  */
 export interface Metric {
   /** The name in CloudWatch. */
@@ -63,8 +62,8 @@ export const metrics = {
    */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
-   * Responses with a 5xx status because a model failed. A failed reply that is sent again for an idempotency key counts
-   * too, whatever its cause was.
+   * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
+   * failed reply that is sent again for an idempotency key counts too.
    */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
@@ -122,9 +121,9 @@ export const metrics = {
    */
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
-  /** Ended reasoning steps. */
+  /** Reasoning steps of replies. */
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
-  /** Ended reasoning steps with `success: false`. */
+  /** Reasoning steps without success. Those that did not end are included. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   /** The time of each use of a remote tool, even if it failed. */
@@ -155,7 +154,7 @@ export const metrics = {
    * minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
-  /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
+  /** Batches that a run of the reconciler found open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
   /**
    * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every
