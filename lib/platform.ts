@@ -20,7 +20,7 @@ import type { Writes } from './written-items.ts';
  */
 type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
-/** The properties of a function without a route. */
+/** The properties of a function. */
 interface Task {
   description: string;
   timeoutSeconds: number;

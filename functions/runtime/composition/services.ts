@@ -245,7 +245,7 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
 }));
 /**
  * Shows an error of a model provider on the terminal of a local run. The module is imported only in a stage that shows
- * such errors. No stage in production does.
+ * such errors.
  */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;

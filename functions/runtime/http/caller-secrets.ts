@@ -36,7 +36,6 @@ export const acceptedSecrets = (
     ? [current, previous]
     : [current];
 
-/** The client for the secrets that the stack has generated. */
 const secretsClient = /* @__PURE__ */ lazily(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
 );

@@ -66,7 +66,7 @@ let isEnding = false;
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Serves HTTP at the host and port that Lambda sets for web functions. */
+/** Serves HTTP at the host and port that Lambda sets for web functions, until the process must end. */
 export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   webServer(respond, requestMilliseconds).listen(Number(port), host);

@@ -88,7 +88,7 @@ interface Invocation extends InvocationContext {
   readonly isOfWebFunction: boolean;
 }
 
-/** Returns the current invocation; undefined outside of one. Only `runInvocation` sets the context. */
+/** Returns the current invocation; undefined outside of one. */
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
 /**

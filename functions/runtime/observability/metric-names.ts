@@ -15,7 +15,6 @@ export interface Metric {
    */
   formerName?: string;
   unit: 'Count' | 'Milliseconds' | 'Seconds' | 'Bytes';
-  /** The dimension sets. */
   dimensions: readonly (readonly MetricDimension[])[];
 }
 
