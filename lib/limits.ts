@@ -52,7 +52,7 @@ export const replyLimits = {
  */
 export const batchItemSeconds = 240;
 
-/** How long a receiver of webhooks may take to respond: as long as most senders of webhooks allow. */
+/** How long a receiver of webhooks may take to respond. */
 export const webhookTimeoutSeconds = 15;
 
 /**

@@ -78,7 +78,7 @@ export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>)
   ...aliases,
 ];
 
-/** Whether requests of the route may have a body. With other methods, a body that is sent is ignored. */
+/** Whether requests of the route may have a body: those with POST or PATCH. In other requests, a body is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'PATCH';
 

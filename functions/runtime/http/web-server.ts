@@ -132,7 +132,9 @@ export function rejectionWhileEnding(requestId: string): WholeResponse | undefin
   return { statusCode, headers, body: JSON.stringify(failure(errorCode, serverErrorMessage(requestId))) };
 }
 
-/** Sends a response whose request may still be arriving. If it is, the connection ends, as `endResponse` says. */
+/**
+ * Sends a response whose request may still be arriving. By default, the connection then ends, as `endResponse` says.
+ */
 export function sendWhole(
   request: IncomingMessage,
   response: ServerResponse,

@@ -171,7 +171,10 @@ interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-/** Runs an invocation by API Gateway. Its log lines and metrics contain the ids of the request and of the workspace. */
+/**
+ * Runs an invocation by API Gateway. Its log lines and metrics contain the id of the request and, if known, of the
+ * workspace.
+ */
 export const runRequest = <Result>(
   { requestContext: { requestId, authorizer } }: GatewayEvent,
   lambda: Context,

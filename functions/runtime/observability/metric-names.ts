@@ -55,10 +55,7 @@ const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimen
 export const metrics = {
   /** Requests that reached the function of their route, successful or not, except while its process ended. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /**
-   * Requests with an error response, and those whose response broke off. Only those with `error_code` 10005 are
-   * failures of the service or of a model.
-   */
+  /** Requests with an error response, and those whose response broke off. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
    * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
