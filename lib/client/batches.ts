@@ -17,7 +17,7 @@ import {
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
 /** The options of calls after an abort: one retry, and 10 s for each attempt. The caller waits for these calls. */
-const lastAttempt = { maxRetries: 1, timeout: 10_000 };
+const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {
   readonly #transport: Transport;
