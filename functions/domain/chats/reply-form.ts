@@ -1,5 +1,11 @@
 import type { AgentDefinition } from '#contract/agent.ts';
-import { type JsonSchema, problemOfData, problemOfSchema, smallestInstance } from '#contract/json-schema.ts';
+import {
+  isStrict,
+  type JsonSchema,
+  problemOfData,
+  problemOfSchema,
+  smallestInstance,
+} from '#contract/json-schema.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
@@ -10,6 +16,9 @@ export interface ReplyForm {
   description?: string | undefined;
   schema?: JsonSchema;
 }
+
+/** Whether OpenAI accepts the schema of the form as a strict one. */
+export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undefined && isStrict(schema);
 
 /**
  * The form that a request asks for; undefined for plain text. An agent with a schema decides on its form alone, so a
