@@ -71,8 +71,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   // The agent's own schema was checked when the agent was saved.
   const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
   // OpenAI rejects a schema that is sent as strict, but is not. Only replies with a schema load the module.
-  const strictJsonSchema =
-    form?.schema && (await import('#domain/chats/reply-form.ts')).isStrict(form.schema);
+  const strictJsonSchema = form?.schema && (await import('#domain/chats/reply-form.ts')).isStrictForm(form);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
   const needed = shown.isSearchNeeded ? ['consultant_lookup'] : [];
