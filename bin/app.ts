@@ -29,7 +29,7 @@ const { firewall } = stage.settings;
 const hasDistribution = stage.settings.webFunctions !== 'none';
 if (firewall !== undefined && hasDistribution)
   service.addStackDependency(new FirewallStack(app, 'Firewall', { stage, firewall }));
-// The CDK CLI sets CDK_DEFAULT_REGION to the Region of the credentials or of AWS_REGION.
+// The CDK CLI sets CDK_DEFAULT_REGION, for example from AWS_REGION.
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (hasDistribution && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });

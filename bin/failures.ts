@@ -5,7 +5,7 @@ import { terminalText } from './terminal.ts';
 
 export const { version } = manifest;
 
-/** The command line, or a variable of the environment, is wrong. So the command has changed nothing. */
+/** The command line, or a variable of the environment, is wrong. */
 export class UsageError extends Error {}
 
 /** What the command has read has one or more mistakes. Each mistake is a line. */
@@ -31,7 +31,7 @@ export const exitCodeOf = ({ exitCode }: CommanderError): number =>
   exitCode === 0 ? 0 : exitCodes.usageError;
 
 /**
- * Makes a command print each of its usage errors as one line, with Commander's suggestion of a known name.
+ * Makes a command print each of its usage errors as one line.
  * @param help the command line that prints the help
  */
 export const printUsageErrors = (command: Command, help: string): Command =>
@@ -47,20 +47,20 @@ export const printUsageErrors = (command: Command, help: string): Command =>
       ),
   });
 
-/** The line that follows the stack trace of a bug. */
+/** Printed with the stack trace of a bug. */
 export const bugReport = `This is a bug of version ${version} (Node.js ${process.versions.node}, ${process.platform}-${process.arch}). Please report it with these lines: CONTRIBUTING.md says where.`;
 
-/** Errors of these classes count as bugs. */
+// Errors of these classes, or with these names, count as bugs.
 const bugClasses = [TypeError, RangeError, ReferenceError, SyntaxError];
 const bugNames = ['AssertionError', 'ZodError'];
 
-/** Whether an error is a bug. A bug is printed with its stack trace of many lines. */
+/** Whether an error counts as a bug. It is then printed with its stack trace. */
 export const isBug = (error: unknown): boolean =>
   !(error instanceof Error) ||
   bugNames.includes(error.name) ||
   bugClasses.some((bugClass) => error instanceof bugClass);
 
-/** Why a command failed: one line for an expected failure; for a bug the stack trace and `bugReport`. */
+/** Why a command failed; for a bug the stack trace and `bugReport`. */
 export function describeFailure(error: unknown): string {
   if (isBug(error)) return `${error instanceof Error ? error.stack : error}\n${bugReport}`;
   const { path, message } = error as NodeJS.ErrnoException;

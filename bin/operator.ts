@@ -11,14 +11,14 @@ import { UsageError } from './failures.ts';
 import { type Connection, targetResources } from './local/connection.ts';
 
 /**
- * Seconds without any success after which calls to AWS are no longer retried. A table needs less time to adapt to more
- * load. A busy machine leaves a local run without processor time for less than this.
+ * Seconds after the last success until which calls to AWS are retried. A table needs less time to adapt to more load. A
+ * busy machine leaves a local run without processor time for less than this.
  */
 const defaultRetrySeconds = 120;
 
 /**
  * The variable AGENT_SERVICE_RETRY_SECONDS, by default `defaultRetrySeconds`.
- * @throws UsageError if the variable is not whole seconds
+ * @throws UsageError if the variable is not a whole number of at most five digits
  */
 function retrySeconds(): number {
   const text = process.env.AGENT_SERVICE_RETRY_SECONDS || String(defaultRetrySeconds);
@@ -27,8 +27,8 @@ function retrySeconds(): number {
 }
 
 /**
- * Returns an object with the time of the last successful call to AWS, by `performance.now()`. `success` is undefined
- * before the first one.
+ * Returns an object with the time, by `performance.now()`, of the last response of `node:http` with a status below 400.
+ * The AWS SDK uses `node:http`.
  */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};
@@ -41,8 +41,8 @@ const noteSuccesses = lazily(() => {
 
 /**
  * Prepares this process for a command of an operator, for which no client waits: calls to AWS may take long, and are
- * retried as long as other calls succeed. A command without any success fails soon, because its address or its
- * credentials are wrong.
+ * retried until `retrySeconds` after the last success. Without any success a command fails soon, because its address or
+ * its credentials may be wrong.
  * @throws UsageError for a wrong time in the environment
  */
 export function beForOperators(): void {

@@ -10,10 +10,10 @@ export const terminalText = (text: string, kept = ''): string =>
     kept.includes(control) ? control : `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** Prints lines on standard output. */
+/** Prints lines on standard output, as `terminalText` writes them. */
 export const print = (lines: readonly string[]): void => console.log(textOf(lines));
 
-/** Prints lines on standard error. */
+/** Prints lines on standard error, as `terminalText` writes them. */
 export const printError = (lines: readonly string[]): void => console.error(textOf(lines));
 
 const textOf = (lines: readonly string[]): string => lines.map((line) => terminalText(line)).join('\n');

@@ -28,7 +28,7 @@ import type { Settings } from './settings.ts';
 
 type Functions = Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>;
 
-/** The state machine that carries a batch: it waits until all requests have ended, and then delivers the webhook. */
+/** The state machine that carries a batch: it waits until its requests have ended, and then delivers its webhook. */
 export class BatchWorkflow extends Construct {
   readonly machine: StateMachine;
 

@@ -68,8 +68,8 @@ interface Parts {
 }
 
 /**
- * Batches: their routes, a queue that offers slots to workers, a state machine that waits until all requests have
- * ended, and a reconciler that resumes what crashes and outages have interrupted.
+ * What processes batches, such as a queue that offers slots to workers, a state machine that waits until all requests
+ * have ended, and a reconciler that resumes what crashes and outages have interrupted.
  */
 export class Batches extends Construct {
   readonly queue: Queue;
@@ -115,7 +115,7 @@ export class Batches extends Construct {
     return queue;
   }
 
-  /** Creates the functions of the workflow. */
+  /** Creates the functions of the workflow, except the one that delivers webhooks. */
   private createTasks(platform: Platform, offer: Need) {
     return {
       dispatcher: platform.task(
@@ -219,7 +219,7 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** The need of functions that complete the wait of an execution, or replace a lost execution. */
+  /** The need of functions that resume batches: they complete the wait of an execution, or replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',

@@ -93,10 +93,9 @@ export interface ConcurrencySettings extends EntryPointSettings {
 
 /**
  * Divides the account's concurrency. The authorizer, `prepare-attachment`, the reconciler, and the functions of
- * `longRunning` that the stage has, have reservations.
- * Short routes share the unreserved part: a reservation would also be a ceiling, but a hundred chats created at once
- * need a hundred executions of one function. In an account that has no room for all, each gets the same part of what it
- * has in an account of 1,000; below `minScale`, nothing is reserved.
+ * `longRunning` that the stage has, have reservations. Short routes share the unreserved part: a reservation would also
+ * be a ceiling, but a hundred chats created at once need a hundred executions of one function. In an account that has
+ * no room for all, most sizes are scaled down (`scaleOf`); below `minScale`, nothing is reserved.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency, reservedConcurrency } = settings;
@@ -162,8 +161,8 @@ const givenParts = (settings: ConcurrencySettings): (readonly [name: string, exe
   });
 
 /**
- * Returns the fraction of its usual size that each reservation and the short routes get, unless a setting gives the
- * size; 1 if all fit.
+ * Returns the fraction of the usual sizes for which the account has room; 1 if all fit. Sizes that a setting gives are
+ * not scaled.
  */
 function scaleOf(settings: ConcurrencySettings): number {
   const { accountConcurrency, preparationConcurrency } = settings;

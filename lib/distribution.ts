@@ -48,15 +48,15 @@ export const distributionIdOutput = 'DistributionId';
 const readTimeout = Duration.seconds(120);
 
 /**
- * All statuses whose caching CloudFront can configure. By default it caches errors of GET and HEAD for 10 s, regardless
- * of the cache policy and for most statuses even with `no-store`. Other clients that request the same path would get
- * the cached error, because the cache key contains neither the API key nor the query.
+ * Statuses whose caching CloudFront can configure. By default it caches many errors of GET and HEAD for 10 s, although
+ * the cache policy forbids it. Other clients that request the same path would get the cached error, because the cache
+ * key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**
- * The headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of
- * them, and they reveal the implementation.
+ * Headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of them,
+ * and they reveal the implementation.
  */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
@@ -70,7 +70,7 @@ const forwardViewerHost = `function handler(event) {
   return request;
 }`;
 
-/** One address for the gateway and, under the path of uploads, for their web function. CloudFront caches nothing. */
+/** One address for the gateway and, under the path of uploads, for their web function. */
 export class Distribution extends Construct {
   /** The URL of the distribution or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;

@@ -9,8 +9,8 @@ import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * A run of a purge ends after 30 s, and another message continues the purge. The rest of the time is for slow calls and
- * their retries.
+ * After 30 s, a run of a purge starts no further page, and another message continues the purge. The rest of the time is
+ * for slow calls and their retries.
  */
 const purgeTimeoutSeconds = 300;
 
@@ -23,9 +23,7 @@ const maxDeliveries = 5;
  */
 const untilNextRun = Duration.minutes(50);
 
-/**
- * The writes that delete chats. Each deletion adds a purge to the outbox. An entry that names several chats is updated.
- */
+/** The writes that delete chats. Each deletion adds a purge to the outbox. */
 const chatDeletions = {
   PutItem: ['operatorsPurges'],
   UpdateItem: ['chatLists', 'users'],

@@ -29,9 +29,9 @@ export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
 }
 
 /**
- * Adds the alarms for crashes and timeouts, by groups of functions. Failures that a function handles appear as the
- * gateway's errors or as failed batch items. `authorize-request` is in no group: it throws for unknown keys, which
- * Lambda counts as errors. For its real failures the gateway responds with 500.
+ * Adds the alarms for crashes and timeouts, by groups of functions. Failures that a function handles are not crashes.
+ * `authorize-request` is in no group: it throws for unknown keys, which Lambda counts as errors. For its real failures
+ * the gateway responds with 500.
  * @returns the alarm of each function that is in a group
  */
 function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName, Alarm> {

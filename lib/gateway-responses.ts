@@ -45,7 +45,7 @@ const responses: readonly (readonly [ErrorKind, message: string, ...GatewayRespo
   ['serverError', serverErrorMessage('$context.requestId'), ResponseType.DEFAULT_5XX],
 ];
 
-/** Gives every response of the gateway itself the envelope of the service. */
+/** Gives the error responses of the gateway itself the envelope of the service. */
 export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
   const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
   for (const [kind, message, ...types] of responses) {

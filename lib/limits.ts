@@ -3,9 +3,9 @@ import { limits } from '#contract/limits.ts';
 /** The limits of a reply in every stage, by the names of their variables (runtime/environment/variables.ts). */
 export const replyLimits = {
   /**
-   * How long a chat, or a slot of a batch, stays locked after its function has crashed. A function renews the lease of a
-   * chat after each third of this time, and a worker its slot after each sixth: 30 s survive two failed renewals of a
-   * chat.
+   * How long a chat, or a slot of a batch, stays locked at most after its function has crashed. A function renews the
+   * lease of a chat after each third of this time, and a worker its slot after each sixth: 30 s survive two failed
+   * renewals of a chat.
    */
   leaseSeconds: 30,
   /**
@@ -52,7 +52,7 @@ export const replyLimits = {
  */
 export const batchItemSeconds = 240;
 
-/** How long a receiver of webhooks may take to respond: as long as most senders of webhooks allow. */
+/** How long a receiver of webhooks may take to respond. */
 export const webhookTimeoutSeconds = 15;
 
 /**

@@ -56,7 +56,7 @@ const settings = parseSettings({});
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
 /**
- * Sentences that are true for every request. docs/limits.md has a row for each of them; a test compares them word by
+ * Sentences about the interface as a whole. docs/limits.md has a row for each of them; a test compares them word by
  * word.
  */
 const everyRequest = [

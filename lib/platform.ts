@@ -20,7 +20,7 @@ import type { Writes } from './written-items.ts';
  */
 type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
-/** The properties of a function without a route. */
+/** The properties of a function. */
 interface Task {
   description: string;
   timeoutSeconds: number;
@@ -38,7 +38,7 @@ interface Task {
 /** The writes of a function that only takes from the rate limit. */
 export const limited: Writes = { UpdateItem: ['rateBuckets'] };
 
-/** What all capabilities share: the stored data, and the functions with their defaults. */
+/** What all capabilities share, such as the stored data and the functions. */
 export class Platform {
   readonly stack: Stack;
   readonly settings: Settings;

@@ -61,7 +61,7 @@ const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses'
 
 /**
  * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond
- * its limit for a route, and those of Lambda in place of the web function of chats. Neither has a metric for them, so
+ * its limit for a route, and those of Lambda in place of the web function of chats. There is no metric for them, so
  * this one is made from the gateway's log, less the 429 that functions have counted. The log does not contain the
  * uploads to their web function, but their 429 are subtracted too.
  */

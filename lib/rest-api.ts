@@ -44,10 +44,7 @@ import type { WebServer } from './web-server.ts';
 const stageName = 'api';
 const versionPath = 'v1';
 
-/**
- * The gateway: all routes of the route table, the function that authorizes their requests, and the gateway's own errors
- * in the envelope of the service.
- */
+/** The gateway, with the routes of the route table and the function that authorizes their requests. */
 export class RestApi extends Construct {
   /** The URL of the gateway or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;

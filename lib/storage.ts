@@ -8,8 +8,8 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Creates the data table. Its capacity is on demand, because chats come in bursts. DynamoDB encrypts it with a key of
- * its own. A restored table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable`
+ * Creates the data table. Its capacity is on demand, because chats come in bursts. It is encrypted with a key that AWS
+ * owns. A restored table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable`
  * another name.
  */
 export function createTable(scope: Construct, settings: Settings): ITableV2 {
@@ -36,8 +36,8 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
 const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
 
 /**
- * Creates the bucket for content that is too large for an item of the table: texts of messages, indexes of knowledge,
- * and the texts and images that were prepared from attached files.
+ * Creates the bucket for content that is too large for an item of the table, such as texts of messages, indexes of
+ * knowledge, and prepared attachments.
  */
 export const createContentBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Content', settings, {

@@ -11,7 +11,7 @@ import type { ServiceFunction } from './service-function.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** The webhooks of batches: the key of their secrets, and the function that calls them. */
+/** The webhooks of batches: the key that encrypts them, and the function that calls them. */
 export class Webhooks extends Construct {
   readonly deliverer: ServiceFunction;
   /**

@@ -23,7 +23,7 @@ const kinds = {
   batchLists: { keys: `${workspace}#BATCHES*` },
   /** The entries and counts of the lists of all chats, and of each agent's chats. */
   chatLists: { keys: `${workspace}#CHATS*` },
-  /** Chats with their messages, events, and feedback. */
+  /** Chats with what belongs to them, such as messages and feedback. */
   chats: { keys: `${workspace}#C#*` },
   files: { keys: `${workspace}#FILE#*` },
   /** The last numbers of chats and batches. */
@@ -39,7 +39,7 @@ const kinds = {
   slotReports: { keys: 'SLOTS' },
   rateBuckets: { keys: `${workspace}#RATE#*` },
   usage: { keys: `${workspace}#USAGE` },
-  /** What users have: entries and counts of their chats, their ratings, and their requests in batches. */
+  /** What users have, such as the entries and counts of their chats. */
   users: { keys: `${workspace}#USER*` },
   whitelists: { keys: `${workspace}#WHITELIST` },
 } as const satisfies Record<string, { keys: string; attributes?: readonly string[] }>;

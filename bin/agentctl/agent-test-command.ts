@@ -24,7 +24,6 @@ async function test(agentId: string, message: string, { published }: { published
   return { json: tested, lines: linesOf(tested) };
 }
 
-/** The lines for a person, from the version and the model to the tokens and the time. */
 function linesOf({ version, model, reply, provider, milliseconds }: AgentTest): string[] {
   const { reasoning_steps = [], token_usage, error, incomplete } = reply.meta;
   return [

@@ -136,7 +136,8 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
 /**
  * The numbers of the lines that a new round submits; none if an unfinished round continues, or if no request has
  * failed.
- * @throws Error if the file has unsubmitted requests; without an unfinished round, also for batches that have not ended
+ * @throws Error if the file has unsubmitted requests; without an unfinished round, also for batches that have not
+ * ended; what `findFailedLines` throws
  */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
@@ -175,7 +176,7 @@ const notSubmitted = (file: string): Error =>
 
 /**
  * Reads the submission of a file.
- * @throws Error if the file was not submitted, or if it was submitted to another service
+ * @throws Error such as for a file that was not submitted, or to another service
  */
 export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
   const state = await readSubmission(file);
@@ -199,7 +200,7 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOpt
 
 export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
 
-/** The ids of the batches whose failed requests were all submitted again. */
+/** The ids of the batches whose failed requests a later round has. */
 const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
   new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
 

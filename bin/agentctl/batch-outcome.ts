@@ -5,8 +5,8 @@ import { readResults } from './read-results.ts';
 import type { Result } from './report.ts';
 
 /**
- * How many requests have succeeded and failed, and the reasons of the failures. Gets only the last attempt of each
- * request.
+ * How many requests have succeeded and failed, and the reasons of the failures. A request counts with its last attempt
+ * alone.
  */
 export class Outcome {
   total = 0;
@@ -43,7 +43,7 @@ interface Reason {
 
 /**
  * The outcome of batches.
- * @param retried the ids of batches whose failed requests were all submitted again. Their failures do not count
+ * @param retried the ids of batches whose failed requests a later round has. Their failures do not count
  */
 export async function outcomeOf(
   client: ChatBatchClient,

@@ -3,10 +3,10 @@ import type { Input } from './input-records.ts';
 import { readPortions } from './read-portions.ts';
 import type { Accepted } from './submission-journal.ts';
 
-/** What is left to submit of a file. The characters are the Unicode code points of all messages. */
+/** What is left to submit of a file. The characters are the Unicode code points of the messages that are left. */
 export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 
-/** The number of mistakes that are shown, each as a line. The others are only counted. */
+/** The maximum of mistakes that are shown, each as a line. The others are only counted. */
 const mistakesShown = 20;
 
 /**

@@ -40,7 +40,7 @@ export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 /** Each write but the last has at least this many characters. Larger writes are not faster. */
 const writeCharacters = 64 * 1024;
 
-/** Appends texts to a file, many in one write. */
+/** Appends texts to a file. Short texts share a write. */
 export async function writeTexts(file: FileHandle, texts: AsyncIterable<string>): Promise<void> {
   let buffered = '';
   const write = () =>

@@ -39,8 +39,8 @@ export const isCsv = (file: string): boolean => /\.(csv|tsv)$/i.test(file);
 export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\t' : ',');
 
 /**
- * Reads the requests of a file of any size, in constant memory: CSV if its name ends in `.csv` or `.tsv`, else one JSON
- * object per line. Blank lines are skipped. A request without a custom_id gets `line-<number>`.
+ * Reads the requests of a file, without the whole file in memory: CSV if its name ends in `.csv` or `.tsv`, else one
+ * JSON object per line. Blank lines are skipped. A request without a custom_id gets `line-<number>`.
  * @param onMistake gets each mistake, and may throw; rows with mistakes are left out
  * @throws Error if the file cannot be read or parsed any further
  */

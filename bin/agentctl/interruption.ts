@@ -27,7 +27,7 @@ export async function interruptible<Value>(
   }
 }
 
-/** Options whose values must not be in any output. */
+/** Options whose values `ownCommandLine` hides. */
 const secrets = ['--key', '--webhook-secret'];
 
 /**

@@ -20,7 +20,7 @@ type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSp
  * @param batches all those of the submission
  * @returns the outcome of all rows
  * @throws Error if a submitted row has changed, a row is wrong, a result is missing, or a file cannot be read or
- * written
+ * written; the client's errors
  */
 export async function joinResults(
   client: ChatBatchClient,

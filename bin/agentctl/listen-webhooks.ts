@@ -144,11 +144,11 @@ function parse(body: Buffer): WebhookPayload {
 const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
-/** Headers of one connection. They are not forwarded, because the next connection has its own. */
+/** Headers that are not forwarded, because the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
 /**
- * Forwards the call: the same bytes, and the same headers in the same order, except those of the connection.
+ * Forwards the call: the same bytes, and the same headers in the same order, except `ofConnection`.
  * @returns the status and the headers to respond with. If the server has not responded, the status is 502 or 504, and
  * `failure` is the reason
  */

@@ -26,8 +26,8 @@ const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
 /**
- * A progress line on standard error. It is redrawn, and its bar never goes back. If standard error is not a terminal, a
- * new line is printed at most every ten seconds, without control codes.
+ * A progress line on standard error, which is redrawn. If standard error is not a terminal, a new progress line is
+ * printed at most every ten seconds, without control codes.
  */
 export function progressLine(
   terminal: Terminal = process.stderr,

@@ -13,7 +13,7 @@ export const readAgent = async (file: string, workspaceId: string): Promise<Agen
 
 /**
  * Checks the definition of an agent.
- * @param file the name of the file, for the mistakes
+ * @param file the name of the file or agent, for the mistakes
  * @throws Mistakes with lines as those of `readAgent`
  */
 export async function checkedAgent(
@@ -21,7 +21,7 @@ export async function checkedAgent(
   workspaceId: string,
   input: unknown,
 ): Promise<AgentDefinition> {
-  // A deferred import: it loads the SDKs of the model providers, which only the check of an agent needs.
+  // A deferred import: it loads the SDKs of the model providers.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   const { definition, mistakes } = await checkAgent(workspaceId, input);
   const lines = [...mistakes.map((mistake) => `${file}: ${mistake}`), ...unlisted(file, definition)];
@@ -43,8 +43,8 @@ export async function checkModels(where: string, definition: AgentDefinition): P
 }
 
 /**
- * The models and knowledge bases of Bedrock that the target's roles may use, and the functions; undefined if the
- * target's version has no such output.
+ * The models and knowledge bases of Bedrock, and the functions, that the target's roles may use. Undefined: not known,
+ * so not checked.
  */
 const listed: Partial<Record<Output, readonly string[] | undefined>> = {};
 

@@ -32,7 +32,7 @@ const options = {
   // Excel ends rows with CRLF, and writes a line feed inside of a cell. By default, the parser would take the first
   // line break of the file as the end of every row.
   record_delimiter: ['\r\n', '\n', '\r'],
-  // Rows that are longer or shorter than the header are reported here, with their column.
+  // Rows that are longer or shorter than the header are reported by `readCsv`, with their column.
   relax_column_count: true,
   skip_empty_lines: true,
 };
@@ -47,7 +47,7 @@ const cellBytes = 8 * 1024 * 1024;
  * Reads a CSV file with a header, in the format of RFC 4180. Cells are separated by commas, semicolons or tabs: by
  * those that give the header the most cells. Rows whose cells are all blank are skipped; an empty cell is a field that
  * is not given.
- * @param onMistake gets each row that has not as many cells as the header; such rows are left out
+ * @param onMistake gets a mistake for each row that has not as many cells as the header; such rows are left out
  * @throws Error if the file cannot be read, a cell is too large, or the header, a quotation mark or the encoding is
  * wrong
  */
@@ -123,7 +123,7 @@ const headBytes = 64 * 1024;
 
 /**
  * The character between cells, and the number of bytes of the byte order mark, 0 without one.
- * @throws Error if the file is UTF-16 or cannot be read
+ * @throws Error if the file has a byte order mark of UTF-16, or cannot be read
  */
 async function formOf(file: string) {
   const handle = await open(file);

@@ -58,7 +58,7 @@ async function errorPosition(text: string): Promise<number | undefined> {
 }
 
 /**
- * The JSON Schema in a file; null without a file.
+ * The JSON of a file that should have a JSON Schema; null without a file.
  * @throws Error that names the file
  */
 export const readSchema = async (file: string | undefined) =>

@@ -29,7 +29,7 @@ export interface Range {
 }
 
 interface Selection {
-  /** Ranges that have already become batches; they are checked and skipped. */
+  /** Ranges that have become batches. They are checked, and not returned. */
   submitted: readonly Range[];
   /** The lines to read, in ascending order; by default all. */
   lines?: readonly number[] | undefined;

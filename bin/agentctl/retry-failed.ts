@@ -5,7 +5,7 @@ import { readResults } from './read-results.ts';
 import { type SubmissionState, submittedRequests } from './submission-journal.ts';
 import type { BatchWatch } from './watch-batches.ts';
 
-/** Whether the last retry of a submission is unfinished, so that it continues and no new one starts. */
+/** Whether the last retry of a submission has open batches or unsubmitted requests, so that no new one starts. */
 export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): boolean {
   const last = rounds.at(-1);
   if (last?.lines === undefined) return false;

@@ -11,7 +11,7 @@ export interface ServiceAddress {
   key: string;
   /** Identifies the service, even if a local run restarts on another port. */
   identity: string;
-  /** The demo agent of a local run; undefined if `--key` or AGENT_SERVICE_KEY gives the key. */
+  /** The demo agent, if the service and the key are those of a local run. */
   demoAgent?: string;
 }
 

@@ -37,8 +37,8 @@ const describeRetry = (error: unknown, milliseconds: number): string =>
     : `${describeServiceFailure(error, 'without a remedy')}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
 
 /**
- * Why a command has failed, and what to do: for errors of the client library in words of a person, else as
- * `describeFailure`.
+ * Why a command has failed, and for some errors what to do. Errors that are not those of the service or its connection
+ * are described by `describeFailure`.
  * @param form leaves out what to do about a failed connection
  */
 export function describeServiceFailure(error: unknown, form?: 'without a remedy'): string {
@@ -51,7 +51,7 @@ export function describeServiceFailure(error: unknown, form?: 'without a remedy'
   return errorCode === undefined ? message : `${message} (code ${errorCode})${remedy}`;
 }
 
-/** Says the reason in words instead of a code such as ECONNREFUSED. */
+/** Says the reason in words instead of a code such as ECONNREFUSED, if the reason is known. */
 function describeConnectionError(
   { message, cause, mayBeProcessed }: ConnectionError,
   hasRemedy: boolean,

@@ -28,7 +28,7 @@ Prints a line for each step with its milliseconds. The first failed step ends th
 names its request id. No step is repeated. It uses the workspace "${workspaceName}", which it creates the first time, with the
 model demo, which calls no provider. It revokes its key and deletes its chat. The file expires after a day.`;
 
-/** No request waits for longer. The gateway ends a buffered route after 29 s. */
+/** The timeout of a request, and of a silent stream. The gateway ends a buffered route after 29 s. */
 const stepMilliseconds = 30_000;
 
 /** An interrupted command revokes nothing, so its key also expires. */
@@ -113,7 +113,7 @@ function requestIdOf(error: unknown): string | undefined {
 
 /**
  * Finds or creates the workspace of all runs and its agent. A workspace of its own for each run would have to be
- * deleted, which takes 20 minutes and reads the whole table.
+ * deleted, which takes more than 20 minutes and reads the whole table.
  */
 async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }> {
   const known = (await workspaces().list()).find(({ name }) => name === workspaceName);

@@ -113,12 +113,13 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
 export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
- * Opens a journal, and begins it if it is empty. Removes an incomplete last line.
+ * Opens a journal. Begins it if it has no batch and no pending portion. Removes an incomplete last line.
  * @param file the file that is submitted
  * @param path the journal
- * @param submission computes the properties of the submission from those of an earlier submission of the file
+ * @param submission computes the properties of the submission; `previous` is an earlier submission of the file
  * @param discard empties the journal
- * @throws Error if there is another kind of file at `path`, or the journal of another submission
+ * @throws Error such as for a file that is not a journal, or for a begun submission with other properties; what
+ * `submission` throws
  */
 export async function openJournal(
   file: string,
@@ -166,7 +167,7 @@ async function checkRegular(file: string): Promise<void> {
 /**
  * The path of a file's journal. Earlier versions had it next to the file: it is moved from there, so that nothing is
  * submitted twice.
- * @throws Error if the file is not a regular file
+ * @throws Error such as for a file that is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {
   await checkRegular(file);
@@ -184,9 +185,9 @@ export async function adoptJournal(file: string): Promise<string> {
 
 /**
  * Parses a journal.
- * @returns the state, and the number of bytes of complete lines: the last line is incomplete if the process died while
- * it wrote it. A journal without a batch and without a pending portion, such as that of a file with a mistake, counts
- * as empty, so the next run may have other properties.
+ * @returns the state, and the number of bytes to keep: the last line is incomplete if the process died while it wrote
+ * it. A journal without a batch and without a pending portion, such as that of a file with a mistake, counts as empty
+ * (undefined, 0 bytes), so the next run may have other properties.
  * @throws Error if the text is not a journal
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {

@@ -26,7 +26,7 @@ import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  /** Computes the properties of the submission from those of an earlier submission of the file. */
+  /** Computes the properties of the submission; `previous` is an earlier submission of the file. */
   submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
   /** Ignores an earlier submission of the file and submits the whole file. */
@@ -63,8 +63,8 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
  * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
  * searches for the portion's batch.
  * @returns the submission, and how many of its batches earlier runs have submitted
- * @throws Error if the file cannot be read, if another process submits it, if it was submitted with other properties,
- * if it is wrong, or if the service rejects a batch or cannot be reached
+ * @throws Error, for example if another process submits the file, if it was submitted with other properties, if it is
+ * wrong, or if the service rejects a batch
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
@@ -146,7 +146,8 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
 }
 
 /**
- * Sends the pending portion until the service accepts it. Waits while the rate limit rejects it.
+ * Sends the pending portion until the service accepts it. Waits while the rate limit or the number of open batches
+ * rejects it.
  * @returns the batch's id
  * @throws Error if the service rejects it for another reason, or cannot be reached
  */
@@ -176,7 +177,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
   }
 }
 
-/** The shortest wait, in milliseconds, if the service names a shorter one. */
+/** The shortest wait in milliseconds, without the jitter. */
 const shortestWait = 250;
 
 /** Waits somewhat longer than the service says, or until a batch of the file has ended and so may have made room. */

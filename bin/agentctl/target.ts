@@ -21,8 +21,7 @@ export interface TargetOptions {
 
 /**
  * Connects the commands to a local run, or to a stack in AWS.
- * @throws UsageError of `beForOperators`; Error if no run uses the data folder, or if there is no such stack or it has
- * no data table
+ * @throws UsageError of `beForOperators`; Error such as for a data folder that no run uses, or for an unknown stack
  */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   beForOperators();

@@ -183,7 +183,7 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
 
 /**
  * Days. An idempotency key lasts for a day, and a repeated request should find its chat. A longer time than ten years
- * has no use: `off` does the same.
+ * has no use.
  */
 const [minDays, maxDays] = [1, 3650];
 

@@ -1,9 +1,9 @@
 export const assumptions = {
-  /** The memory of a function, GB: `usualMegabytes` of lib/service-function.ts. */
+  /** The usual memory of a function, GB: `usualMegabytes` of lib/service-function.ts. */
   memoryGigabytes: 1,
   /** The memory of an environment of a web function, GB. Lambda has no setting for it. */
   environmentGigabytes: 2,
-  /** The setting requestsPerEnvironment: the maximum of requests that are in an environment at the same time. */
+  /** The default of the setting requestsPerEnvironment. */
   requestsPerEnvironment: 64,
   /**
    * The mean number of concurrent requests in an environment of a web function, from its start to its end. Figures that
@@ -33,7 +33,7 @@ export const assumptions = {
   minimumFailedWrites: 0,
   /** The maximum of the same. */
   maximumFailedWrites: 0.003,
-  /** The setting requestsPerWorker: the maximum of batch requests that one worker processes at once. */
+  /** The default of the setting requestsPerWorker. */
   requestsPerWorker: 25,
 } as const;
 

@@ -5,8 +5,8 @@ import { type OperationCalls, operations } from './operations.ts';
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**
- * Returns the calls of a batch with this number of requests: for the table a linear extrapolation from batches of 30
- * and of 70. A worker starts another request whenever one ends. Here, each `requestsPerWorker` requests count as one
+ * Returns the calls of a batch with this number of requests: for DynamoDB a linear extrapolation from batches of 30 and
+ * of 70. A worker starts another request whenever one ends. Here, each `requestsPerWorker` requests count as one
  * invocation, which lasts as long as one reply.
  */
 export function batchOf(requests: number): OperationCalls {

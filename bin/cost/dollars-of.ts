@@ -11,7 +11,7 @@ export const totalOf = (dollars: Dollars): number =>
 
 /**
  * Returns the dollars of one operation, by what they are paid for.
- * @param concurrency the concurrency of the web function; without it, Lambda functions serve all routes
+ * @param concurrency the concurrency of the web function; without it, Lambda functions serve the routes
  * @param clientRequests requests of clients to CloudFront, which sends them to the gateway, or uploads to their server
  */
 export function dollarsOf(calls: OperationCalls, concurrency?: number, clientRequests = 1): Dollars {

@@ -4,7 +4,7 @@ import { routes } from '#contract/routes.ts';
 const metricsWithoutRoutes = 65;
 
 /**
- * Resources of the stage `production` that cost money even if unused. `test/infra/alarms.test.ts` counts them in the
+ * What costs money in the stage `production` even if it is unused. `test/infra/alarms.test.ts` counts them in the
  * template, all but `metrics`.
  */
 export const fixedCosts = {
@@ -23,7 +23,7 @@ export const fixedCosts = {
   retentionHours: 1,
 } as const;
 
-/** The rules of each web ACL with the setting `firewall`. With `webFunctions: none` there is only the first web ACL. */
+/** The number of rules of each web ACL (setting `firewall`). With `webFunctions: none`, only the first one exists. */
 export const firewallRules = { firewall: 4, originFirewall: 1 } as const;
 
 export const daysPerMonth = 30;

@@ -15,7 +15,7 @@ const replySeconds = secondsOf('SendMessage');
 /**
  * The dollars of an invocation, or of the request to the web function that replaces it.
  * @param concurrency the requests in an environment of the web function: the mean from the environment's start to its
- *   end; undefined if Lambda functions serve all routes
+ * end; undefined if Lambda functions serve the routes
  */
 export function dollarsOfInvocation(name: string, concurrency?: number): number {
   if (concurrency === undefined || !replaced.has(name))

@@ -1,6 +1,6 @@
 type Counts = Readonly<Record<string, number>>;
 
-/** The calls of an operation to AWS, by the units that AWS bills. */
+/** The calls of an operation to AWS. */
 export interface OperationCalls {
   /** Invocations by function, with the setting `webFunctions: uploads`. */
   invocations: Counts;
@@ -77,8 +77,8 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // The calls include the first run of the purge, for a chat without messages or files. They do not include its second
-  // run, which costs as much as the first one.
+  // The calls include the first run of the purge, for a chat without messages or files, and not its second run, which
+  // costs one write unit more.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -88,8 +88,8 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // The calls include the first run of the erasure, for a user without data. They do not include its second run, which
-  // costs as much as the first one.
+  // The calls include the first run of the erasure, for a user without data, and not its second run, which costs one
+  // write unit more.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,
@@ -149,8 +149,8 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * What a workspace with retention adds: each day, for each old chat that is used, and for each chat that is deleted
- * (`test/service/unused-chats.test.ts`).
+ * The units that a workspace with retention adds: each day, each day for each old chat that is used, and for each chat
+ * that is deleted (`test/service/unused-chats.test.ts`).
  */
 export const retention = {
   idlePass: { readUnits: 3, writeUnits: 1 },

@@ -24,10 +24,7 @@ const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 /** Formats a value with two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
 
-/**
- * The figures and tables of the page, by their names in cost.md.template. Many figures are dollars for a million
- * messages or requests.
- */
+/** The figures and tables of the page, by their names in cost.md.template. */
 const figures: Readonly<Record<string, string | number>> = {
   ...assumptions,
   ...tables,
@@ -61,7 +58,7 @@ const figures: Readonly<Record<string, string | number>> = {
   deletedChatsDollars: money(million * unitDollars(deletedChat)),
 };
 
-/** The complete text of docs/cost.md: the template with a figure or table for each `{{name}}`. */
+/** The text of docs/cost.md: the template with a figure or table for each `{{name}}`. */
 export function renderCost(): string {
   const template = readFileSync(join(import.meta.dirname, 'cost.md.template'), 'utf8');
   return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {

@@ -18,7 +18,7 @@ const concurrencies = [1, usualConcurrency, requestsPerEnvironment];
 const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
   [usualConcurrency, undefined].map((concurrency) => money(dollarsAt(concurrency)));
 
-/** Operations, each with how often it happens. Requests by which clients poll their batches are not included. */
+/** Operations, each with how often it happens. */
 type Mix = readonly [times: number, calls: OperationCalls][];
 const messages: Mix = [[million, operations['send-message, streamed']]];
 /** A million messages in new chats. Each chat has five: the first one makes a title. */
@@ -28,6 +28,7 @@ const messagesOfNewChats: Mix = [
   [(4 * million) / 5, operations['send-message, streamed']],
 ];
 const batch = batchOf(1000);
+// Without the requests by which clients poll their batches.
 const batches: Mix = [[1000, batch]];
 
 /**

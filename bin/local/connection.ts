@@ -4,12 +4,12 @@ import { readState, writeState } from '#local/data/state-file.ts';
 import type { Credentials } from '#local/iam/signature.ts';
 
 /**
- * The resources and values of a stack that operators use. Each has an output, a field in connection.json, an
- * environment variable, and the service whose endpoint a local run stores with it.
+ * Resources and values of a stack that operators use. Each has an output, a field in connection.json, an environment
+ * variable, and the service whose endpoint a local run stores with it.
  */
 export const targetResources = [
   { output: 'DataTableName', field: 'data_table', variable: 'dataTable', service: 'dynamodb' },
-  // The knowledge of agents.
+  // For example, the knowledge of agents.
   { output: 'ContentBucketName', field: 'content_bucket', variable: 'contentBucket', service: 's3' },
   // Uploaded files.
   { output: 'FileBucketName', field: 'file_bucket', variable: 'fileBucket', service: 's3' },
@@ -62,7 +62,7 @@ export interface Connection
   /** With `secret_access_key`, the operator's credentials for the run's emulators; new at each start. */
   access_key_id?: string;
   secret_access_key?: string;
-  /** Lets the playground list, read, write and test agents; new at each start. */
+  /** Lets the playground list, read, write, test, publish and roll back agents; new at each start. */
   operator_token?: string;
   /** The name of the data table, for agentctl. */
   data_table: string;
@@ -85,8 +85,8 @@ export const readConnection = (folder: string): Promise<Connection | undefined> 
   readState(fileOf(folder), readText);
 
 /**
- * The format of the data folder's files, the only one that this version reads. Raise it with a change after which this
- * version and earlier ones cannot read each other's files.
+ * The format of the data folder's files, the only one that this version reads. Raise it with a change after which one
+ * version cannot read the files of the other.
  */
 export const dataFormat = 2;
 

@@ -23,11 +23,11 @@ export async function emptyDataFolder(folder: string): Promise<void> {
 }
 
 /**
- * Removes the permissions of group and others from the data folder and from all files of runs: earlier versions let
+ * Removes the permissions of group and others from the data folder and from the files of runs: earlier versions let
  * everyone read them. If the folder has content and is not a data folder, its own mode does not change.
  */
 export async function makePrivate(folder: string): Promise<void> {
-  // closeTree changes the mode of a folder after its content. So a top folder that is private has only private content.
+  // closeTree changes the mode of a folder after its content. So the content of a private top folder is private.
   for (const name of await readdir(folder))
     if (runFiles.test(name) && (await isOpen(join(folder, name)))) await closeTree(join(folder, name));
   const names = await contentOf(folder);

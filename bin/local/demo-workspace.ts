@@ -9,7 +9,7 @@ import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;
 
-/** Creates a workspace without rate limits, with an API key, a published agent and a chat with the agent. */
+/** Creates a workspace with `limits: none`, an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
   const services = operatorServices();
   const workspace = await createWorkspace(services, {

@@ -30,7 +30,7 @@ function isDiskFull(error: unknown): boolean {
   return (
     ['ENOSPC', 'EDQUOT'].includes(code) ||
     errcode === sqliteFull ||
-    // The error of a child process: the synthesis or the DynamoDB emulator.
+    // The error of a child process, such as the synthesis or the DynamoDB emulator.
     /ENOSPC|disk is full/.test(message)
   );
 }

@@ -46,12 +46,12 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions that are loaded at the start: those of a batch and of its client, by the beginnings of their logical
- * ids. They are called one after the other, so the times to load them would add up in the first batch.
+ * The functions that are loaded at the start, by the beginnings of their logical ids. A batch calls them one after the
+ * other, so the times to load them would add up in the first batch.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
-/** `npm start`: runs the stack of bin/app.ts on this machine until Ctrl-C. */
+/** `npm start`: runs the stack of bin/app.ts on this machine, until a signal such as Ctrl-C. */
 export async function startLocally(argv: string[]): Promise<void> {
   const options = readOptions(argv);
   process.on('uncaughtExceptionMonitor', () => printError([bugReport]));
@@ -228,8 +228,8 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
 }
 
 /**
- * Returns the content of connection.json but for the operator's token. Uses the demo workspace of the data folder, or
- * creates one.
+ * Points the stores at the run's table. Returns the content of connection.json but for the operator's token, with the
+ * demo workspace of the data folder or a new one.
  */
 async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
   const table = emulators.outputs.DataTableName;

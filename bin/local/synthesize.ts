@@ -25,7 +25,7 @@ const clientLibrary = join('lib', 'client', '/');
  * @param settings stage settings that replace those of cdk.json
  * @param onStart called before it is synthesized
  * @returns whether the app was synthesized
- * @throws Error with a line for each wrong setting, or with the app's error output
+ * @throws Error, for example with a line for each wrong setting
  */
 export async function synthesize(
   folder: string,

@@ -19,6 +19,6 @@ export function watchDisk(folder: string, log: (line: string) => void): void {
     if (megabytes < minFreeMegabytes) notified = true;
     else if (megabytes > 2 * minFreeMegabytes) notified = false;
   };
-  // Ignores a missing folder: other parts of the run report it better.
+  // Errors are ignored, such as for a missing folder: other parts of the run report them better.
   setInterval(() => check().catch(() => {}), checkMilliseconds).unref();
 }

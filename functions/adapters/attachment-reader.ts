@@ -21,15 +21,12 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
-/**
- * The maximum size in bytes of the cache of a warm function. It contains the files that were read last, so a follow-up
- * message need not read them again.
- */
+/** The maximum size in bytes of the cache of prepared contents. A follow-up message need not read them again. */
 const cachedBytes = 20 * 1024 * 1024;
 
 // Milliseconds. While Lambda throttles the function that prepares files (its concurrency is limited), each retry waits
 // for a random time. The maximum of this time is the first number, and doubles with each retry up to the second.
-// Preparing a file usually takes 1.5 s. With delays of up to 5 s, even many waiting replies make few calls.
+// Preparing a file usually takes 1.5 s.
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
 
@@ -41,16 +38,15 @@ interface ReaderServices {
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
   /**
-   * Given to the readers of functions with many processes, which often need the same new file at the same time. A lease
-   * costs one write for each file (two if the preparation fails), and one for each second in which another process
-   * waits for it.
+   * Given to the readers of batches, whose processes often need the same new file at the same time. A lease costs one
+   * write for each file (two if the preparation fails), and one for each second in which another process waits for it.
    */
   leases?: PreparationLeases | undefined;
 }
 
 /**
- * Makes a reader of attachments. If a file is not prepared yet, a separate Lambda function prepares it. A hostile file
- * can exhaust only that function's time and memory, and no other function loads the libraries for PDF and Office files.
+ * Makes a reader of attachments. If a file is not prepared yet, a separate Lambda function prepares it. So a hostile
+ * file exhausts only that function's time and memory.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,

@@ -18,7 +18,7 @@ export const cachedSecret = (
 /** The values of a secret around its last rotation. */
 export interface SecretVersions {
   current: string;
-  /** Epoch milliseconds at which the current value was created, to replace the previous one. */
+  /** Epoch milliseconds at which the current value was created. */
   since: number;
   /** Undefined if there was no rotation, or if the last one was long ago. */
   previous: string | undefined;
@@ -63,8 +63,8 @@ async function readVersion(
 }
 
 /**
- * KMS encrypts up to 4,096 bytes in a call. An address of 2,048 ASCII characters together with a secret fits. If the
- * address has other characters, the cipher may need further calls.
+ * KMS encrypts up to 4,096 bytes in a call. A longer text, such as a secret with a long address that is not ASCII,
+ * needs further calls.
  */
 const bytesOfCall = 4096;
 

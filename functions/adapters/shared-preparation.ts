@@ -95,8 +95,9 @@ interface Shared {
 }
 
 /**
- * Makes a function that prepares a file once for all its readers: in this process they share one preparation, and if
- * `leases` is given, processes share it by a lease. The preparation is stopped when no reader waits for it any more.
+ * Makes a function that prepares a file once for all its concurrent readers: in this process they share one
+ * preparation, and if `leases` is given, processes share it by a lease. The preparation is stopped when no reader waits
+ * for it any more.
  * @param given.isPrepared returns whether this or another process has prepared the file
  */
 export function sharedPreparation(given: {

@@ -67,8 +67,8 @@ const charactersShown = 60_000;
 /** The number of characters that are shown of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
 /**
- * The maximum of images in a prompt: the newest ones are shown. Older images are only named. Providers accept 20 images
- * in a request.
+ * The maximum of images of files in a prompt: the newest ones are shown. Older images are only named. Bedrock accepts
+ * 20 images in a message.
  */
 const imagesShown = 10;
 /**
@@ -83,7 +83,7 @@ const filesListed = 100;
 const concurrentReads = 10;
 
 export interface Shown {
-  /** The parts of the prompt for each file, by its uuid. */
+  /** The parts of the prompt for files, by their uuids. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
   /** True if the prompt lacks text of a file that it names: the model then needs the search tool. */
   isSearchNeeded: boolean;
@@ -193,7 +193,7 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
 }
 
 /**
- * The `<` of anything that a model could read as a tag of the element `file`: with any spacing, slashes and invisible
+ * Matches the `<` of what a model could read as a tag of the element `file`: with any spacing, slashes and invisible
  * characters, also within the name, and in full-width forms.
  */
 const fileTag =

@@ -91,8 +91,7 @@ export class PreviousMessages {
 
 /**
  * Calls a model. If the provider rejects the content of the request, retries without the earlier turns that it has
- * rejected. If the request exceeds the context window, retries with fewer earlier messages. So no history blocks a
- * chat.
+ * rejected. If the request exceeds the context window, retries with fewer earlier messages.
  * @param open calls the model with the current `previous.messages`
  * @param mayRetry called before each retry; if it returns false, the error is thrown instead
  * @throws the error of the last call
@@ -118,8 +117,8 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 /**
  * The messages in the form of a model's prompt. The files of a message come before its text. Of earlier steps, the
  * prompt contains only those that wait for the user, such as a form: the next user message responds to them. The
- * results of other steps are already part of the reply's text. A reply with neither text nor such a step is left out,
- * and the user messages around it become one, because some models reject two consecutive user messages.
+ * reply's text usually contains the results of other steps. A reply with neither text nor such a step is left out, and
+ * the user messages around it become one, because some models reject two consecutive user messages.
  */
 export function conversationOf(
   history: readonly PromptMessage[],

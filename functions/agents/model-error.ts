@@ -63,7 +63,7 @@ function failureOfCall(error: APICallError, now: number): ModelFailure {
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
 }
 
-/** A provider's errors inside the stream are plain objects; only some have the SDK's `statusCode`. */
+/** Errors that a provider sends inside the stream are no `Error`; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error) ?? {};
   const number = Number(statusCode ?? code);

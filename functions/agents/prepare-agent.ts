@@ -35,7 +35,7 @@ export interface AgentSettings extends ModelSettings {
   attachments: () => AttachmentReader;
 }
 
-/** The agent of a task, with everything that a call of its model contains. */
+/** The agent of a task, ready to call its model. */
 export interface PreparedAgent {
   /** The model of the next call, with its service tier. */
   call(): Omit<ModelCall, 'callType'>;
@@ -111,7 +111,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
         };
         return models.current.model.stream(options, onCall);
       };
-      // The prompts of later calls contain the thoughts of the first call's model, which no other model accepts.
+      // The prompts of later calls may contain the thoughts of the first call's model, which other models reject.
       const stream = await models.call(exchange.length === 0, () =>
         streamWithinContext(previous, open, (failure) => models.current.mayRetry(failure)),
       );

@@ -215,7 +215,7 @@ export class ReplyLoop {
   }
 
   /**
-   * Returns the end after a response without tool calls. A response that was cut at its bytes has none.
+   * Returns the end after a response without tool calls, such as one that was cut at its bytes.
    * @throws ModelFailure if the model has ended with an error
    */
   private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
@@ -246,8 +246,8 @@ export class ReplyLoop {
 const formBytes = 256 * 1024;
 
 /**
- * The maximum of bytes in a wrong text that the model gets again for a repair. With a longer text, the prompt would
- * cost more than the reply.
+ * The maximum of bytes in a wrong text that the model gets again for a repair. With a longer text, the call would be
+ * expensive.
  */
 const repairedBytes = 32 * 1024;
 
@@ -292,7 +292,7 @@ class ReplyText {
     return this.text === '';
   }
 
-  /** The next text starts a new paragraph, because reasoning steps come before it. */
+  /** The next text starts a new paragraph, unless it is the first: reasoning steps may come between them. */
   startParagraph(): void {
     this.isNewParagraph = true;
   }

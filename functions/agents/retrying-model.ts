@@ -9,7 +9,7 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
-/** An error response of a provider, or a call without any response: then without a status. */
+/** A failed call of a provider, without a status if there was no response. */
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetrySettings {

@@ -23,7 +23,7 @@ const maxOutputTokens = 1024;
  * Makes a title by a call of a model. The title is undefined if the model's text has no usable line, or if the model
  * ended with an error or was stopped by a content filter.
  * @param onCall called as `RetryingModel` says
- * @throws ModelFailure if the call fails
+ * @throws such as ModelFailure if the call fails
  */
 export async function titleOf(
   model: RetryingModel,

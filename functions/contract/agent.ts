@@ -33,8 +33,8 @@ export const unifiedTool = z
   .meta({ id: 'UnifiedTool' });
 
 /**
- * An entry of an agent's tools as clients see it. If the entry offers tools of another system, clients see only the
- * names and descriptions of these tools.
+ * An entry of an agent's tools as clients see it. Of a type that is not in the specification, they see only the type,
+ * and the names and descriptions of its tools.
  */
 export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
   if (ownToolTypes.some((type) => type === entry.type)) return entry;
@@ -56,18 +56,18 @@ const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
   /** Default: 8,192. The bound is far above what any known model accepts. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-  /** Maximum of model calls in one reply, retries not counted; 8 by default. All but the last call may use tools. */
+  /** Maximum of the agent's own model calls in one reply, retries not counted. Default: 8. */
   max_steps: z.int().min(1).max(50).optional(),
-  /** Characters of earlier messages in the prompt. Default: 60,000. */
+  /** Maximum of characters of earlier messages in the prompt. Default: 60,000. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
-  /** How much the model reasons. Models that do not know it fail or ignore it; docs/agents.md lists them. */
+  /** How much the model reasons. docs/agents.md says which models know it. */
   reasoning_effort: reasoningEffort.optional(),
-  /** The provider's price and speed class for calls; `batch_service_tier` replaces it for requests of batches. */
+  /** The provider's price and speed class. In batches, `batch_service_tier` takes precedence. */
   service_tier: serviceTier.optional(),
   batch_service_tier: serviceTier.optional(),
   /** Models that are called in this order if the agent's model is busy or unavailable. */
   fallback_models: z.array(llmModel).max(3).optional(),
-  /** Whether the model accepts images. The service knows this of many models; it is set here for others. */
+  /** Whether the model accepts images. Default: what the service knows of the model. */
   vision: z.boolean().optional(),
   /** Whether `<think>…</think>` or `<thinking>…</thinking>` at the start of the model's text is reasoning. */
   reasoning_tags: z.boolean().optional(),

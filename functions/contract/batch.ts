@@ -40,7 +40,7 @@ export const modelCall = z
   .meta({ id: 'ModelCall' });
 export type ModelCallResource = z.infer<typeof modelCall>;
 
-/** `response_usage` of a batch result (specification, section 2.12). */
+/** `response_usage` of a batch result (specification, section 2.12). `cached_prompt_tokens` is an addition. */
 const batchResultUsage = z
   .object({
     tool_calls: z.array(modelCall),

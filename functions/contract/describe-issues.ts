@@ -14,8 +14,7 @@ type Issue = z.core.$ZodIssue;
 const issuesShown = 10;
 
 /**
- * One sentence for each of the first wrong fields, such as `requests[17].custom_id must not be empty`, and the number
- * of the others.
+ * The first issues, such as `requests[17].custom_id must not be empty`, and the number of the others.
  * @param rootName the name of the whole value, for issues without a path
  */
 export function describeIssues(issues: readonly Issue[], rootName = 'The body'): string {

@@ -19,8 +19,7 @@ export const errorTable = {
 export type ErrorKind = keyof typeof errorTable;
 
 /**
- * The error that this service throws on purpose. Clients get its message and `data`. Of a 5xx they get `reason` and the
- * request id instead of the message.
+ * A failure that clients are told about: they get its message. Of a 5xx they get `reason` and the request id instead.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
@@ -75,7 +74,7 @@ export const invalidField = (param: string, problem: string) =>
   new ServiceError('badRequest', `${param} ${problem}`);
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
-/** The gateway uses the same text when it rejects a request itself. */
+/** The gateway uses the same text for a request without a valid key. */
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
@@ -98,7 +97,7 @@ export const requestTooLarge = `The request is too large: address and headers ma
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
 
-/** `error_code` in the envelope of a failed request. An error that is no `ServiceError` counts as `serverError`. */
+/** The `error_code` of an error. An error that is no `ServiceError` counts as `serverError`. */
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 

@@ -67,7 +67,7 @@ export type StreamEventBody = WithoutCommon<StreamEvent>;
  */
 const lineSeparators = /[\u0085\u2028\u2029]/g;
 
-/** JSON in one line for every reader of lines. */
+/** JSON in one line, also for readers that take `lineSeparators` for the end of a line. */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(
     lineSeparators,
@@ -78,7 +78,10 @@ export const jsonLine = (value: unknown): string =>
 export const eventText = (event: { type: StreamEvent['type'] }): string =>
   `event: ${event.type}\ndata: ${jsonLine(event)}\n\n`;
 
-/** The last bytes of a stream that has ended, also after an error event. A stream without them has broken off. */
+/**
+ * The last bytes of a stream. A stream of `StreamEvent`s without them has broken off: it has them after an error event
+ * too.
+ */
 export const endOfStream = 'data: [DONE]\n\n';
 
 /** Reads the event from a text that `eventText` has made. */

@@ -27,7 +27,7 @@ export const exposedHeaders = [
   ...Object.values(replyHeaders),
 ];
 
-/** Headers of every response if the pages of one origin are allowed. */
+/** Headers of responses if the pages of one origin may read them. */
 export const corsHeaders = (origin: string): Record<string, string> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': exposedHeaders.join(', '),

@@ -29,14 +29,14 @@ export const limits = {
   externalUserIdCharacters: 256,
   /** Levels of objects and arrays inside each other in a JSON body. The tools of a completion need about ten levels. */
   bodyLevels: 64,
-  /** Files of one message that the schemas of requests accept. Use cases allow only `attachedFilesDefault`. */
+  /** Files of one message that the schemas of requests accept. Use cases allow fewer. */
   attachedFiles: 50,
   /** Files of one message that use cases allow: as many as a person would read for one question. */
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
-  /** The whole body of an upload: 50 MB of file and 10 MB of other parts. The service reads no further. */
+  /** The whole body of an upload: 50 MB of file and 10 MB of other parts. */
   uploadBytes: 60 * 1024 * 1024,
-  /** An upload fails if fewer bytes arrive in a minute. This is 1 KB a second. */
+  /** An upload with fewer bytes in a minute is too slow, and fails. This is 1 KB a second. */
   uploadBytesPerMinute: 60 * 1024,
   /** A form has the parts `file` and `data`. Clients may add a few of their own. */
   uploadParts: 8,
@@ -50,8 +50,8 @@ export const limits = {
   fileNameCharacters: 255,
   ephemeralHours: 24,
   /**
-   * How long a `file_url` is valid: long enough to start a download after a page was loaded, and so short that a leaked
-   * URL soon becomes useless.
+   * How long a `file_url` is valid at most: long enough to start a download after a page was loaded, and so short that
+   * a leaked URL soon becomes useless.
    */
   fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
@@ -76,7 +76,7 @@ export const limits = {
    * is also enough for a device that was in standby.
    */
   resumableMinutes: 60,
-  /** Maximum time of a streamed reply, from the arrival of its request: more than any reply needs. */
+  /** Maximum time of a streamed reply, from the arrival of its request. */
   replySeconds: 300,
   /**
    * Maximum time of one response that resumes a stream: 15 minutes, the maximum of Lambda and the gateway, without the
@@ -86,8 +86,8 @@ export const limits = {
   /** The response id of a resumable reply has 43 characters. The rest is room for later forms of response ids. */
   responseIdCharacters: 256,
   /**
-   * Highest sequence number of the events of a stream. No reply has so many events. The keys of stored events contain
-   * the number with seven digits, so that they sort as text.
+   * Highest sequence number of the events of a stream. The keys of stored events contain the number with seven digits,
+   * so that they sort as text.
    */
   sequenceNumberMax: 9_999_999,
   /** A length that browsers and proxies accept. */
@@ -111,7 +111,7 @@ export const bytesInWords = (bytes: number): string =>
 
 /**
  * The name of a pool. A pool has a limited number of slots in the whole stage. What takes a slot:
- * - `replies`, `uploads`: each concurrent request in the environments of a web function.
+ * - `replies`, `uploads`: each request that a web function is serving.
  * - `readers`: each execution of a list route that has waited for a slow reader.
  * - `preparations`: each execution that prepares an attachment.
  * - `webhooks`: each execution that repeats the call of a webhook after a failure.

@@ -34,8 +34,8 @@ export const mostParts = 10_000;
 const stopSequences = 4;
 
 /**
- * The parameters of OpenAI's chat completions that have an effect here, and those that are rejected. docs/openai.md has
- * a row for each parameter. Unknown fields are ignored.
+ * The parameters of OpenAI's chat completions that the service reads, or rejects. docs/openai.md has a row for each.
+ * Unknown fields are ignored.
  */
 export const chatCompletionRequest = z.object({
   model: z.string(),
@@ -173,7 +173,7 @@ export const shouldRetryHeader = 'x-should-retry';
 
 /** An error with the fields of OpenAI's error object. */
 export class OpenAiError extends ServiceError {
-  /** The parameter that is wrong, such as `messages[0].role`; null if none is wrong. */
+  /** The parameter that is wrong, such as `messages[0].role`; null if the error names none. */
   readonly param: string | null;
   readonly code: string | null;
   private readonly ownStatus: number | undefined;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** Classes of requests. Every route belongs to one of them, and each of its requests takes one token. */
+/** Classes of requests. Every route belongs to one. A request takes one token of its class. */
 export const requestClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
 export type RequestClass = (typeof requestClasses)[number];
 
@@ -12,14 +12,14 @@ export const usageClasses = [
   'downloadedMegabytes',
 ] as const;
 
-/** Each API key has a separate bucket for each class. */
+/** An API key has a separate bucket for each class. */
 export const rateClasses = [...requestClasses, ...usageClasses] as const;
 export type RateClass = (typeof rateClasses)[number];
 
 /** Numbers of tokens by class. They may be fractions. */
 export type Tokens = { readonly [Class in RateClass]?: number };
 
-/** Bytes of one token of a class of megabytes. They are as many as those of a megabyte in all other limits. */
+/** Bytes of one token of a class of megabytes. */
 export const bytesPerToken = 1024 * 1024;
 /**
  * One byte, in tokens. When a request arrives, the number of its bytes is unknown. So the request takes one byte then:
@@ -108,10 +108,7 @@ export const formatOpenBatches = (limit: number | null): string => (limit === nu
 export const limitName = (name: RateClass, separator = '-'): string =>
   name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 
-/**
- * The limits as one string, for the authorizer's context, for environment variables and for the key of stored buckets:
- * `reads=20/s:40,…,open-batches=10`.
- */
+/** The limits as one string, such as `reads=20/s:40,…,open-batches=10`. */
 export const formatLimits = (limits: Limits): string =>
   [
     ...rateClasses.map((name) => `${name}=${formatRateLimit(limits[name])}`),
@@ -122,7 +119,7 @@ const schemasOf = <Name extends string, Schema>(names: readonly Name[], schema: 
   Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, Schema>;
 
 /**
- * The schema of limits in the form of `formatLimits`. A text of an earlier release lacks the classes of usage, which
+ * The schema of limits in the form of `formatLimits`. A text of an earlier release may lack the classes of usage, which
  * then have no limit.
  */
 export const limitsText = z

@@ -100,7 +100,7 @@ export const openAiErrorBody = z.object({
   }),
 });
 
-/** The success response of each route, for OpenAPI and tests. */
+/** The schema of the JSON of each route's success, for OpenAPI and tests. */
 export const responses = {
   'list-published-agents': envelopeOf('AgentListEnvelope', 'A list of agents.', z.array(agent)),
   'create-chat': chatEnvelope,

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 
 /**
- * Whether the text is an http or https URL that URL parsers take as it is written. They repair other texts: they add
- * slashes to `https:/x` and `https:x`, turn backslashes into slashes, and remove or encode blanks and control
- * characters.
+ * Whether the text is an http or https URL with `//` before its host, and without backslashes, blanks and control
+ * characters. URL parsers accept other texts too, and repair them.
  */
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
@@ -18,7 +17,7 @@ export function isPlainLoopbackUrl(text: string): boolean {
 
 export const httpUrlForm = 'https://HOST, without blanks and backslashes';
 
-/** An entry of an allow list: a host with one port or every port. */
+/** A host with one port, or with every port. */
 export interface HostAndPort {
   /** In the normalized form of URLs: lower case, IPv6 addresses in brackets. */
   host: string;

@@ -44,8 +44,8 @@ const services = {
 };
 
 /**
- * Works on the slots of batches. A message whose work fails is not delivered again: the reconciler sends another one
- * for the lost slot.
+ * Works on the slots of batches. After an error, the queue does not deliver the message again: the reconciler sends
+ * another one for the lost slot.
  */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
   await Promise.all(

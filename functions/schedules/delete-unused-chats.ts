@@ -12,7 +12,7 @@ const services = {
   retention: retention(),
 };
 
-/** Deletes the chats that have been unused for longer than their workspace retains them. */
+/** Deletes chats that have been unused for longer than their workspace retains them. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const { chats: deleted, failures } = await deleteUnusedChats(services);
   if (deleted > 0) measurements.add('unusedChatsDeleted', deleted, {});

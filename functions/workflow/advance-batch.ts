@@ -13,8 +13,8 @@ const services = {
 };
 
 /**
- * Marks a batch as expired if its time has passed, and completes it if no work is left. Returns its batch phase, which
- * determines the next step of the workflow, and whether its end has a webhook.
+ * Checks a batch, and ends it if no work is left (`advanceBatch`). Returns its phase, which determines the next step of
+ * the workflow, and whether its end has a webhook.
  */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {

@@ -109,7 +109,7 @@ const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock
 
 /**
  * Bundles functions/<folder>/<name>.ts for every name, by default for all functions, or takes the cached bundles of the
- * same sources.
+ * same sources. Removes old bundles from the cache.
  */
 export async function bundleFunctions(
   names: readonly string[] = [...functionNames, ...webFunctionNames],
@@ -230,8 +230,8 @@ const outputFolder = join(projectFolder, 'bundles');
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**
- * Builds bundles. One esbuild call builds all functions, because a call takes about a second. Only each split bundle
- * has a call of its own: otherwise its chunks would be shared with other functions.
+ * Builds bundles. One esbuild call builds most of them, because a call takes about a second. Each split bundle has a
+ * call of its own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
  * @param changes options of esbuild that measurements change
  */

@@ -1,13 +1,13 @@
 import { builtinModules } from 'node:module';
 import type { Plugin } from 'esbuild';
 
-/** Modules of Node.js that the AWS SDK rarely or never needs. Loading them takes 4 to 6 ms, a fifth of a cold start. */
+/** Modules of Node.js that the AWS SDK rarely or never needs. Loading them takes 4 to 6 ms. */
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
  * Loads modules of Node.js as `require` does. An `import` reads all exports of a module, and some exports load other
- * modules when they are read: `node:http` loads its WebSocket and with it all of undici, 20 ms of processor time.
- * The bundle has only wrappers of the functions of lazy modules, which load the module at their first call.
+ * modules when they are read: `node:http` loads its WebSocket and with it all of undici, 20 ms of processor time. Lazy
+ * modules are loaded at their first use.
  */
 export const nodeModules: Plugin = {
   name: 'node-modules',
@@ -26,8 +26,8 @@ export const nodeModules: Plugin = {
 };
 
 /**
- * Makes the code of a module that loads a module of Node.js at the first call of a function. The build fails if a class
- * or a constant of that module is imported by name.
+ * Makes the code of a module that loads a module of Node.js at its first use. The build fails if a class or a constant
+ * of that module is imported by name.
  */
 function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;

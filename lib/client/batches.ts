@@ -16,11 +16,8 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/**
- * The options of calls after an abort: one retry, and 10 s for each attempt. They end soon, because the caller waits
- * for them.
- */
-const lastAttempt = { maxRetries: 1, timeout: 10_000 };
+/** The options of calls after an abort: one retry, and 10 s for each attempt. The caller waits for these calls. */
+const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {
   readonly #transport: Transport;
@@ -33,8 +30,8 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests, in a body of at most 6 MB. `submitAndWait` takes more requests, and waits
-   * for the results.
+   * Creates a batch of 1 to 1,000 requests, in a body of somewhat less than 6 MB. `submitAndWait` takes more requests,
+   * and waits for the results.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);

@@ -3,12 +3,15 @@ import { listPages, type PagePromise } from './page.ts';
 import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
-/** Names the user that a chat belongs to; by default the client's `externalUserId`. Null names no user. */
+/**
+ * Names the user for whom a call is made, such as the one of a chat or of a rating; by default the client's
+ * `externalUserId`. Null names no user.
+ */
 export interface OfUser {
   external_user_id?: string | null;
 }
 
-/** Options of a request that starts work. */
+/** Options of a request that may have an idempotency key. */
 export interface KeyedOptions extends RequestOptions {
   /**
    * The key under which the service does the work once within 24 hours. By default a new one for each call, which makes
@@ -75,7 +78,7 @@ export class Chats {
     );
   }
 
-  /** Lists the chats of the workspace, or of the user, the newest first. */
+  /** Lists the chats of the workspace, or of the user; by default the newest first. */
   list(
     query: Omit<ListChatsQuery, 'external_user_id'> & OfUser = {},
     options?: RequestOptions,
@@ -117,8 +120,8 @@ export class Chats {
   }
 
   /**
-   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If an attempt after a lost
-   * response finds that the chat is gone, an earlier attempt has deleted it. That counts as a success.
+   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds no chat,
+   * and an earlier attempt may have deleted it, the call succeeds.
    */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(

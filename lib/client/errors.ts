@@ -12,7 +12,7 @@ export class ApiError extends ChatBatchError {
   override readonly name: string = 'ApiError';
   /** The HTTP status. */
   readonly status: number;
-  /** `error_code` of the envelope; undefined if a proxy has responded in place of the service. */
+  /** `error_code` of the envelope; undefined without an envelope, such as in the response of a proxy. */
   readonly errorCode: number | undefined;
   /** Details, such as those of a failed upload; null without any. */
   readonly data: Record<string, unknown> | null;
@@ -175,7 +175,7 @@ export interface PartialReply {
 
 /**
  * The stream has ended before `[DONE]` or without a reply, was silent for too long, or could not be resumed. The
- * service still completes the reply and stores it in the history, so do not send the message again.
+ * service normally still completes the reply and stores it in the history: do not send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
   override readonly name: string = 'StreamInterruptedError';
@@ -225,8 +225,8 @@ export interface FailedPart {
 }
 
 /**
- * Parts of a submission were not completed. The error has all batches that were created and all results that came, also
- * those of incomplete parts.
+ * Parts of a submission were not completed. The error has the known batches and all results that came, also those of
+ * incomplete parts.
  */
 export class BatchSubmissionError extends ChatBatchError {
   override readonly name = 'BatchSubmissionError';

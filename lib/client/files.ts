@@ -79,8 +79,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If an attempt after a lost response finds that the
-   * file is gone, an earlier attempt has deleted it. That counts as a success.
+   * Deletes a file that no message has; otherwise `BadRequestError`. If a retry finds no file, and an earlier attempt
+   * may have deleted it, the call succeeds.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

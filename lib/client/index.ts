@@ -11,15 +11,18 @@ export interface ClientOptions {
   /** The base address of the stage, which ends in `/api/v1`. */
   baseUrl: string;
   apiKey: string;
-  /** The user of all requests that have no `external_user_id`. A request may name another user, or `null` for none. */
+  /**
+   * The user of calls that take an `external_user_id` and have none. A call may name another user, or `null` for none.
+   */
   externalUserId?: string | undefined;
   /**
-   * Milliseconds for each attempt of a request, 120,000 by default. For a stream, the time until the response starts.
+   * Milliseconds for each attempt of a request, 120,000 by default. For a stream and for `openResults`, the time until
+   * the response starts.
    */
   timeout?: number | undefined;
   /**
-   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the 90 s after which
-   * the service ends a reply whose model is silent.
+   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the default 90 s after
+   * which the service ends a reply whose model is silent.
    */
   streamTimeout?: number | undefined;
   /**

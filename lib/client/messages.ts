@@ -94,9 +94,9 @@ export class Messages {
   }
 
   /**
-   * Sends a message and streams the reply. With `resumable: true` a lost connection is resumed after the last event, and
-   * the send has an idempotency key. Without it, a lost connection is a `StreamInterruptedError`, and the request is
-   * only retried if the service cannot have processed it.
+   * Sends a message and streams the reply. With `resumable: true` a lost connection is resumed after the last event,
+   * and the send has an idempotency key. Without `resumable`, a lost connection is a `StreamInterruptedError`, and the
+   * request is only retried if the service cannot have processed it.
    */
   stream(
     chatId: number,
@@ -138,8 +138,8 @@ export class Messages {
   }
 
   /**
-   * Ends the reply that is in progress in a chat; `BadRequestError` if there is none. With `response_id`, it never ends
-   * a later reply.
+   * Ends the reply that is in progress in a chat; `BadRequestError`, for example if there is none. With `response_id`,
+   * it never ends a later reply.
    */
   stop(chatId: number, params: StopReplyRequest = {}, options?: RequestOptions): ApiPromise<StoppedReply> {
     return this.#transport.request(
@@ -149,7 +149,7 @@ export class Messages {
         body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
-        // A 400 follows an attempt without a response: that attempt has stopped the reply, or the reply has ended
+        // A 400 after an attempt with an unknown outcome: that attempt has stopped the reply, or the reply has ended
         // meanwhile.
         recover: ({ status }) =>
           status === 400 && params.response_id != null
@@ -160,7 +160,7 @@ export class Messages {
     );
   }
 
-  /** Lists the history of a chat, the oldest message first. */
+  /** Lists the history of a chat; by default the oldest message first. */
   list(
     chatId: number,
     query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},

@@ -11,7 +11,7 @@ import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
 import { connectionErrorOf, type OpenResponse } from './transport.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
-/** A complete reply. */
+/** A reply that has ended without an error. */
 export interface Reply {
   /** The id of the reply in the history, for feedback. */
   id: number;
@@ -19,11 +19,11 @@ export interface Reply {
   response_id: string;
   text: string;
   usage: TokenUsage;
-  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  /** Why the reply was cut short without an error, such as `stopped`. */
   incomplete?: string;
 }
 
-/** The complete reply of a stream. */
+/** The reply of a stream that has ended without an error. */
 export interface FinalMessage extends Reply {
   /** The generated title of the chat, if it came with this reply. */
   title?: string;
@@ -59,10 +59,10 @@ export interface StreamSource {
 
 /**
  * A streamed reply: an async iterator of its events, each once and in order. The request is sent immediately, and
- * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` only disconnect: the
- * service completes the reply and stores it. `stop()` ends the reply.
+ * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` end the connection,
+ * but not the reply; `stop()` ends the reply.
  *
- * Iteration throws an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
+ * Iteration throws, for example, an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
  * `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before `[DONE]`,
  * `StreamTimeoutError` if it is silent, and the reason of an aborted signal. An interruption after the complete reply
  * is no error.
@@ -110,7 +110,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#text;
   }
 
-  /** The request id of the latest connection; undefined before its response. */
+  /** The request id of the latest connection; undefined before the stream is read. */
   get requestId(): string | undefined {
     return this.#requestId;
   }
@@ -118,7 +118,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
     const events = this.#iterate();
     const leave = events.return.bind(events);
-    // Without `disconnect`, a generator returns only after the event that it waits for.
+    // Without `disconnect`, `leave` would wait for the next event.
     return Object.assign(events, {
       return: () => {
         this.disconnect();
@@ -127,7 +127,10 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     });
   }
 
-  /** Ends the connection. The service completes the reply, and stores it. */
+  /**
+   * Ends the connection: a loop that reads throws a ChatBatchError. A message that the service has received still gets
+   * its reply.
+   */
   disconnect(): void {
     this.#abort.abort(new ChatBatchError('The reader has left the stream before its end'));
   }
@@ -167,7 +170,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   /**
    * Ends the reply on the service, for all readers: the text so far is stored, and the stream ends normally, with
    * `incomplete: "stopped"`. Continue to read if you need the last events.
-   * @throws BadRequestError if no reply is in progress any more
+   * @throws BadRequestError, for example if no reply is in progress any more
    */
   async stop(): Promise<StoppedReply> {
     if (this.responseId === undefined) await this.#first;
@@ -258,7 +261,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service ends a connection whose reader is slow, with the number of the last event. The reply continues.
+    // The service ends the connection of a slow reader with an error that has the number of the last event. The reply
+    // continues.
     if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);

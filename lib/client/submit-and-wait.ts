@@ -19,8 +19,8 @@ export interface SubmitOptions {
   /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
   /**
-   * Whether the batches that have not ended are cancelled if the signal is aborted or a callback throws, before the
-   * reason is thrown.
+   * Whether to cancel the batches that have not ended if the signal is aborted or a callback throws, before the reason
+   * is thrown.
    */
   cancelOnAbort?: boolean;
   /**
@@ -75,9 +75,9 @@ interface Part {
 
 const batchRequests = 1000;
 /**
- * The maximum size of the requests of one batch. The payload of a function has at most 6 MB and contains the body as a
- * JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, response format, metadata,
- * headers and context.
+ * The maximum bytes of the requests of one batch in the payload of a function. The payload has at most 6 MB and
+ * contains the body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook,
+ * response format, metadata, headers and context.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
@@ -95,7 +95,7 @@ export async function submitAndWait(
   if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
-  /** This controller is aborted when a batch ends, because the service may then accept the next one. */
+  /** Aborted when a batch was read to its end, because the service may then accept the next one. */
   let slot = new AbortController();
   for (const part of parts) {
     if (signal.aborted) break;
@@ -170,7 +170,7 @@ function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Par
   }));
 }
 
-/** Returns the size in bytes of a request in the payload of the function, with its comma. */
+/** The maximum bytes of a request in the payload of the function, with its comma. */
 const payloadBytes = (request: BatchRequestItem): number =>
   new TextEncoder().encode(JSON.stringify(JSON.stringify(request))).length + 1;
 
@@ -229,7 +229,7 @@ async function cancelPart(api: BatchApi, part: Part): Promise<void> {
     const batch = part.batch ?? (await api.create(part.params, part.key, { isLast: true }));
     if (!endedStatuses.includes(batch.status)) part.batch = await api.cancel(batch.id);
   } catch {
-    // The batch has ended or was never made, or the service does not respond.
+    // For example, the batch has ended, or the service does not respond.
   }
 }
 

@@ -55,8 +55,8 @@ export interface Call<Value> {
   /** Reads the value from the envelope; by default its `data`. */
   read?: (envelope: Envelope, headers: Headers) => Value;
   /**
-   * Returns the value if a retry was rejected because an earlier attempt, whose response was lost, did the work; else
-   * undefined.
+   * Called if a request was rejected after an attempt that may have done the work. Returns the value if that attempt
+   * did it; else undefined.
    */
   recover?: (error: ApiError) => Promise<Value | undefined> | Value | undefined;
 }
@@ -217,8 +217,8 @@ class Failures {
   }
 
   /**
-   * Whether the chat is in use by the reply of a lost attempt of this request: then the retries wait for the end of
-   * that reply.
+   * Whether the chat may be in use by the reply of a lost attempt of this request. Such retries are not counted: they
+   * wait for the end of that reply.
    */
   #isOwnReply(error: unknown): boolean {
     return isReplyInProgress(error) && this.#lostAt !== undefined && Date.now() - this.#lostAt < longestReply;
@@ -265,7 +265,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
 /**
  * Makes one attempt. `use` gets the response, and must have read it within the timeout. With `staysOpen`, the body may
  * be read later.
- * @throws ApiError for a status that is not 2xx; ConnectionError; the signal's reason
+ * @throws errors such as ApiError for a status that is not 2xx, ConnectionError, or the signal's reason
  */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,

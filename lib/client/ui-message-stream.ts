@@ -23,7 +23,7 @@ export interface ReplyMetadata {
   /** What a stop or a resumed stream needs. */
   responseId?: string;
   usage?: TokenUsage;
-  /** Why the reply was cut short without an error: `max_output_tokens`, `stopped`. */
+  /** Why the reply was cut short without an error, such as `stopped`. */
   incomplete?: string;
   /** Why the reply failed; only in messages of the history. */
   error?: ReplyError;
@@ -54,7 +54,7 @@ export interface UIMessageStreamOptions {
  * - A step of the agent is a part `data-agent-step`, and the texts before and after it are parts of their own.
  * - A new name of the chat is the transient part `data-chat-title`.
  * - An error of the stream, also one before its first event, is a chunk `error`, and the stream ends.
- * - If the page goes away, only the connection ends: the service finishes and stores the reply.
+ * - If the page goes away, the connection ends, but not the reply.
  */
 export const toUIMessageStream = (
   events: AsyncIterable<StreamEvent>,

@@ -1,13 +1,13 @@
-/** Waits for the given time. Throws the signal's reason if it is aborted. */
+/** Waits for the given time, as `startTimer` does. Throws the signal's reason if it is aborted. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
-    const timer = setTimeout(() => {
+    const stop = startTimer(milliseconds, () => {
       unsubscribe();
       resolve();
-    }, milliseconds);
+    });
     const unsubscribe = onAbort(signal, () => {
-      clearTimeout(timer);
+      stop();
       reject(signal?.reason);
     });
   });

@@ -3,7 +3,6 @@ type JsonObject = Record<string, unknown>;
 const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The largest integer of 32 bits. */
 const largestInt32 = 2 ** 31 - 1;
 
 /** A reviver for `JSON.parse`. It changes each schema to the form that generators of clients read best. */

@@ -4,8 +4,8 @@ import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 
 /**
  * Contains the description of a schema, as `schema`, and of each property that is not a reference to another schema.
- * All descriptions are in this folder and not in the contract, so that function bundles do not contain them. Exception:
- * an envelope without `schema` in this folder has its description in `contract/routes.ts`.
+ * They are in this folder and not in the contract, so that function bundles do not contain them. Exception: an envelope
+ * without `schema` in this folder has its description in `contract/routes.ts`.
  */
 export type SchemaDescription = Readonly<Record<string, string>>;
 

@@ -2,7 +2,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { type SettingLine, settingLines } from './setting-lines.ts';
 
-/** Thrown if an operator gave wrong settings, or a wrong stage. The message has a line for each problem. */
+/** Thrown if an operator gave wrong settings, or a wrong stage. */
 export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
@@ -42,7 +42,7 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message was written in lib/settings. Zod's own messages do not name both the type and all limits. */
+/** Whether the message is one of this project's own. Zod's messages do not name the type and the limits. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 

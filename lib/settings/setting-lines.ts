@@ -23,8 +23,8 @@ interface SettingSchema {
 
 export interface SettingLine {
   /**
-   * In backticks: `rateLimits.sends` is the property `sends` of the setting `rateLimits`. For a property of one choice
-   * of a union, the choice follows.
+   * In backticks: `rateLimits.sends` is the property `sends` of the setting `rateLimits`. In a union, the choice may
+   * follow.
    */
   path: string;
   type: string;

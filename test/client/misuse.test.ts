@@ -1,10 +1,18 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ChatBatchClient, toUIMessageStream, type UploadParams } from '#lib/client/index.ts';
+import {
+  ChatBatchClient,
+  type ClientOptions,
+  toUIMessageStream,
+  type UploadParams,
+} from '#lib/client/index.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 
 /** A client of a server of the test's own, with the paths of its requests. */
-async function openServer(respond: (request: IncomingMessage, response: ServerResponse) => void) {
+async function openServer(
+  respond: (request: IncomingMessage, response: ServerResponse) => void,
+  options: Partial<ClientOptions> = {},
+) {
   const paths: string[] = [];
   const server = createServer((request, response) => {
     paths.push(`${request.method} ${request.url}`);
@@ -12,7 +20,7 @@ async function openServer(respond: (request: IncomingMessage, response: ServerRe
   });
   const { url, close } = await listenLocally(server);
   onTestFinished(() => close());
-  return { client: new ChatBatchClient({ baseUrl: url, apiKey: 'ak_x', retryDelay: 1 }), paths };
+  return { client: new ChatBatchClient({ baseUrl: url, apiKey: 'ak_x', retryDelay: 1, ...options }), paths };
 }
 
 const agent_id = crypto.randomUUID();
@@ -171,4 +179,23 @@ test('an abort does not create a batch to cancel it', async () => {
   controller.abort(new Error('left'));
   await expect(submitted).rejects.toThrow('left');
   expect(paths).toEqual(['POST /batches']);
+});
+
+test('the cancellation after an abort ends, although the client waits for the rate limit without an end', async () => {
+  const controller = new AbortController();
+  const batch = { id: 'b1', status: 'in_progress', total_requests: 1 };
+  const { client, paths } = await openServer(
+    (request, response) => {
+      if (request.method === 'GET') controller.abort(new Error('left'));
+      if (!request.url?.endsWith('/cancel'))
+        return response.end(JSON.stringify({ data: batch, error_code: 0 }));
+      response.writeHead(429, { 'retry-after': '0' });
+      response.end('{"data":null,"message":"Too many","error_code":10029}');
+    },
+    { waitForRateLimit: true },
+  );
+  const requests = [{ custom_id: 'a', message: 'x' }];
+  const options = { signal: controller.signal, cancelOnAbort: true };
+  await expect(client.batches.submitAndWait({ agent_id, requests }, options)).rejects.toThrow('left');
+  expect(paths.filter((path) => path.endsWith('/cancel'))).toHaveLength(2);
 });

@@ -53,7 +53,7 @@ export function createAgentForm(onInput) {
     /**
      * Returns the definition in the fields.
      *
-     * @throws {Error} if the JSON cannot be read
+     * @throws {Error} if the JSON cannot be read, or is not an object
      */
     read() {
       return /** @type {AgentDefinition} */ ({

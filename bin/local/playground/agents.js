@@ -23,7 +23,7 @@ export class Agents {
   #view = byId('agents-view', HTMLElement);
   /** The pages of agents, with their unsaved changes. @type {Map<string, AgentPage>} */
   #pages = new Map();
-  /** The page that was opened last. A page that was opened before it and loads later is not shown. */
+  /** The key of the page that was opened last. A page that was opened before and loads later is not shown. */
   #openKey = '';
   #onPublished;
 

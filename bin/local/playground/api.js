@@ -27,7 +27,7 @@ export class RequestFailed extends Error {
     this.code = code;
   }
 
-  /** Whether the service has rejected the request, and so has processed no part of it. */
+  /** Whether the service has rejected the request. */
   get isRejection() {
     return this.status >= 400 && this.status < 500;
   }
@@ -134,7 +134,7 @@ export async function* eventsOf(response) {
 }
 
 /**
- * The command that sends the same request.
+ * A curl command for the request. It does not have the header Idempotency-Key.
  *
  * @param {SentRequest} sent
  * @param {string} [key] without it, the command takes the key from the shell's variable API_KEY

@@ -49,7 +49,7 @@ export class Attachments {
     return item;
   }
 
-  /** Removes all files from the form, and the messages about rejected files. */
+  /** Empties the list. The service keeps the files. */
   clear() {
     this.#files.clear();
     fill(this.node);

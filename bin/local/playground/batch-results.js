@@ -9,7 +9,7 @@ const resultsPerPage = 50;
 const requestsPerBatch = 1000;
 
 /**
- * The results of a batch, all or the failed ones, each with its question.
+ * The results of a batch: all, or only the failed ones.
  *
  * @param {string} id
  * @param {(chatId: number) => string} userOf

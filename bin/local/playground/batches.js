@@ -113,7 +113,7 @@ function createDetails(id, userOf) {
     ),
 
     /**
-     * Loads the batch, and its results so far.
+     * Loads the batch, and the shown page of its results.
      *
      * @param {AbortSignal} signal
      */

@@ -25,7 +25,7 @@ export class Chats {
   );
   /** @type {Agent[]} */
   #agents = [];
-  /** The shown conversation, and those whose reply is running. @type {Map<number, Conversation>} */
+  /** Conversations that can be shown again, such as those whose reply is running. @type {Map<number, Conversation>} */
   #conversations = new Map();
   /**
    * The chats of all lists so far, and new ones, because the service finds a chat only with its user. @type

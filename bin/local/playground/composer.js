@@ -76,7 +76,7 @@ export class Composer {
   }
 
   /**
-   * From now on, the form belongs to the new chat.
+   * From now on, the form and its stored message belong to the new chat.
    *
    * @param {number} chatId
    */
@@ -113,7 +113,7 @@ export class Composer {
 
   /**
    * Stores what the form has as the unsent message, which a reload restores. A message that is being sent has left the
-   * form, but stays stored until the next call: when a person changes the form, or when the service has received it.
+   * form, but stays stored until the next call, such as when the service has received it.
    */
   store() {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });

@@ -80,7 +80,7 @@ export class Conversation {
     fill(this.#introduction, introduction);
   }
 
-  /** Shows the newest messages, and the reply in progress, if there is one. */
+  /** Shows the newest messages, and a reply in progress. */
   async open() {
     const newest = await this.loadHistory();
     if (this.chat === undefined || newest?.role === undefined) return;
@@ -207,7 +207,7 @@ export class Conversation {
       (error) => {
         if (responseId === undefined) this.showError(error);
         else {
-          // The stored events of the reply have expired, or the reply belongs to another workspace.
+          // For example, the stored events of the reply have expired.
           storeRunningReply(chatId, undefined);
           void this.#follow(chatId);
         }
@@ -316,7 +316,7 @@ export class Conversation {
   async #readReply(send, reply) {
     await send();
     this.#composer.store();
-    // The response is the text alone. The history also has its id, steps and usage.
+    // The body of the response is the text alone. The history also has the reply's id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);
     await this.#readName();

@@ -60,8 +60,8 @@ export function byId(id, type) {
 }
 
 /**
- * Returns a function that requests the work: it runs once in the next frame, however often it was requested. So what a
- * reader cannot see is not drawn, and no layout is computed twice a frame. A tab in the background draws nothing.
+ * Returns a function that requests the work: it runs once in the next frame, however often it was requested. A tab in
+ * the background has no frames.
  *
  * @param {() => void} work
  */
@@ -218,7 +218,7 @@ export function sizeOf(bytes) {
 }
 
 /**
- * Draws a list's buttons for the previous and the next page. Draws nothing if there is only one page.
+ * Draws a list's buttons for the previous and the next page. Draws nothing if there are no other pages.
  *
  * @param {Element} node
  * @param {import('./types.d.ts').Pagination} pagination

@@ -5,7 +5,7 @@ import { button, field, fill, html, selectOf } from './dom.js';
 export const toolName = (type) => type.replace(/^consultant_/, '').replaceAll('_', ' ');
 
 /**
- * What a new chat starts with: the choice of an agent, and the agent's suggested questions.
+ * What a new chat starts with, such as the choice of an agent.
  *
  * @param {Agent[]} agents
  * @param {{ onAgent: (agent: Agent) => void, onQuestion: (question: string) => void }} events

@@ -46,7 +46,7 @@ async function route() {
 }
 
 /**
- * Loads the agents of the key's workspace, and its chats.
+ * Loads the published agents of the key's workspace, and the first page of its chats.
  *
  * @returns {Promise<Agent[]>}
  */
@@ -87,7 +87,7 @@ async function showFailure(error) {
 }
 
 /**
- * Opens a dialog for a key. Resolves with whether a key was entered.
+ * Opens a dialog for a key, which is then used. Resolves with whether a key was entered.
  *
  * @param {string} [hint]
  */
@@ -113,7 +113,7 @@ async function useKeyOfAddress() {
   forget();
 }
 
-/** Forgets what belongs to the previous key, because the new key may belong to another workspace. Shows the new key. */
+/** Forgets the data of the previous key, because the new key may be of another workspace. Shows the new key's end. */
 function forget() {
   agents = undefined;
   editor.forget();
@@ -152,7 +152,7 @@ function setPanel(panel, state) {
 }
 
 /**
- * Closes a panel that was opened on a narrow screen, or that has the focus.
+ * Closes a panel that is open on a narrow screen, or that has the focus.
  *
  * @param {KeyboardEvent} event
  */

@@ -8,7 +8,7 @@ import { copyButton, fill, html, onceAFrame } from './dom.js';
  * ms for texts that are made to be slow.
  */
 const segmentCharacters = 10_000;
-/** The same for a code block, which is fast to parse. A longer code block continues in a second one. */
+/** The same for a code block, which is fast to parse. A longer code block continues in another one. */
 const codeCharacters = 200_000;
 /**
  * After drawing comes a pause that is three times as long as the drawing, so that the page responds while a long list
@@ -21,7 +21,7 @@ const isWebAddress = (/** @type {string} */ address) => /^https?:\/\//i.test(add
 // Without the option `html`, tags are text. What the parser finds becomes elements one by one, so that no text of a
 // model is ever read as HTML.
 const parser = new MarkdownIt({ breaks: true, linkify: true });
-// Links to other addresses, also relative ones, stay text.
+// Links without http or https, also relative ones, stay text.
 parser.validateLink = isWebAddress;
 parser.linkify.set({ fuzzyEmail: false, fuzzyLink: false });
 
@@ -50,19 +50,16 @@ function indentedJson(text) {
   }
 }
 
-/**
- * A text in Markdown, which may grow. Of a growing text, what is complete is drawn once; only the last block is drawn
- * again.
- */
+/** A text in Markdown, which may grow. While it grows, only its last block is drawn again. */
 export class Markdown {
   #text = '';
-  /** The number of characters whose blocks are complete and drawn. */
+  /** The number of characters that are not drawn again while the text grows. */
   #drawn = 0;
-  /** The first lines of a block that continues after a cut, such as the heading of a table. */
+  /** The first lines of a block that continues after a cut, such as the head of a table. */
   #opening = '';
   /** The elements of the last block. @type {Element[]} */
   #last = [];
-  /** The element of the segment that is being drawn. A segment is not laid out while it is out of view. */
+  /** The element of the segment that is being drawn. */
   #segment = html.div({ class: 'segment' });
   #segmentStart = 0;
   #restUntil = 0;
@@ -94,8 +91,8 @@ export class Markdown {
       fill(this.node, html.pre({}, html.code({}, json)));
       return;
     }
-    // Everything is drawn again if the text is another one. It is also if the text defines a link, because the
-    // definition may follow the links that use it.
+    // Everything is drawn again if the text is another one, or if it defines a link: the definition may follow the
+    // links that use it.
     if (text !== this.#text || /^ {0,3}\[.+\]:/m.test(text)) {
       this.#drawn = 0;
       this.#opening = '';
@@ -120,7 +117,7 @@ export class Markdown {
     const last = tokens.findLastIndex(({ level, nesting }) => level === 0 && nesting >= 0);
     for (const node of this.#last) node.remove();
     if (isCut && last <= 0) {
-      // This is one block that is longer than a segment.
+      // The source is one block, which is too long to draw at once.
       this.#append(tokens);
       this.#last = [];
       this.#drawn += source.length - this.#opening.length;
@@ -164,7 +161,7 @@ export class Markdown {
 }
 
 /**
- * The text up to the last line that is not indented, so that no nested list is cut, else up to the last line or word.
+ * The text up to its last line break, else up to its last space.
  *
  * @param {string} text
  */

@@ -83,7 +83,7 @@ export function createReply(ratingOf, onResponse) {
     },
 
     /**
-     * Shows a complete reply. Without an id, it cannot be rated.
+     * Shows a reply that has ended. Without an id, it cannot be rated.
      *
      * @param {Pick<Message, 'content' | 'meta'> & Partial<Message>} message
      * @param {number} [seconds] that it took
@@ -97,7 +97,7 @@ export function createReply(ratingOf, onResponse) {
 
     /**
      * @param {StreamEvent} event
-     * @param {number | undefined} seconds since the request was sent; undefined if another page has sent it
+     * @param {number | undefined} seconds since the request was sent; undefined if this page has not sent it
      */
     apply(event, seconds) {
       if (event.type === 'response.created') messageId = event.message_id;

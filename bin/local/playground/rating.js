@@ -4,7 +4,7 @@ import { enterText } from './dialogs.js';
 import { fill, html, iconButton } from './dom.js';
 
 /**
- * The buttons that rate a reply, with the counts of each type.
+ * The buttons that rate a reply, with the counts of ratings so far.
  *
  * @param {{ chatId: number, messageId: number, user: string, counts: Message['feedback_counts'], onError: (error: unknown) => void }} reply
  */

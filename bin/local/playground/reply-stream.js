@@ -2,14 +2,15 @@
 import { eventsOf, RequestFailed, request } from './api.js';
 
 /**
- * The wait before the first attempt to reconnect, in milliseconds. It doubles with each attempt, up to `longestWait`.
+ * The wait before the first attempt to reconnect, in milliseconds. It doubles with each further attempt that brings no
+ * event, up to `longestWait`.
  */
 const firstWait = 250;
 const longestWait = 4000;
 
 /**
  * The events of a resumable reply, each once, until `[DONE]`, which has no event. If the connection is lost, the stream
- * continues after the last event as soon as the service responds again.
+ * continues after the last event when the service responds again.
  *
  * @param {object} source
  * @param {number} source.chatId
@@ -56,12 +57,12 @@ async function* newEvents(open, position) {
 }
 
 /**
- * Moves the position to an event, if the event is new. An event is not new if the message was sent again, because its
- * stream then starts from the beginning. The stream of a reader that was too slow also ends with a known number.
+ * Moves the position to an event, if the event is new. Known events come, for example, if the message was sent again:
+ * its stream starts from the beginning.
  *
  * @param {{ responseId: string | undefined, last: number }} position
  * @param {StreamEvent} event
- * @returns {boolean} whether the event is a new one
+ * @returns {boolean} whether the event is new
  */
 function advance(position, { response_id, sequence_number }) {
   if (response_id === position.responseId && sequence_number <= position.last) return false;

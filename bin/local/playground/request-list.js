@@ -6,7 +6,7 @@ import { storedKey } from './session.js';
 
 const shownRequests = 50;
 
-/** Lists the last requests of this page, newest first, each with the curl command that sends it. */
+/** Lists the last requests of this page, newest first, each with a curl command. */
 export function showRequests() {
   const list = byId('requests', HTMLOListElement);
   const showsKey = byId('show-key', HTMLInputElement);
@@ -20,7 +20,7 @@ export function showRequests() {
     const command = () => curlOf(sent, showsKey.checked ? storedKey() : undefined);
     fill(item, describe(sent, isOpen, command));
     if (items.has(sent)) return;
-    // A repeated GET replaces its previous entry, if that one succeeded. So the polls of a batch are one entry.
+    // A repeated GET replaces its previous entry, if that one succeeded. So polls do not fill the list.
     const repeated = [...items.keys()].find((other) => isSameRead(other, sent));
     if (repeated !== undefined) remove(repeated);
     items.set(sent, item);

@@ -65,7 +65,7 @@ export function storeDraft(chatId, draft) {
 }
 
 /**
- * The response id of the chat's reply in progress, if a tab has sent the message.
+ * The response id of the chat's reply in progress, if a tab of this browser has sent the message.
  *
  * @param {number} chatId
  */

@@ -11,8 +11,8 @@ interface ChartReader {
 type Points = Map<number, string>;
 
 /**
- * Makes the handlers for the XML elements of charts. They write the titles, and a row for each series with a column for
- * each category. For newer kinds of charts, see `extendedElements`.
+ * Makes the handlers for the XML elements of charts. A series becomes a row with a column for each category. For newer
+ * kinds of charts, see `extendedElements`.
  */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };
@@ -136,10 +136,7 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
   };
 }
 
-/**
- * Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. Text that is no number
- * stays as it is.
- */
+/** Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. */
 function rounded(value: string | undefined): string {
   const number = Number(value);
   return value === undefined || value === '' || Number.isNaN(number)

@@ -17,7 +17,7 @@ const eastAsianConfidence = 75;
  * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has no evidence.
  */
 const noEvidence = 10;
-/** The least confidence at which any other detected encoding counts as sure. Right results have 12 and more. */
+/** The least confidence at which any other detected encoding counts as sure. Right results had 12 and more. */
 const leastConfidence = 10;
 /**
  * The least number of letters beyond ASCII that must belong to the alphabet of the language. Fewer may do so by chance.
@@ -134,9 +134,9 @@ const byteOrderMarks = [
 /**
  * Decodes a text. The first source that applies determines the encoding: the byte order mark; the declared encoding,
  * then UTF-8, if at least three quarters of the characters beyond ASCII are valid in it and none is null; UTF-16, if
- * its characters look plausible; `detectEncoding`. A notice says if the encoding is uncertain, and how many characters
- * are not valid.
- * @param declared the name of an encoding; ignored if it is unknown or does not fit
+ * its characters look plausible; `detectEncoding`. Notices tell an uncertain encoding and characters that are not
+ * valid.
+ * @param declared the name of an encoding, which may be unknown or not fit
  */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
   const mark = byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
@@ -159,7 +159,7 @@ function decodedWith(encoding: string, bytes: Uint8Array): { text: string; notic
 
 /**
  * Counts U+FFFD, which stands for characters that could not be decoded, and the other UTF-16 units beyond ASCII. A text
- * may have 50 million of them, so the loop makes no list of matches.
+ * may have 50 million units, so the loop makes no list of matches.
  */
 function countsOf(text: string): { wrong: number; right: number } {
   let [wrong, right] = [0, 0];
@@ -173,7 +173,7 @@ function countsOf(text: string): { wrong: number; right: number } {
 
 /**
  * Returns whether the text may have this encoding: no character is null, and at most a quarter of the characters beyond
- * ASCII are not valid. In a text of another encoding most are not valid.
+ * ASCII are not valid.
  */
 function fits(encoding: string, bytes: Uint8Array): boolean {
   try {
@@ -193,7 +193,7 @@ const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
 /**
  * Returns whether the start of the text looks like this form of UTF-16: at least 3% of the characters are common, and
- * none is impossible. A text in another encoding has fewer common or some impossible characters.
+ * none is impossible. A text in another encoding usually has fewer common or some impossible characters.
  */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(

@@ -21,7 +21,7 @@ export const bounds = {
   depth: 10_000,
   /** Levels of documents in a document, including the outer one. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have 2 or 3. */
+  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have up to 3. */
   partLevels: 10,
   /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
   pages: 5000,

@@ -6,10 +6,9 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
- * and never decompresses a part beyond the size given there. Names of parts have no case, so the result has them in
- * lower case. Some programs write them with backslashes, or with `/` or `./` at the start; the result has them with
- * slashes, and with none at the start.
- * @throws ExtractionFailure `encrypted` or `tooLarge`; an error of the library for a file that is not an archive
+ * and never decompresses a part beyond the size given there. Programs write names of parts in several ways. The result
+ * has them in lower case, with slashes, and with none at the start.
+ * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is not an intact archive
  */
 function openArchive(
   bytes: Uint8Array,

@@ -25,7 +25,7 @@ export class OfficeReader {
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** The number of open elements and parts whose pictures and objects are not counted as left out. */
+  /** The number of open elements and parts in which pictures are not counted as left out. */
   private uncounted = 0;
 
   constructor(
@@ -62,7 +62,7 @@ export class OfficeReader {
 
   /**
    * Reads a part. Skips a part inside itself, and parts below the last level.
-   * @returns false if the part does not exist
+   * @returns false if the part does not exist or was not unpacked
    */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
@@ -84,10 +84,7 @@ export class OfficeReader {
     this.text.closeBox();
   }
 
-  /**
-   * Returns the target of a relationship (with the anchor) if it is a web address outside of the package; else
-   * undefined.
-   */
+  /** Returns the target of a relationship, with the anchor; undefined if it is no web address or too long. */
   webAddress(id: string | undefined, anchor?: string): string | undefined {
     const relation = this.package.relations(this.part).get(id ?? '');
     if (relation === undefined || relation.part !== undefined) return undefined;
@@ -117,9 +114,7 @@ export class OfficeReader {
     };
   }
 
-  /**
-   * Makes the handlers for equations. They write simplified LaTeX: only what a reader needs to understand the equation.
-   */
+  /** Makes the handlers for equations. They write simplified LaTeX. */
   private equationElements(): XmlElements {
     const { text } = this;
     const bracket = (open: string, close: string): XmlElement => ({

@@ -6,10 +6,7 @@ import { OfficePackage, ReadingAllowance } from './office-package.ts';
 import { htmlText, readHtml } from './read-html.ts';
 import { WordDocument } from './word-document.ts';
 
-/**
- * Reads a Word document as Markdown: headers, the body with its headings, lists, tables, boxes, charts and equations,
- * then footers, notes and comments.
- */
+/** Reads a Word document as Markdown: headers, the body, then footers, notes and comments. */
 export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
   const leftOut = new LeftOut();
   const text = await documentText(bytes, { leftOut, allowance: new ReadingAllowance(), level: 1 });

@@ -3,7 +3,7 @@ import { readableHtml } from '#adapters/outbound/readable-html.ts';
 import { decodeText } from './decode-text.ts';
 import type { Extracted } from './extracted.ts';
 
-/** A file has no base URL: relative addresses do not resolve and are left out. */
+/** A file has no base URL. So relative addresses are left out, unless the page has a `<base>`. */
 const noBaseUrl = new URL('about:blank');
 
 /**

@@ -69,8 +69,8 @@ const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
- * Adds an empty page for each page that a PDF names but does not contain.
- * @returns the PDF with these pages, and their object numbers; undefined if no page is missing, or if the PDF has
+ * Adds an empty page for each object that a list matched by `kids` names but the PDF does not contain.
+ * @returns the PDF with these pages, and their object numbers; undefined if none is missing, or if the PDF has
  *   compressed objects, because missing objects cannot be detected there
  */
 export function withMissingPages(
@@ -114,7 +114,6 @@ interface PdfPages {
   /** The numbers of the pages that cannot be read, counted from 1. */
   unreadable: number[];
   empty: number[];
-  /** The number of files that are attached to the PDF. */
   attachedFiles: number;
 }
 
@@ -132,7 +131,7 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** The maximum number of page ranges that fit in a notice. */
+/** The maximum number of page ranges in a notice, which has at most 200 characters. */
 const rangesNamed = 12;
 
 /** Writes ascending page numbers as text, such as `pages 2, 4-7`. */

@@ -10,8 +10,8 @@ const readTypes = new Set([
 ]);
 
 /**
- * Reads the slides in order, each with its speaker notes, its comments, and the texts of its background that no slide
- * before had. A hidden slide becomes an empty page.
+ * Reads the slides in order, each with its speaker notes, its comments, and its background if no slide before had it. A
+ * hidden slide becomes an empty page.
  */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
   const opened = new OfficePackage(bytes, 'ppt/presentation.xml', readTypes, new ReadingAllowance());
@@ -66,10 +66,7 @@ class Presentation {
     return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
   }
 
-  /**
-   * Returns the texts that the layout and the master of this slide add to all of their slides, except texts that an
-   * earlier slide got.
-   */
+  /** Returns the texts of the layout and the master of this slide, unless an earlier slide got them. */
   private backgrounds(slide: string): string[] {
     const { package: opened } = this.reader;
     const layouts = opened.related(slide, 'slideLayout');

@@ -63,7 +63,6 @@ const prefixOf = (namespace: string): string | undefined =>
  * Reads a part of an office document once, without a tree: time and memory grow linearly. Entities that a document
  * defines are not expanded, which prevents entity bombs ("billion laughs").
  * @throws ExtractionFailure `tooLarge` for too many levels of elements; Error if end tags are missing or do not match.
- *   Other errors of XML are tolerated.
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {
   const walk = new Walk(elements);

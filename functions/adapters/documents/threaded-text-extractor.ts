@@ -24,7 +24,7 @@ const memoryCheckMilliseconds = 10;
 
 /**
  * Makes an extractor that reads each document in its own worker thread, and terminates a thread that exceeds its time
- * or memory. The libraries have no limits, and a crafted document could exhaust the function.
+ * or memory. A crafted document could otherwise exhaust the function.
  */
 export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
   async extract(document, signal) {

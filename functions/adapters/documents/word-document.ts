@@ -24,7 +24,7 @@ interface Field {
  */
 const instructionCharacters = 3000;
 
-/** Reads a Word document: the main part, and the parts with headers, footers, notes and comments. */
+/** Reads a Word document, with its headers, footers, notes and comments. */
 export class WordDocument {
   private readonly reader: OfficeReader;
   private readonly numbering: WordNumbering;
@@ -140,8 +140,8 @@ export class WordDocument {
   }
 
   /**
-   * Makes the handlers for fields. They write the results of fields, the state of checkboxes and the selected entries
-   * of lists. They do not write instructions, but read addresses of links from them.
+   * Makes the handlers for links, fields and form fields. The instruction of a field is not written, but the address of
+   * a link is read from it.
    */
   private fieldElements({ text }: OfficeReader): XmlElements {
     let isChecked = false;
@@ -305,8 +305,8 @@ const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
 /**
- * Returns the Unicode character for a character of a symbol font, such as Wingdings. For a font or code that the
- * library does not know, returns the character with this code; an empty text if the code is not valid.
+ * Returns the Unicode character for a character of a symbol font, such as Wingdings. If the library does not know the
+ * font or code, the code itself determines the character; the text is empty if it is not valid.
  */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));

@@ -131,8 +131,8 @@ export class WordNumbering {
   }
 
   /**
-   * Returns the definition that applies, because a definition may refer to a style and so to the definition of that
-   * style's list.
+   * Returns the definition that applies: a definition may refer to a style and so to the definition of that style's
+   * list.
    */
   private resolve(definition: string): string {
     const style = this.styleOfDefinition.get(definition);

@@ -4,12 +4,12 @@ import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 
-/** Amazon Bedrock's limits for an image, the smallest of all providers: in bytes, and in pixels a side. */
+/** Amazon Bedrock's limits for an image, the smallest known of a provider: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
 
 /**
- * The target size of a shrunk image, in pixels a side. Providers scale images down to about 1,600 to 2,048 pixels a
- * side anyway.
+ * The target size of a shrunk image, in pixels a side. Many providers scale images down to about 1,600 to 2,048 pixels
+ * a side anyway.
  */
 const shrunkSide = 2048;
 /** JPEG qualities, tried in this order. The first is nearly always small enough; the others are for noisy images. */

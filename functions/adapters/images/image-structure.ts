@@ -12,8 +12,8 @@ interface ImageChunk {
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
 /**
- * The maximum number of chunks that are read. Encoders write chunks of 4 KB or more, so an image of 50 MB has at most
- * 12,800. Millions would take seconds.
+ * The maximum number of chunks that are read. Encoders usually write chunks of 4 KB or more, so an image of 50 MB has
+ * about 12,800. Millions would take seconds.
  */
 const mostChunks = 50_000;
 
@@ -213,9 +213,9 @@ interface Size {
 }
 
 /**
- * Checks whether an image is complete, as far as its type allows: the pixels of a PNG, the end mark of a JPEG, the first
- * picture of a GIF, the length in the header of a WebP image. A provider rejects a message with an image that is cut off
- * or damaged.
+ * Checks whether an image is complete, as far as its type allows: the pixels of a PNG, the end mark of a JPEG, the
+ * first picture of a GIF, the length in the header of a WebP image. A provider may reject a message with a damaged
+ * image.
  * @returns false if the check finds that the image is cut off or damaged; true for a type that is not checked here
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {

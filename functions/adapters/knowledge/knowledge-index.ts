@@ -23,7 +23,7 @@ const unspaced =
 /** Matches accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** The maximum length of a term. Longer ones are encoded data, not words, and are left out. */
+/** The maximum length of a term. Longer ones are usually encoded data, and are left out. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
@@ -93,7 +93,7 @@ const indexOptions: Options<IndexedPassage> = {
 
 /**
  * The maximum number of different words that are searched: the first ones of a query. For each, MiniSearch lists all
- * passages that match: with 15,000 passages, the maximum of a workspace, 32 words take 150 MB.
+ * passages that match: with 15,000 passages, 32 words take 150 MB.
  */
 const mostQueryTerms = 32;
 

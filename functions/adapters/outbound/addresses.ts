@@ -14,9 +14,9 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Whether an address belongs to the public internet: not private, loopback, link-local, carrier-grade NAT, multicast,
- * reserved or unique-local, and no IPv6 form that contains such an address. 6to4 and Teredo are obsolete and never
- * public.
+ * Whether an address belongs to the public internet, and not to a range for another purpose, such as private or
+ * loopback addresses. An IPv6 address that contains such an IPv4 address is not public, and neither are the obsolete
+ * 6to4 and Teredo.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parse(text);
@@ -202,7 +202,7 @@ const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
-/** An IPv6 address without its brackets. */
+/** The host without the brackets that an IPv6 address has in URLs. */
 export const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(

@@ -7,9 +7,7 @@ import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';
 
-/**
- * Registered media types that contain readable text, and how each is read. `kindOf` adds text/* and suffixes.
- */
+/** Media types that contain readable text, and how each is read. `kindOf` adds text/* and suffixes. */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -33,7 +31,6 @@ export interface PageToRead {
   /** The Content-Type header, if there is one. */
   header: string | undefined;
   body: Uint8Array;
-  /** The address of the page. */
   address: string;
 }
 
@@ -53,9 +50,7 @@ export async function pageText({ header, body, address }: PageToRead): Promise<P
   return { ...readableHtml(text, new URL(address)), contentType };
 }
 
-/**
- * The maximum length of a type, longer than any registered one. A longer type is cut: it can reach an error message.
- */
+/** The maximum length of a type. A longer one is cut, because it can reach an error message. */
 const longestType = 100;
 
 function declared(header: string): { type: string; charset: string | undefined } {

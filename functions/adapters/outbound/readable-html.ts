@@ -14,8 +14,8 @@ const headingPrefix = (name: string): string =>
   /^h[1-6]$/.test(name) ? `${'#'.repeat(Number(name[1]))} ` : '';
 
 /**
- * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes headings, list
- * items and links as Markdown.
+ * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes Markdown, such as
+ * headings and links.
  */
 class TextLayout {
   private readonly segments: string[] = [];
@@ -122,7 +122,7 @@ const skippedElements = new Set('script style template svg iframe noembed nofram
 const minMainCharacters = 200;
 /** The maximum length of a title, which is one line. A longer one is cut and ends in an ellipsis. */
 const titleCharacters = 300;
-/** The maximum length of a link's address. Longer ones contain data, and their links become plain text. */
+/** The maximum length of a link's address. Longer ones usually contain data, and their links become plain text. */
 const addressCharacters = 2000;
 /**
  * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
@@ -132,10 +132,9 @@ const addressCharacters = 2000;
 const allAddressesCharacters = 5_000_000;
 
 /**
- * The readable text of an HTML page, with headings, lists and links in Markdown. If the page has a <main> of some
- * length, only the text of that. It reads the tokens once and builds no tree, so time and memory grow linearly with the
- * length, even with deep nesting. The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is
- * not an error.
+ * The readable text of an HTML page, in Markdown. If the page has a <main> of some length, only the text of that. It
+ * reads the tokens once and builds no tree, so time and memory grow linearly with the length, even with deep nesting.
+ * The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);

@@ -56,7 +56,7 @@ export function converseModel(
 
 /**
  * Adapts a prompt to what the Converse API accepts.
- * - Converse rejects blank texts, so they are removed. It also rejects two messages of one role in a row; the AI SDK's
+ * - Converse rejects blank texts: see `withoutBlanks`. It also rejects two messages of one role in a row; the AI SDK's
  *   provider joins those.
  * - Converse rejects tool calls and results in the history of a call without tools, and it has no tool choice `none`.
  *   The provider would drop them, and the last call of a reply would not see the results. So results become user text.

@@ -69,7 +69,7 @@ export const lookup = (
 const searchLimits = {
   messages: 2000,
   characters: 4_000_000,
-  /** The files are read one after another, a round trip each: some seconds in all. */
+  /** The files are read one after another, a round trip each: some seconds in all if they are prepared. */
   files: 200,
 };
 

@@ -27,8 +27,7 @@ export const sendMessageRoute = {
   tag: 'Messages',
   rateClass: 'sends',
   transfer: 'streamed',
-  // In the last 15 s, a reply that was aborted after its whole time is stored: by two calls, each with time for
-  // retries.
+  // The last 15 s are for storing a reply that was aborted after its whole time.
   timeoutSeconds: limits.replySeconds + 15,
   parameters: chatPath,
   headers: idempotencyHeaders,
@@ -82,8 +81,8 @@ export const resumeStreamRoute = {
   description: `An addition to the specification. The response has the events after \`starting_after\`, byte for byte, and then those of the running reply. A stream can be resumed for ${limits.resumableMinutes} minutes after its start, any number of times.`,
   tag: 'Messages',
   transfer: 'streamed',
-  // 15 minutes, the longest time that Lambda and the gateway allow: longer than any reply, so that a slow reader gets
-  // all of it. The response ends 10 s earlier, because the gateway's time also contains the start of an environment.
+  // 15 minutes, the longest time that Lambda and the gateway allow, for slow readers. The response ends 10 s earlier,
+  // because the gateway's time also contains the start of an environment.
   timeoutSeconds: limits.resumedSeconds + 10,
   parameters: chatPath,
   query: z.object({

@@ -7,9 +7,8 @@ import type { Dialect } from './dialect.ts';
 export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
 
 /**
- * The request side of a route. The gateway, the handlers, the OpenAPI document and the tests are derived from it. Each
- * capability has its own file of routes, so that a function creates only the schemas of its capability. Responses are
- * in `routes.ts`.
+ * The request side of a route. Each capability has its own file of routes, so that a function creates only the schemas
+ * of its capability. Responses are in `routes.ts`.
  */
 export interface Route {
   /** Its key in `routes`, and the name of its function's file. */
@@ -26,14 +25,14 @@ export interface Route {
   description?: string;
   /** The group of operations that a documented route belongs to, in docs/openapi.json and in generated clients. */
   tag?: RouteTag;
-  /** The rate limit class: the bucket of the API key that a request takes a token from. */
+  /** The class of its requests: each takes a token of this class. */
   rateClass: RequestClass;
   /**
    * `buffered`: one payload of at most 6 MB. `streamed`: written in chunks, at most 200 MB in AWS. A route is streamed
    * if its response can exceed 6 MB, or is sent while it is made.
    */
   transfer: 'buffered' | 'streamed';
-  /** The function's timeout in seconds. The gateway ends a buffered route after 29 s. */
+  /** The timeout of the route's Lambda function, in seconds. The gateway ends a buffered route after 29 s. */
   timeoutSeconds: number;
   parameters: z.ZodObject;
   query: z.ZodObject;
@@ -63,15 +62,13 @@ export interface LargestBody {
 }
 
 /**
- * For bodies that need about 1,000 characters of text at most. Written as two escapes of six bytes each, these take 12
- * KB.
+ * For bodies that need about 1,000 characters of text at most: 12 KB if each is written as two escapes of six bytes.
  */
 export const shortBody: LargestBody = { bytes: 64 * 1024, values: 1000 };
 
 /**
- * A Lambda function accepts no larger event. A batch of a thousand requests with 50 files each has 57,000 values, and a
- * completion with the most parts 45,000. More values would block the event loop: 100,000 different names of fields take
- * 0.1 s.
+ * A Lambda function accepts no larger event. A batch of a thousand requests with 50 files each has about 58,000 values.
+ * More values would block the event loop: 100,000 different names of fields take 0.1 s.
  */
 export const longBody: LargestBody = { bytes: 6 * 1024 * 1024, values: 60_000 };
 
@@ -81,14 +78,14 @@ export const pathsOf = ({ path, aliases = [] }: Pick<Route, 'path' | 'aliases'>)
   ...aliases,
 ];
 
-/** Whether requests of the route have a body. With other methods, a body that is sent is ignored. */
+/** Whether requests of the route may have a body: those with POST or PATCH. In other requests, a body is ignored. */
 export const hasBody = ({ method }: Pick<Route, 'method'>): boolean =>
   method === 'POST' || method === 'PATCH';
 
 const nothing = z.object({});
 export const noBody = z.unknown();
 
-/** What most routes have: each starts with it, and names what differs. */
+/** What most routes have. Each route starts with it. */
 export const defaults = {
   transfer: 'buffered',
   /** The gateway ends a buffered route after this time. */

@@ -30,8 +30,8 @@ export interface AgentVersion {
 }
 
 /**
- * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. Always sent: otherwise the
- * provider's own default cuts replies at an unknown length.
+ * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. It is sent, because the
+ * provider's own default would cut replies at an unknown length.
  */
 export const defaultMaxOutputTokens = 8192;
 
@@ -62,7 +62,7 @@ export const agentResource = (agent: Agent): AgentResource => ({
   updated_at: agent.updatedAt,
 });
 
-/** The reads of agents that functions use. */
+/** Reads agents, for functions and for operators. */
 export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published, or the workspace has no such agent. */
@@ -73,7 +73,7 @@ export interface AgentReader {
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** Further reads of agents, and their changes: only operators' commands use them. */
+/** Further reads of agents, and their changes, for operators' commands. */
 export interface AgentStore extends AgentReader {
   /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;

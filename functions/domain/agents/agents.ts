@@ -20,7 +20,7 @@ export interface AgentEditing {
 type Services<Name extends keyof AgentServices> = Pick<AgentServices, Name>;
 
 /**
- * Creates an agent as a draft. It cannot reply until it is published.
+ * Creates an agent as a draft. Clients cannot use it before it is published.
  * @throws notFound for an unknown workspace
  */
 export async function createAgent(
@@ -51,7 +51,7 @@ export async function createAgent(
  * continues after one that was interrupted.
  * @param check gets the agent before it is deleted; it throws if the agent must stay. Not called if an interrupted call
  *   has deleted the agent itself
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
+ * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile; what `check` throws
  */
 export async function deleteAgent(
   { agents }: AgentEditing,
@@ -66,7 +66,7 @@ export async function deleteAgent(
 }
 
 /**
- * Finds an agent by its id alone. Only operators' commands use it: operators name an agent without its workspace.
+ * Finds an agent by its id alone, for operators, who name an agent without its workspace.
  * @throws notFound `Agent not found`
  */
 export async function findAgent(services: Services<'agents'>, agentId: string): Promise<Agent> {

@@ -27,8 +27,8 @@ interface DispatchInput extends BatchIds {
 }
 
 /**
- * Stores the task token, and makes the slots of the batch. If the workflow has something to do already, or the batch
- * has ended, completes the callback instead: a worker that ended before the token was stored could not do so.
+ * Stores the task token, and makes the slots of the batch. If the workflow has something to do already, completes the
+ * callback instead of making slots: a worker that ended before the token was stored could not do so.
  */
 export async function dispatchBatch(
   services: DispatchServices,
@@ -52,13 +52,12 @@ type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
 type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 
-/** `wait`: the batch has work; `finish`: it is stopped and waits for its running requests; `over`: it has ended. */
+/** `wait`: the batch has work; `finish`: it is stopped, but requests still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
  * Marks the batch as expired if its time has passed, fails the requests of a stopped batch that have lost their worker,
- * and completes the batch if no work is left. Then the other batches of the workspace get more slots. It decides by the
- * stored batch and its items alone.
+ * and completes the batch if no work is left. Then the other batches of the workspace get more slots.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
 export async function advanceBatch(
@@ -90,7 +89,7 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
 /**
- * Ends a batch whose workflow cannot continue. Requests without a result fail, also those whose workers are alive. Does
+ * Ends a batch whose workflow cannot continue. Requests without a result fail, even if their workers are alive. Does
  * nothing if the batch has ended.
  * @returns the batch as it is then; undefined if it was deleted with its workspace
  */
@@ -127,9 +126,9 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Removes the slots of lost workers of a stopped batch, and fails their started requests, because a stopped batch
- * retries none. They get the same result as requests that were never started.
- * @param isForced also fails the requests whose workers are alive
+ * Removes the slots of a stopped batch that no living worker owns, and fails the started requests that no worker
+ * handles, because a stopped batch retries none. They get the same result as requests that were never started.
+ * @param isForced treats all workers as lost
  * @returns false if a slot has changed since the batch was read; then no item is changed
  */
 async function failAbandoned(
@@ -175,7 +174,7 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
 });
 
 /**
- * Completes the batch if all its requests have ended, and first closes the turns of failed ones.
+ * Completes the batch if all its requests have ended, and first closes the turns of those without a reply.
  * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller
  *   reads it once more
  */
@@ -211,9 +210,8 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
 }
 
 /**
- * Closes the turns of requests that have no reply and still own their chat. These are abandoned requests, and requests
- * that waited for a retry when the batch was stopped. Otherwise users of the chat would get
- * `A reply is already in progress` for minutes.
+ * Closes the turns of requests that have no reply and still own their chat. Otherwise the chat would be in use for
+ * minutes.
  */
 async function releaseChats(
   services: CloseTurnServices,
@@ -237,7 +235,7 @@ async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): P
     const others = await batches.page(workspaceId, { status: 'in_progress' }, query);
     await Promise.all(others.batches.map((batch) => topUpSlots(services, batch)));
   } catch (error) {
-    // The reconciler makes these slots within a minute.
+    // The reconciler makes these slots later.
     log.warn('The other batches of a workspace got no further slots', { error });
   }
 }

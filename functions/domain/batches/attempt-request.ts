@@ -23,12 +23,11 @@ import {
 export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
 /**
- * A claimed request may wait in its worker's buffer for this many milliseconds and still use the chat lease of its
- * claim.
+ * A claimed request may wait in its worker's buffer for about this many milliseconds and still use the chat lease of
+ * its claim.
  */
 const longestBuffered = 60_000;
 
-/** A request that its worker may process. */
 export interface ClaimedRequest extends Pick<RequestAttempt, 'request' | 'item' | 'newChat'> {
   prepared: Prepared | Invalid;
 }
@@ -155,9 +154,8 @@ export async function prepareRequest(
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   /**
    * - `success`, `failed`: the result is stored.
-   * - `lost`: the request belongs to another worker.
-   * - `broken`, `busy`: the model failed, see `AttemptEnd`. After `broken`, this item has one broken reply more than
-   *   the stored item.
+   * - `lost`: the item belongs to another worker, or has changed.
+   * - `broken`, `busy`: see `AttemptEnd`. After `broken`, this item has one broken reply more than the stored item.
    * - `blocked`: the chat is in use, or the service met an error.
    */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
@@ -232,14 +230,14 @@ const longestDelay = 900_000;
 
 /**
  * Milliseconds. If the model fails, a new request keeps its place in the worker before its first two retries, for about
- * 5 s and then for about 10 s. So the worker starts no other request meanwhile, and calls a busy model less.
+ * these waits. So the worker starts no other request meanwhile, and calls a busy model less.
  */
 export const waitsAtOnce = [5000, 10_000];
 
 /**
  * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
- * for, and at most the longest delay. The factor depends on the group of the request, so groups that failed together
- * are not retried together.
+ * for, and at most the longest delay. The factor depends on the group of the request, to spread the retries of groups
+ * that failed together.
  * @param shortWait the wait; undefined for a wait that depends on the outcome and the number of the attempt
  */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {

@@ -8,7 +8,6 @@ import type { Person } from '#domain/workspaces/workspace.ts';
 import type { Batch, BatchItem, BatchRequest, ManifestEntry } from './batch.ts';
 import type { BatchKey, BatchTransitions } from './batch-transitions.ts';
 
-/** The requests of one user in a batch. */
 export interface RequestsOfUser {
   batchId: string;
   /** The time of creation of the batch, ISO 8601. */
@@ -16,7 +15,7 @@ export interface RequestsOfUser {
   requestIndexes: number[];
 }
 
-/** Erases stored requests. Only the functions that erase load this store. */
+/** Erases stored requests. A store of its own, because few functions need it. */
 export interface RequestEraser {
   /** Erases the texts of a request, and its user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
@@ -74,7 +73,7 @@ export interface BatchStore extends BatchTransitions {
   workspaceOf(batchId: string): Promise<string | undefined>;
 }
 
-/** Offers a slot of a batch to a worker. A message with another epoch than that of the slot is a duplicate. */
+/** Offers a slot of a batch to a worker. If the slot has another epoch, the message is ignored. */
 export interface SlotMessage {
   workspaceId: string;
   batchId: string;
@@ -101,22 +100,21 @@ export interface BatchWorkflow {
 /** Names a batch that was open when its entry was written. */
 export type OpenBatchEntry = DeliveryOwner;
 
-/** Names an undelivered webhook. Its next attempt is not due before `due`, ISO 8601. */
+/** Names a webhook delivery that the reconciler checks when `due` (ISO 8601) has passed. */
 export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
 
 /**
  * The index entries that the reconciler checks, of all workspaces. The transaction that creates a batch or a webhook
- * delivery also writes its entry. An entry may exist after the end of its batch or delivery, but is never missing
- * before the end.
+ * delivery also writes its entry. An entry may still exist after the end of its batch or delivery.
  */
 export interface ReconciliationIndex {
   openBatches(): Promise<OpenBatchEntry[]>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
-  /** Workspaces that have undelivered webhooks, by id. Each workspace costs one read. */
+  /** The ids of the workspaces that have webhook entries. Each costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** The webhooks of one workspace that are due until a time (ISO 8601), in the order of their due times. */
+  /** The webhook entries of one workspace that are due until a time (ISO 8601), in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   /** Replaces the due time of an entry (ISO 8601). */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;

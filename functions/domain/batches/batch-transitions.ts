@@ -15,15 +15,15 @@ export interface Claim {
 type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
- * All writes that change a batch or one of its items after the creation. Each is one conditional write, or one
- * transaction where its comment says so. So after a crash, either nothing or all of it is stored. A write that the SDK
- * repeats after a lost response counts as done. Only `claim` may make several transactions.
+ * The writes that change a batch or one of its items after the creation. Each is one conditional write, or one
+ * transaction where its comment says so. So after a crash, either nothing or all of it is stored. Only `claim` may make
+ * several transactions.
  *
  * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. An expired
  * batch keeps `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was
  * still `in_progress`.
  *
- * Slot: message under way → owned by a worker → message under way, or removed.
+ * Slot: message under way ⇄ owned by a worker; then removed.
  *
  * Item: absent → `processing` ⇄ `waiting`; `processing` → `success` or `failed`. In a stopped batch also absent or
  * `waiting` → `failed`.
@@ -73,8 +73,9 @@ export interface BatchTransitions {
     offer: { until: number; isClean: boolean },
   ): Promise<Batch | undefined>;
   /**
-   * Removes a slot. Writers: the owner; advance-batch for a lost worker; fail-batch for any worker. Condition: the slot
-   * has this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is not lost.
+   * Removes a slot. Writers: the owner; advance-batch for a slot without a living worker; fail-batch for any slot.
+   * Condition: the slot has this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is
+   * not lost.
    */
   retire(batch: BatchKey, slot: OwnedSlot & { until?: number }): Promise<Batch | undefined>;
   /**
@@ -114,7 +115,7 @@ export interface BatchTransitions {
   saveTaskToken(batch: BatchKey, taskToken: string, enteredAt: string): Promise<void>;
 
   /**
-   * Stores the first items of requests, with the chats that they need, in as few transactions as possible.
+   * Stores the first items of requests, with the chats that they need, several in one transaction.
    * Writer: the owner of the slot that has started them. Condition: the requests have no item.
    * @returns the items that were stored
    */

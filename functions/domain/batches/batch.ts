@@ -41,7 +41,7 @@ export interface Batch {
    * batch, each update would pay for its bytes.
    */
   hasFormat?: true;
-  /** Number of the current execution of the workflow. If the execution is lost, a new one has the next number. */
+  /** Number of the current execution of the workflow. A new one, as after a loss, has the next number. */
   executionNumber: number;
   /**
    * Requests below this index have started, except those that follow another request in their history. It may be larger
@@ -91,8 +91,8 @@ export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
   slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
 
 /**
- * Number of requests that are stored in one item. A take consists of whole groups. Ten texts of 1 KB in one item cost
- * 11 write units. In ten items, with their keys and attribute names, they would cost 20.
+ * Number of requests that are stored in one item. New requests are taken in whole groups. Ten texts of 1 KB in one item
+ * cost 11 write units. In ten items, with their keys and attribute names, they would cost 20.
  */
 export const requestsPerGroup = 10;
 
@@ -110,7 +110,7 @@ export const isOpen = ({ status }: Pick<Batch, 'status'>): boolean =>
 export const wantsWebhook = (batch: Pick<Batch, 'status' | 'webhookEvents'> | undefined): boolean =>
   batch?.webhookEvents.some((event) => event === batch.status) ?? false;
 
-/** Number of new requests that no worker has taken. */
+/** Number of requests from the index `next` on. */
 export const leftOf = ({ total, next }: Pick<Batch, 'total' | 'next'>): number => Math.max(total - next, 0);
 
 /** A request of a batch as its client sent it. `requestIndex` counts from 0, in input order. */
@@ -159,10 +159,7 @@ export interface BatchItem {
    * but not a short wait in the worker (`waitsAtOnce`).
    */
   attempt: number;
-  /**
-   * Number of failed replies. Not counted: replies that failed before their first text or step because the model was
-   * busy or unavailable.
-   */
+  /** Number of broken replies (see `AttemptEnd`) after which the request is retried. */
   brokenReplies: number;
   /** Number of attempts whose worker was lost. */
   lostAttempts: number;
@@ -235,7 +232,7 @@ export const outcomeOfStop = ({ reason, at }: NonNullable<Batch['stop']>) =>
 
 /**
  * A batch as clients see it (specification, section 2.9).
- * @param batch the batch with its exact counts
+ * @param batch the batch with the counts for the client
  */
 export function batchResource(batch: Batch): BatchResource {
   return {

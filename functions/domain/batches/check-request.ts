@@ -25,9 +25,9 @@ export interface Invalid {
 }
 
 /**
- * Makes functions that check the user, the agent and the files of requests. They are called at the creation of the
- * batch, and again when a worker claims a request or takes it over, because all three may have changed since. The
- * functions of one call read each user, agent and file once.
+ * Makes functions that check the user, the agent and the files of requests: at the creation of the batch, and again
+ * before a reply, because all three may have changed since. The functions of one call read each user, agent and file
+ * once.
  */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,

@@ -37,14 +37,14 @@ const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch, and starts its workflow. The checks come before the first write; the transaction that creates the
- * batch checks the limit of open batches once more.
+ * Creates a batch, and starts its workflow. The checks come first; the transaction that creates the batch checks the
+ * limit of open batches once more.
  * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
  *   the status and the counts of a new one
- * @throws badRequest for a repeated `custom_id`; accessDenied if the workspace does not exist; clientNotAllowed; then
- *   badRequest, or notFound for a history. An error of one request names the request and the field (specification,
- *   sections 4.2 and 5.4). rateLimited by the rate limit, or if the workspace has too many open batches; badRequest if
- *   the rate limit can never allow so many requests at once
+ * @throws badRequest for a repeated `custom_id`; accessDenied if the workspace does not exist; clientNotAllowed; then,
+ *   for example, badRequest, or notFound for a history. An error of one request names the request and the field
+ *   (specification, sections 4.2 and 5.4). rateLimited by the rate limit, or if the workspace has too many open
+ *   batches; badRequest if the rate limit can never allow so many requests at once
  */
 export async function createBatch(
   services: CreateServices,
@@ -156,8 +156,8 @@ async function reserveId(
 }
 
 /**
- * Waits for the batch of an earlier request with the same idempotency key, for 3 s: its creation usually takes less. If
- * this request created the batch instead, all of it would be written twice.
+ * Waits for the batch of an earlier request with the same idempotency key, for about 3 s: its creation usually takes
+ * less. If this request created the batch instead, all of it would be written twice.
  * @returns undefined if the batch does not exist then
  */
 async function awaitBatch(

@@ -25,7 +25,7 @@ interface Leftovers {
 }
 
 /**
- * Finds the leftovers of a slot with one scan of the items. A request always belongs to the slot that has started it.
+ * Finds the leftovers of a slot. A request always belongs to the slot that has started it.
  * @param slot as its last owner has left it
  * @param number number of the slot
  * @param items all items of the batch
@@ -70,9 +70,8 @@ export interface EndedAttempt {
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
 /**
- * Counts attempts in the metrics and the usage. Makes one write for each agent; the requests of a batch nearly always
- * have the same agent. Makes one more write, to the rate limit of the API key, if the attempts made more model calls
- * than one for each request that has ended: the batch has paid for this one at its creation. Never rejects.
+ * Counts attempts in the metrics and the usage. Charges the rate limit of the API key for model calls beyond one for
+ * each request that has ended: the batch has paid for this one at its creation. Never rejects.
  */
 export async function countRequests(
   services: CountServices,

@@ -28,7 +28,7 @@ export async function findBatch(
 }
 
 /**
- * Number of batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of
+ * Maximum of batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of
  * items.
  */
 const batchesAtOnce = 8;
@@ -64,7 +64,7 @@ export async function countBatches(
   return counted;
 }
 
-/** Number of replies in memory at once. Each may have a megabyte. */
+/** Maximum of replies in memory at once. Each may have a megabyte. */
 const repliesAtOnce = 50;
 
 /**

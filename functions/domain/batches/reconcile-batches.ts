@@ -8,7 +8,7 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
-/** A check takes about 20 ms: two reads, and rarely more. So 16 concurrent checks are 800 checks a second. */
+/** A check usually takes about 20 ms: two reads. So 16 concurrent checks are 800 checks a second. */
 const checksAtOnce = 16;
 
 /**
@@ -17,8 +17,8 @@ const checksAtOnce = 16;
 const runMilliseconds = 45_000;
 
 /**
- * An expired batch is overdue after this time. Its slots are silent, and many runs of the reconciler have checked it,
- * so it will not end by itself.
+ * An expired batch is overdue after this time: many runs of the reconciler have checked it, so it will hardly end by
+ * itself.
  */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
@@ -31,9 +31,9 @@ interface Found {
 }
 
 /**
- * Repairs the effects of crashes and outages. Until its deadline, it checks every open batch, and every webhook whose
- * next attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with
- * open batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
+ * Repairs the effects of crashes and outages. Until its deadline, it checks open batches, and webhooks whose next
+ * attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with open
+ * batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
  * repeated run, or a run concurrent with workers, does no harm.
  * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
  *   that the oldest request has waited for a worker
@@ -76,7 +76,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 
 /**
  * Checks a batch that is open according to its index entry, and repairs it. Removes the entry if the batch has ended.
- * Most batches need only two reads: the batch, and the number of open batches for its share of slots.
+ * Most checks need only two reads: the batch, and the number of open batches for its share of slots.
  */
 async function reconcileOpenBatch(
   services: ReconcileServices,

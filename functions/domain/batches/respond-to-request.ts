@@ -28,18 +28,17 @@ export interface RequestAttempt {
   hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
-  /** Whether this worker owns the request, and will own it long enough to store its turn. */
+  /** Whether this worker owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
   isOwner(): Promise<boolean>;
   /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
   stop: AbortController;
 }
 
-/** The result of a request. */
 export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**
  * The result, or the reason why there is none.
- * - `busy`: the model was busy or unavailable, and no text or step of the reply had come.
+ * - `busy`: the model was busy or unavailable, and no call of it had begun to respond.
  * - `broken`: the reply has failed otherwise, such as in its middle or by a timeout. Another attempt may succeed.
  * - `blocked`: another turn owns the chat.
  * - `lost`: the request belongs to another attempt.
@@ -62,7 +61,7 @@ export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number 
 
 /**
  * Responds to one claimed request of a batch. Message and reply are stored after the model has ended; until then, the
- * text of the message is stored with the batch. So an attempt that is to be retried leaves no message in the chat. The
+ * text of the message is stored with the batch. So an attempt whose model fails leaves no message in the chat. The
  * caller stores the result in the item. Sets `attempt.calls`, and `attempt.item` when it changes the stored item.
  * @throws Error if the service fails, for example the table
  */
@@ -90,8 +89,8 @@ export async function respondToRequest(
 }
 
 /**
- * Opens the turn of the request, and stores its position in the item. Returns the end of the attempt if an earlier
- * attempt has stored the turn, if the chat is in use, full or deleted, or if the item belongs to another worker.
+ * Opens the turn of the request, and stores its position in the item. Returns the end of the attempt if there is no
+ * turn to open, for example because an earlier attempt has stored it, or the chat is in use.
  */
 async function open(
   services: RespondServices,
@@ -136,7 +135,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether the failure will pass by itself: the model is busy or unavailable, and no call has begun to respond. Such
+ * Whether the failure may pass by itself: the model is busy or unavailable, and no call has begun to respond. Such
  * failures are retried without a limit of their own. A model that fails in the middle of a response, or sends nothing
  * until a timeout, may do so every time, and each attempt is paid.
  */

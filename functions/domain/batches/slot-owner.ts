@@ -59,7 +59,7 @@ interface Rest {
   firstDue: number | undefined;
 }
 
-/** A worker's ownership of its slot, with most reads and writes that concern no request. */
+/** A worker's ownership of its slot. */
 export class SlotOwner {
   readonly slot: OwnedSlot;
   /** Undefined until the workspace was read as enabled. */
@@ -141,7 +141,7 @@ export class SlotOwner {
 
   /**
    * Number of request groups for the next take; 0 if no new requests are left, or the slot is beyond the share of its
-   * batch. All slots share the new requests until the end, so that no worker is idle while others have requests in
+   * batch. A take is at most an equal part of the new requests, so that no worker is idle while others have requests in
    * their buffers.
    * @param idleCapacity number of further requests that the worker can process at once
    */
@@ -158,8 +158,8 @@ export class SlotOwner {
   /**
    * Starts groups of new requests, and the named requests.
    * @param named requests by their index, with the numbers of their attempts
-   * @returns the indexes of the new requests that were taken; undefined if the batch is stopped, or the slot is lost:
-   *   then the worker must end
+   * @returns the indexes of the new requests; undefined if the batch is stopped, or the slot is lost: then the worker
+   *   must end
    */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;

@@ -5,23 +5,20 @@ import type { BatchKey } from './batch-transitions.ts';
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
 /**
- * A slot is silent this many milliseconds after its message was sent, unless a worker acquires it. The time is less
- * than a minute: the reconciler runs each minute, and its next run finds the slot.
+ * A slot is silent this many milliseconds after its message was due, unless a worker acquires it: a bit less than the
+ * minute between two runs of the reconciler, which then sends the message again.
  */
 export const messageMilliseconds = 55_000;
 
 /** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/**
- * A batch gets one slot for each so many new requests that are left: two groups. If a worker processes more at once,
- * that number applies instead.
- */
+/** A batch gets one slot for each so many new requests, or for each `requestsPerWorker` if that is larger. */
 const fewestPerSlot = 2 * requestsPerGroup;
 
 /**
- * Number of slots that each open batch of a workspace may have. Batches have equal shares of at least one slot, so that
- * each of them makes progress.
+ * Number of slots that each open batch of a workspace may have: an equal share, but at least one slot, so that each
+ * batch makes progress.
  */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
@@ -64,7 +61,7 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 
 /**
  * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
- * is alive; or all its slots were removed, because all requests have ended.
+ * is alive; or all its slots were made and removed, and no new requests are left.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

@@ -42,9 +42,8 @@ export async function workOnSlot(
 }
 
 /**
- * The work of a slot's owner. It takes new requests and processes up to `requestsPerWorker` of them at once. When none
- * of its requests runs any more, it passes the slot to the next worker, or removes the slot if no work is left. So two
- * living workers do not run requests of the same slot.
+ * The work of a slot's owner. It takes requests and processes up to `requestsPerWorker` of them at once. When none of
+ * its requests runs any more, it passes the slot to the next worker, or removes the slot if no work is left.
  */
 class Worker {
   readonly #services: WorkerServices;
@@ -305,7 +304,7 @@ class Worker {
     if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
   }
 
-  /** Waits. Ends early when the worker must start nothing more. */
+  /** Waits, but ends early when the worker must start nothing more. */
   #sleep(milliseconds: number): Promise<void> {
     const { ending } = this.#owner;
     return new Promise((resolve) => {

@@ -9,10 +9,7 @@ import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-/**
- * A part of a user message of a completion, which belongs to no chat and is not stored. Parts have the order in which
- * the model gets them.
- */
+/** A part of a user message of a completion; it is not stored. Parts have the order in which the model gets them. */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };
@@ -66,14 +63,11 @@ export const requestedForm = async (
 
 /**
  * A part of a running reply. The types that start with `response.` are those of the events that clients get; the time
- * of a step is added later. For each start of a reasoning step there is an end, unless the reply is aborted or cut
- * short.
+ * of a step is added later. The end of a reasoning step is missing if the reply ends before the step.
  */
 export type ReplyPart =
   | Extract<StreamEventBody, { type: 'response.output_text.delta' }>
-  /**
-   * The model has sent something else: reasoning, a piece of a tool call, or text that is checked before it is sent.
-   */
+  /** The model has sent something else, such as reasoning, or text that is checked before it is sent. */
   | { type: 'progress' }
   | { type: 'response.reasoning_step.start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'response.reasoning_step.end'; step: StepEnd }
@@ -81,14 +75,14 @@ export type ReplyPart =
   | { type: 'call start'; call: ModelCall }
   /**
    * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
-   * no usage. A call that was aborted counts, without tokens.
+   * no usage. Another call whose end was not reported counts, without tokens.
    */
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
 
 export interface ModelCall {
   /** The agent's `llm_model`, or one of its fallback models. */
   model: string;
-  /** The provider's service tier, such as `flex`; undefined for the usual one. Each tier has a price of its own. */
+  /** The provider's service tier, such as `flex`; undefined for the usual one. Each tier may have its own price. */
   tier?: string | undefined;
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
@@ -140,7 +134,7 @@ export type StepEnd = Pick<ReasoningStep, 'id' | 'token_usage'> & { result: Step
 
 export interface AgentRuntime {
   /**
-   * Makes a reply and emits its parts as they come. The caller must ignore parts that are emitted after an abort.
+   * Makes a reply and emits its parts as they come. Parts that are emitted after an abort must be ignored.
    * @throws ModelFailure if the model fails; the parts before the failure stay valid
    */
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
@@ -160,7 +154,7 @@ export interface AgentRuntime {
   }): Promise<string | undefined>;
 }
 
-/** Limits of one reply. The agents that it calls and the title of its chat count too. */
+/** Limits of one reply. Called agents count too, and a model call for the title of the chat. */
 export interface ReplyLimits {
   /** Maximum of model calls, retries included. */
   modelCalls: number;
@@ -173,7 +167,7 @@ export interface ReplyLimits {
 /** A tool that runs. */
 export interface RunningTool {
   /**
-   * Whether the tool has called an agent, and waits while that agent uses a tool. Then the two tools count as one for
+   * Whether the tool has called an agent, and waits while that agent uses a tool. Then the two count as one for
    * `toolsAtOnce`.
    */
   isWaiting: boolean;
@@ -190,7 +184,7 @@ export interface ReservedCall {
 
 /**
  * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. Each
- * running agent has one model call reserved for its final text, so at the limit all of them still end with a text.
+ * running agent has one model call reserved, so that it can end with a text when no other call is left.
  */
 export class ReplyBudget {
   readonly limits: ReplyLimits;
@@ -238,7 +232,7 @@ export class ReplyBudget {
   /**
    * Counts a tool that starts.
    * @param caller the running tool that called the agent of this tool; undefined for a tool of the reply's own agent
-   * @returns the running tool, which the caller must end; or the limit that was reached, if the tool may not start
+   * @returns the running tool, whose `end` must be called; or the limit that was reached, if the tool may not start
    */
   startTool(caller: RunningTool | undefined): RunningTool | 'toolUses' | 'toolsAtOnce' {
     if (this.toolUses >= this.limits.toolUses) return 'toolUses';

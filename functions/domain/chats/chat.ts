@@ -4,7 +4,7 @@ import type { ListPage, PageEnds } from '#contract/pagination.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 
-/** The chat lease: until `until`, one running reply owns the chat. */
+/** The chat lease, by which one turn owns the chat. */
 export interface Lease {
   id: string;
   /** Milliseconds since the epoch. After this time, any function may close the turn and release the lease. */
@@ -120,9 +120,9 @@ export interface LeaseRequest {
   request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
 
-/** Creates chats. Only the functions that create chats load this store. */
+/** Creates chats. A store of its own, because few functions need it. */
 export interface NewChatStore {
-  /** Creates the chat with the next id of its workspace, and adds it to every list, in one transaction. */
+  /** Creates the chat with the next id of its workspace, and adds it to its lists, in one transaction. */
   create(chat: NewChat): Promise<Chat>;
   /**
    * Like `create`, but also stores the idempotency record in the same transaction.
@@ -131,25 +131,24 @@ export interface NewChatStore {
   createWithKey(chat: NewChat, key: IdempotencyKey): Promise<Chat | undefined>;
 }
 
-/** Deletes chats. Only the functions that delete chats load this store. */
+/** Deletes chats. A store of its own, because few functions need it. */
 export interface ChatDeletion {
   /**
-   * Deletes chats of one workspace, removes them from every list, and adds their purges to the outbox. The owner of a
+   * Deletes chats of one workspace, removes them from their lists, and adds their purges to the outbox. The owner of a
    * chat lease loses it.
-   * @returns the chats that this call has deleted, as they were; the other chats did not exist
+   * @returns the chats that this call has deleted, as they were
    */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Like `delete`, but does not delete the chats that were used or changed since they were read. */
+  /** Like `delete`, but leaves out chats that were used or changed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Removes a person's chat counts if they are 0, because their keys contain the person's id. Others stay. */
+  /** Removes a person's chat counts that are 0, because their keys contain the person's id. */
   removeCounts(person: Person): Promise<void>;
 }
 
-/** Reads lists of chats. Only functions that list chats, or delete many, load this store. */
+/** Reads lists of chats. A store of its own, because few functions need it. */
 export interface ChatPages {
   /**
-   * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing
-   * on the page.
+   * One page of a list, and the number of all chats in the list. A chat that is deleted during the read may be missing.
    * @returns `ends`: where the page starts and ends in the list, for links to other pages
    */
   page(filter: ChatFilter, page: ListPage): Promise<{ total: number; chats: Chat[]; ends: PageEnds }>;
@@ -159,8 +158,8 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
-   * this one; and the last lease of a send was not for the same request. A further attempt of that request does not
-   * need the last condition. A lease that has expired still counts as a lease.
+   * this one; and the last lease of a send was not for the same request, unless this is a further attempt. A lease that
+   * has expired still counts as a lease.
    * @returns if taken, the chat with the new lease; otherwise the chat as it is, undefined if it does not exist.
    *   `startedAt`: the position of the user message if the last lease of a send was for the same request; otherwise
    *   undefined
@@ -170,7 +169,7 @@ export interface ChatStore {
   ): Promise<
     { taken: true; chat: Chat } | { taken: false; chat: Chat | undefined; startedAt: number | undefined }
   >;
-  /** Replaces the lease of an abandoned turn. Returns false if the lease or the count has changed since it was read. */
+  /** Sets a lease for an abandoned turn. Returns false if the lease or the count has changed since it was read. */
   takeOverLease(chat: Chat, lease: Lease): Promise<boolean>;
   /**
    * Whether the user message and the reply of the open turn are stored. They have the two positions after
@@ -200,7 +199,7 @@ export interface ChatStore {
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**
-   * Sets the name for good (no title replaces it), the metadata, or both. An undefined field stays as it is. Changes
+   * Sets the name, the metadata, or both. No title replaces this name. An undefined field stays as it is. Changes
    * nothing if the metadata is to be set and other metadata was stored since the chat was read.
    * @returns `isDone`; if it is false, `chat` is the chat as it is now, undefined if it does not exist
    */

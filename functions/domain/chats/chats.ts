@@ -77,7 +77,7 @@ export interface ChatOfUser {
 
 /**
  * Finds a chat that is open to the user.
- * @throws accessDenied if the workspace does not exist, clientNotAllowed, then notFound `Chat not found`
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed; notFound `Chat not found`
  */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([
@@ -134,18 +134,18 @@ function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata'
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
-/** Maximum of milliseconds for which the function waits for a title after the reply. */
+/** Milliseconds from the end of the reply until a title that is not stored yet is aborted. */
 const titleGrace = 2000;
 
 /** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */
 interface ChatTitle {
   /** Starts to make the title, if the chat gets one. A second call does nothing. */
   start(): void;
-  /** Aborts the call of the model; `start` then does nothing. A title that is already made is still stored. */
+  /** Aborts the call of the model; `start` then does nothing. A title that is already made may still be stored. */
   cancel(): void;
   /**
-   * Waits until the title, if it was started, is stored and emitted. When the grace time is over, it aborts the title
-   * like `cancel`, and waits no longer. Never rejects.
+   * Waits until the title, if it was started, is stored and emitted, but at most for the grace time, after which it
+   * aborts the title like `cancel`. Never rejects.
    */
   finish(): Promise<void>;
   /** Waits for the writes of the title and of its usage, also after the grace time. Never rejects. */
@@ -226,8 +226,8 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 
 /**
  * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it
- * later. Does not wait for a reply in progress: within about a second, the reply ends like a stopped one. A reply of a
- * batch continues.
+ * later. Does not wait for a reply in progress, which ends within about a second like a stopped one. A reply of a batch
+ * continues.
  * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(
@@ -321,19 +321,18 @@ async function* unlessDeleted(
 type StopServices = Services<'chats' | 'clock'>;
 
 /**
- * Milliseconds until the chat of a stopped reply is free if its function has died. A living function notices the stop
- * within a second, and then prolongs the lease.
+ * Milliseconds until the lease of a stopped reply expires if its function has died. A living function notices the stop
+ * within about a second, and then prolongs the lease.
  */
 const leaseOfStopped = 3000;
 
-/** Milliseconds that the response to a stop waits for the end of the reply. */
+/** Milliseconds after which the response to a stop waits no longer for the end of the reply. */
 const longestWait = 2000;
 
-/** Milliseconds between two reads of the chat during this wait. */
 const waitInterval = 200;
 
 /**
- * Asks the function that owns the chat to stop the reply, and waits up to two seconds for the end of the reply.
+ * Asks the function that owns the chat to stop the reply, and waits about two seconds for its end.
  * @returns the id of the stopped reply, and whether it has ended in this time
  * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
  *   progress belongs to a batch, or is not the given one, then rateLimited

@@ -44,12 +44,12 @@ export interface Reply {
   model?: string;
 }
 
-/** Error message of the reasoning steps that still run when a client stops their reply or deletes its chat. */
+/** Error message of the reasoning steps that still run when their reply is stopped. */
 export const stopped = 'The reply was stopped';
 
 /**
  * Error message of a reply that its function did not complete, for example because the process ended or lost the chat
- * lease. Reasoning steps that still run when their reply fails or is cut short have the same message.
+ * lease, and of reasoning steps that still run when their reply fails or is cut short.
  */
 export const interrupted = 'The reply was interrupted';
 
@@ -128,11 +128,11 @@ function gatherReply(
  * The reason for which a reply is aborted. Its message is for clients.
  * - `idle-timeout`: no part of the reply came for too long.
  * - `deadline`: the reply took too long in all.
- * - `lease-lost`: another function owns the chat or the slot now, or the user message was not stored.
+ * - `lease-lost`: this function may not store the reply, for example because another one owns the chat now.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
  * - `shutdown`: the process must end.
- * - `stopped-by-client`: a client has stopped the reply or deleted its chat, or does not read the reply any more. It
- *   ends with its text so far, and without an error.
+ * - `stopped-by-client`: for example, a client has stopped the reply or deleted its chat. The reply ends with its text
+ *   so far, and without an error.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
@@ -154,7 +154,7 @@ export interface CollectedReply {
   /** Why the reply has ended by itself, or at one of its limits. Undefined if there is an `error`. */
   reason: ReplyEndReason | undefined;
   /**
-   * Resolves when the calls of models and tools have ended too. After an abort they may still run for a while. Never
+   * Resolves when the agent runtime has ended its work on the reply: after an abort, perhaps a while later. Never
    * rejects.
    */
   modelEnded: Promise<void>;
@@ -168,8 +168,8 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
  * timeout or at the deadline.
  * @param stop aborts the reply; is also aborted when the reply fails, or reaches its maximum length
  * @param deadline milliseconds that the reply may take in all
- * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it. A failure
- *   is returned, not thrown; it is also logged, and counted in the metrics if the model has caused it
+ * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it: an error
+ *   is returned, not thrown
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -242,7 +242,7 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  // If another function owns the chat or the slot, nobody waits for this reply.
+  // Nobody waits for a reply after its lease was lost.
   const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
   log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
@@ -253,9 +253,8 @@ function endEarly(
 }
 
 /**
- * Whether a reply has failed because of the model, and not because of this service. Also true for a reply that fails
- * because it has reached a limit, such as that of its steps, and for a reply that was aborted by the idle timeout or at
- * the deadline.
+ * Whether a reply has failed because of the model, and not because of this service. Also true for a reply that fails at
+ * a limit, such as that of its steps, or was aborted by the idle timeout or at the deadline.
  */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
@@ -286,10 +285,10 @@ export interface RunningReply {
   forwardTo(emit: (event: StreamEventBody) => void): void;
   /**
    * Aborts the reply with the kind `lease-lost`, if it still runs.
-   * @returns resolves when the model and its tools have ended
+   * @returns as `CollectedReply.modelEnded`
    */
   abort(): Promise<void>;
-  /** Aborts the reply. It is also aborted when the reply fails, or reaches its maximum length. */
+  /** Aborts the reply, as `stop` of `collectReply` does. */
   stop: AbortController;
 }
 

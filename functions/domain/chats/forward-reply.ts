@@ -103,7 +103,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
     (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
   );
 
-/** Sends a reply's events to the client. Never fails, and never waits for a client that is slow or has disconnected. */
+/** Sends a reply's events to the client. `emit` never fails, and never waits for a slow client. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
   /** Resolves after the first write of events of a resumable reply; at once for any other reply. */

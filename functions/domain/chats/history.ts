@@ -56,8 +56,9 @@ export async function storedText(
 }
 
 /**
- * The messages up to a position that the model gets. These are the newest ones, within the agent's limit of characters
- * or the default. To help the provider's cache, up to half of these characters are left out at the start.
+ * The messages up to a position that the model gets: the newest ones (see `MessageStore.recent`), within the agent's
+ * limit of characters or the default. For the provider's cache, up to half of these characters are left out at the
+ * start.
  * @param upTo as in `MessageStore.recent`
  */
 export const readHistory = async (

@@ -6,8 +6,8 @@ import type { Chat } from './chat.ts';
 
 /**
  * The id of a message is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace and
- * ascend inside a chat, and the position is known without a read. Chat ids count up from 1, and only the ids of failed
- * creations are left out. So 2^53 is enough for nearly 4.29 billion chats of 2,097,150 messages in one workspace.
+ * ascend inside a chat, and the position is known without a read. Chat ids count up from 1, with few gaps. So 2^53 is
+ * enough for nearly 4.29 billion chats of 2,097,150 messages in one workspace.
  */
 const positionsPerChat = 2 ** 21;
 export const lastPosition = limits.messagesOfChat + 1;
@@ -15,7 +15,7 @@ export const lastChatId = limits.chatsOfWorkspace;
 
 export const messageId = (chatId: number, position: number): number => chatId * positionsPerChat + position;
 
-/** The position of the message with this id; undefined if the id belongs to another chat. */
+/** The position of the message with this id; undefined if no message of the chat can have it. */
 export function positionOf(chatId: number, id: number): number | undefined {
   const position = id - chatId * positionsPerChat;
   return position >= 1 && position <= lastPosition ? position : undefined;
@@ -124,9 +124,9 @@ export interface MessageStore {
   /** The text of a stored message; undefined if its chat was deleted. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
-   * The newest messages up to a position, oldest first: at most `characters` of text, and 1,000 messages. Beyond a
-   * million characters of reasoning steps, messages have no steps. Older messages are not read, except the rest of a
-   * page. Turns that prompts must not contain are left out, and their characters do not count.
+   * The newest messages up to a position, oldest first: at most `characters` of text, from at most 1,000 stored
+   * messages. Beyond a million characters of reasoning steps, messages have no steps. Turns that prompts must not
+   * contain are left out, and their characters do not count.
    * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
    *   end before the position, which is rare, they are read again. For 0 the result is empty.
    */

@@ -17,7 +17,7 @@ export interface ReplyForm {
   schema?: JsonSchema;
 }
 
-/** Whether OpenAI takes the schema of a form as strict. False without a schema. */
+/** Whether OpenAI accepts the schema of the form as a strict one. */
 export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undefined && isStrict(schema);
 
 /**

@@ -19,7 +19,7 @@ export interface EventRecorder {
   add(event: StreamEventBody, text: string): void;
   /** Resolves when the first write has ended, or at once if no event was added. Never fails. */
   started(): Promise<void>;
-  /** Stores the last events, with a few attempts. Never fails. */
+  /** Tries a few times to store the last events. Never fails. */
   finish(): Promise<void>;
 }
 
@@ -118,9 +118,8 @@ const readInterval = 500;
 const timeToEnd = 5000;
 
 /**
- * Yields the stream of a resumable reply after an event, byte for byte: the stored events, then the events that the
- * running reply stores, and `[DONE]` at the end. It also yields empty texts, so that the caller can stop while no event
- * comes.
+ * Yields the stream of a resumable reply after an event: the stored events, then those that the running reply stores,
+ * and `[DONE]` at the end. It also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
  * @param restOf the events after the last stored one if the function of the reply has died: by default an error
  */
@@ -198,7 +197,7 @@ async function* storedTexts(
   return false;
 }
 
-/** Whether the event is the completed one, stored without its final text, because the deltas have the same text. */
+/** Whether this is the completed event, stored without its final text (see `recordEvents`). */
 const hasNoFinalText = (text: string): boolean =>
   text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
 
@@ -231,8 +230,8 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 
 /**
  * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply,
- * which may still be running. Events that are not stored, such as all events of any other reply, are made from the
- * stored reply, with the rest of its text in one delta.
+ * which may still be running. What is not stored as events is made from the stored reply, with the rest of its text in
+ * one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,

@@ -1,7 +1,7 @@
 import { requeueAfter } from './purge.ts';
 import type { Services } from './services.ts';
 
-/** A purge is overdue if it has not ended this many milliseconds after its deletion. */
+/** A purge is overdue if it has not ended this many milliseconds after the deletion of its chat. */
 const overdueAfter = 60 * 60_000;
 
 /** Maximum of purges that a run enqueues; the next run enqueues the rest. This many messages take about a second. */

@@ -33,18 +33,18 @@ export interface LiveReply {
 /** The stored reply of a repeated send. */
 export interface StoredReply {
   reply: AssistantMessage;
-  /** The agent as it is now. Undefined if it has no published version any more. */
+  /** The agent's published version as it is now; undefined if it has none any more. */
   agent: AgentVersion | undefined;
 }
 
 /**
  * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
- * is resumable; or the turn, under a new chat lease, if the function that owned it has died. The user message is
- * already stored, so nothing is stored twice.
+ * is resumable; or the turn, under a new chat lease, if the function that owned it has died.
  * @returns `retry` if another function has changed the turn since it was read, if the new lease expires soon, or if the
  *   turn of a dead function was stopped and is closed now
- * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while the other
- *   function owns the chat lease and its reply is not resumable; the errors of requirePublishedAgent before a new lease
+ * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while a function
+ *   owns the chat lease, unless its reply is that of this turn and resumable; the errors of requirePublishedAgent
+ *   before a new lease
  */
 async function findReplay(
   services: ReplayServices,
@@ -112,8 +112,8 @@ interface RunningTurn {
 }
 
 /**
- * Maximum of attempts to start a turn. An attempt fails if it has to close a stopped turn first, or if another function
- * takes the turn, the position or the idempotency key. The next attempt usually succeeds.
+ * Maximum of attempts to start a turn. An attempt fails, for example, if another function takes the position or the
+ * idempotency key. The next attempt usually succeeds.
  */
 const attempts = 5;
 
@@ -121,7 +121,7 @@ const attempts = 5;
  * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. A new message
  * without files takes three round trips: the reads of the checks, concurrently with the rate limit; the chat lease,
  * concurrently with the history; and the user message, concurrently with the model. The client gets nothing of the
- * reply before the message is stored. A send that checkSend rejects stores nothing.
+ * reply before the message is stored.
  * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
  * @param key idempotency key: a repeated send finds its turn and resumes it
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
@@ -251,9 +251,9 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
 
 /**
  * Forwards the running reply to the client and stores it, complete or not. The first text starts the title, so a reply
- * that fails before its first text has no title. Calls `done` of the sink after the last event.
- * @returns `reply`: as in storeReply; `closed`: resolves when all events, also that of the title, are sent; `finished`:
- *   resolves when everything is stored: the caller waits for it before its function ends
+ * that fails before its first text has no title. Calls `done` of the sink at the end.
+ * @returns `reply`: as in storeReply; `closed`: resolves after `done`; `finished`: resolves when everything is stored:
+ *   the caller waits for it before its function ends
  */
 export async function finishTurn(
   services: FinishServices,

@@ -59,7 +59,7 @@ export interface StoredEvents {
 /** Stores the events of resumable replies for an hour. */
 export interface ReplyEventStore {
   /**
-   * Stores events that follow those of the previous call. A call that is repeated with the same events changes nothing.
+   * Stores events that follow those of the previous call. A call may be repeated with the same events.
    * @param now the hour of storage starts at this time
    */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
@@ -97,7 +97,6 @@ interface ReplySettings {
   historyCharacters: number;
   /** Maximum of files that a message may attach. */
   attachedFiles: number;
-  /** Limits of one reply. Model calls and tools of called agents count too. */
   limits: ReplyLimits;
 }
 

@@ -76,8 +76,8 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
 /**
- * Makes the field `rejectedTurns` of a stored reply (see `AssistantMessage`); no field for a turn that needs none. Only
- * for a rejected turn, it reads the reply of the turn before, which has the number of the earlier ones.
+ * Makes the field `rejectedTurns` of a stored reply (see `AssistantMessage`), if it needs one. For a rejected turn, it
+ * reads the reply of the turn before, which has the number of the earlier ones.
  */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
@@ -131,7 +131,7 @@ export interface Turn {
   form?: ReplyForm | undefined;
 }
 
-/** A turn of a send, not of a request of a batch: it counts usage for an API key, and it may make a title. */
+/** A turn of a send, not of a request of a batch. It may make a title. */
 export interface SentTurn extends Turn {
   apiKeyId: string;
   makesTitle: boolean;

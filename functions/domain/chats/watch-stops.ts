@@ -16,16 +16,15 @@ export interface StopWatch {
   watch(chat: Chat, leaseId: string, onStop: () => void): () => Promise<unknown>;
 }
 
-/** Milliseconds between two reads of the watched chats. */
 const watchInterval = 1000;
 
 /** Milliseconds that a stopped reply has to store its text so far. */
 const timeToStore = 10_000;
 
 /**
- * Makes a watch that reads all watched chats together, once a second. This costs one read unit a second for each
- * running reply. If a client has stopped a reply, the watch also sets the end of its chat lease, `timeToStore` from
- * then.
+ * Makes a watch that reads all watched chats together, once a second: one read unit a second for a running reply,
+ * unless its chat has much metadata. If a client has stopped a reply, the watch also sets the end of its chat lease,
+ * `timeToStore` from then.
  * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(

@@ -59,11 +59,11 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
   });
 }
 
-/** Whether the reply was aborted because its client does not read it any more. */
+/** Whether the reply of a completion was aborted because its client does not read it any more. */
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
-/** The fields that a response has, and each chunk of a streamed one. */
+/** The fields that a response and the chunks of a streamed one have in common. */
 interface CompletionHead {
   id: string;
   created: number;

@@ -6,8 +6,7 @@ import { ownTools } from './completion-form.ts';
 
 export interface ImageInspector {
   /**
-   * Reads the type, and the width and height in pixels, of an image from its first bytes and its header. Decodes
-   * nothing.
+   * Reads the type, and the width and height in pixels, of an image, without decoding it.
    * @returns undefined if the bytes are no image
    */
   inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
@@ -95,15 +94,15 @@ interface Conversation {
 }
 
 /**
- * Maximum of images of a request that the model gets, the newest ones: as many as in chats. Providers accept 20 images
- * in a request, and clients send the images again in every turn.
+ * Maximum of images of a request that the model gets, the newest ones: as many as in chats. Some providers accept at
+ * most 20 images in a request, and clients send the images again in every turn.
  */
 const imagesShown = 10;
 
 /**
  * Reads the messages of a request. Empty messages are left out, except an empty last one of the user, which is an
- * error. Consecutive messages of the same side are joined into one. A call of the forced tool becomes the text of its
- * arguments, and its result becomes a user message.
+ * error. Consecutive messages of the same side are joined into one. If there is a forced tool, a call of it becomes the
+ * text of its arguments, and a tool's result becomes a user message.
  * @throws OpenAiError that names the field
  */
 export async function readConversation(
@@ -142,7 +141,7 @@ export async function readConversation(
   };
 }
 
-/** The message as a text, if it calls only the forced tool or has its result; otherwise the message itself. */
+/** The message as a text, if it calls only the forced tool or is the result of a tool; otherwise the message itself. */
 function withoutForcedTool(message: RequestMessage, tool: string): RequestMessage {
   if (message.role === 'tool') return { ...message, role: 'user' };
   const { tool_calls: calls = [], ...others } = message;
@@ -222,8 +221,7 @@ const textOf = (parts: readonly PromptPart[]): string =>
   parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 
 /**
- * Checks the text against the limit of a message in a chat. Earlier messages have another limit: the agent's limit of
- * its history.
+ * Checks the text against the limit of a message in a chat. The history has another limit: the agent's.
  * @throws OpenAiError that names the parameter
  */
 function checkSize(text: string, param: string, what: string): void {
@@ -255,7 +253,7 @@ const historyMessage = ({ role, parts }: Turn): PromptMessage =>
     : { role, content: textOf(parts), reasoningSteps: [] };
 
 /**
- * The previous messages that the model gets, as in a chat: the newest ones with at most this many characters. Up to
+ * The previous messages that the model gets: the newest ones with at most this many characters. As in a chat, up to
  * half of these characters are left out at the start.
  * @param history oldest first
  */

@@ -62,8 +62,8 @@ const isOnlyText = (modalities: Value): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
 
 /**
- * Parameters that would change the reply in ways that the service does not support. Without them the reply would answer
- * another question, so they are rejected and not ignored.
+ * Parameters that would change the reply in ways that the service does not support. So they are rejected and not
+ * ignored.
  */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
@@ -96,11 +96,10 @@ interface RunningCompletion {
 }
 
 /**
- * Starts a reply that belongs to no chat. Nothing of it is stored. The reads before it take one round trip,
- * concurrently with the rate limit.
+ * Starts a reply that belongs to no chat and is not stored. The reads before it take one round trip, concurrently with
+ * the rate limit.
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
- * @throws accessDenied, clientNotAllowed, OpenAiError (the routes are off, a parameter, a message, an unknown model,
- *   the form), rateLimited
+ * @throws accessDenied, clientNotAllowed, OpenAiError (such as for an unknown model or a wrong parameter), rateLimited
  */
 export async function startCompletion(
   services: Services<'agents' | 'imageInspector' | 'replySettings' | 'workspaces'> &
@@ -153,7 +152,7 @@ function withCaller(
         ...meta,
         max_output_tokens: Math.min(...limits.filter((limit) => limit !== undefined)),
         // Some models reject any temperature or effort. So the caller's value is used only if the agent sets one too:
-        // then its model accepts it.
+        // then its model should accept it.
         ...(meta.temperature !== undefined && temperature !== undefined && { temperature }),
         ...(meta.reasoning_effort !== undefined && reasoning_effort !== undefined && { reasoning_effort }),
       },

@@ -7,7 +7,6 @@ type Services = Pick<
 >;
 
 export interface Deleted {
-  /** Number of deleted chats. */
   chats: number;
   /** Number of workspaces in which the run has failed. */
   failures: number;
@@ -16,8 +15,8 @@ export interface Deleted {
 const dayMilliseconds = 86_400_000;
 
 /**
- * Milliseconds from the end of a pass to the next one. Runs come every hour, but not to the second, so it is an hour
- * less than a day.
+ * Milliseconds after which the next pass may follow a pass. Runs come every hour, but not to the second, so it is an
+ * hour less than a day.
  */
 const passInterval = 23 * 3_600_000;
 
@@ -26,7 +25,7 @@ const runMilliseconds = 4 * 60_000;
 
 /**
  * After this number of deleted chats, a run starts no further page. Deletions by clients use the same queue of purges.
- * If a purge takes 0.1 s, which is an estimate, two functions purge the chats of a run within ten minutes.
+ * At 0.1 s for a purge, an estimate, two functions purge the chats of a run within ten minutes.
  */
 const chatsPerRun = 10_000;
 
@@ -36,15 +35,14 @@ const chatsPerRun = 10_000;
  */
 const workspacesAtOnce = 8;
 
-/** Chats of a page. Each page also reads the counts of the list, which take 11 more read units for a million chats. */
+/** Maximum of chats of a page. A page also reads the counts of the list: 11 more read units for a million chats. */
 const chatsPerPage = 250;
 
 /**
- * Deletes the chats that have been unused for longer than their workspace retains them. Once a day, a pass reads the
- * chats of each workspace that were created long enough ago: those that are still in use, and those to delete.
- * Workspaces take turns after each page, and those that have waited longest come first. The next run continues where
- * this one ends, and repeats what has failed in this one. A failure in one workspace is logged, and the others
- * continue. A concurrent second run does no harm.
+ * Deletes chats that have been unused for longer than their workspace retains them. About once a day, a pass reads the
+ * oldest chats of each workspace, up to a page with one that is too young. Workspaces take turns after each page, and
+ * those that have waited longest come first. The next run continues where this one ends, and repeats what has failed. A
+ * failure in one workspace is logged, and the others continue. A concurrent second run does no harm.
  */
 export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
@@ -72,9 +70,9 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
 }
 
 /**
- * Deletes the unused chats of the next page of a pass, and stores the progress of the pass.
- * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, after which the pass
- *   continues, or null if the pass is over, or the workspace's number of days has changed
+ * Deletes unused chats of the next page of a pass, and stores the progress of the pass.
+ * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, or null if the pass
+ *   does not continue
  */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
@@ -122,7 +120,7 @@ async function deleteUnused(services: Services, unused: readonly Chat[]): Promis
 
 /**
  * Whether a chat was last used before `end`, and is not in use now. The chat lease of a batch lasts until its request
- * has ended. Any other lease that has expired belongs to a function that has died.
+ * has ended; any other lease counts until it expires.
  */
 const isUnused = ({ lease, updatedAt }: Chat, end: string, now: number): boolean =>
   updatedAt < end && (lease === null || (lease.until <= now && !lease.id.startsWith(batchLeasePrefix)));

@@ -14,7 +14,7 @@ import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 
 export interface Report {
-  /** What was erased of the person since the last complete erasure, by this call and by earlier ones that failed. */
+  /** What was erased of the person since the erasure began, also by runs before this call. */
   erased: ErasedCounts;
   /** The part of `erased` from before this call. */
   erasedBefore: ErasedCounts;
@@ -23,13 +23,13 @@ export interface Report {
 }
 
 export interface Progress {
-  /** Called before each step, with its description for the operator. */
+  /** Called when a step begins, with its description for the operator. */
   onStep(step: string): void;
   /** Called with what has been erased until now, as in `Report.erased`. */
   onErased(erased: ErasedCounts): void;
 }
 
-/** Maximum of runs of one call. If the person continues to chat during a run, a further run is necessary. */
+/** Maximum of runs of one call. A further run follows if the scan of a run has found something. */
 const maxRuns = 5;
 
 /** Milliseconds after the end of a lease, to allow for differences between clocks. */
@@ -42,11 +42,11 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
   };
 
 /**
- * Erases a person at once, for an operator, and removes the person from the whitelist. Waits until no reply in progress
- * can store anything. Ends with a scan of all keys that finds nothing. After a failure or a crash it may be repeated,
- * and its report includes what was erased before.
+ * Erases a person at once, for an operator, and removes the person from the whitelist. Waits until replies in progress
+ * in the deleted chats can store nothing more. Ends with a scan of all keys that finds nothing. It may be repeated
+ * after a failure or a crash.
  * @param actor the actor of the audit entry
- * @throws Error if the person has been active all the time
+ * @throws Error if the scan of each run has found something, because the person was active
  */
 export async function eraseCompletely(
   services: Services,
@@ -97,7 +97,7 @@ export async function eraseCompletely(
   throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
 }
 
-/** Replaces the queue of purges: purges each chat at once, and remembers its purge. Ignores erasures. */
+/** Stands for the queue of purges: runs each purge at once, and remembers it. Ignores erasures. */
 class Purger implements PurgeQueue {
   /** All purges that were sent, by the ids of their chats. Those that were pending may be of chats of other users. */
   readonly purges = new Map<number, Purge>();
@@ -113,14 +113,14 @@ class Purger implements PurgeQueue {
     await inGroups(ofChats, (purge) => purgeChat({ ...this.services, purgeQueue: this }, purge));
   }
 
-  /** Deletes the data of chats that were sent before, as the last run of a purge does. */
+  /** Deletes data of chats whose purges were sent, as the last run of a purge does. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
     await inGroups(purges, (purge) => eraseChat(this.services, purge, { isLast: true, hasTime: () => true }));
   }
 }
 
-/** The purges in the workspace that have not ended, of chats of all users. */
+/** The purges in the workspace that have not ended, also those of chats of other users. */
 async function pendingPurges(
   { purgeOutbox }: Pick<ChatServices, 'purgeOutbox'>,
   { workspaceId, deletedAt }: Erasure,

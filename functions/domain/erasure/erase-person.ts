@@ -16,14 +16,14 @@ export interface Erased {
 /** Called with what was erased since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
-/** Number of chats of a page. The store deletes at most 12 of them in one transaction. */
+/** Maximum of chats of a page. */
 const chatsPerPage = 44;
 
 /**
- * Erases what a person has done until the time of the erasure: texts of batch requests, chats with all their data,
- * feedback in chats without an external user, and empty counts of chats. It may be repeated, and continues after a
- * crash, because deleted data is not found again. When `hasTime` returns false, it ends early, and the next run
- * continues. The chats are deleted at once; their data is deleted by purges, which are enqueued.
+ * Erases what a person has done until the time of the erasure: texts of batch requests, chats, and feedback in chats
+ * without an external user. Chats are deleted at once, and their data by purges, which are enqueued. It may be
+ * repeated, and continues after a crash, because deleted data is not found again. When `hasTime` returns false, it ends
+ * early, and the next run continues.
  * @returns what this call has erased
  */
 export async function erasePerson(
@@ -51,7 +51,7 @@ interface Run {
 /**
  * Runs an erasure of the outbox; does nothing if it has ended, or a newer one has replaced it. Like a purge, it runs at
  * once and again after `lastWriteAfter`: until then, a batch request that was being started may have created a chat.
- * The run that starts after that time ends the erasure. After 30 seconds, a run continues at the end of the queue.
+ * After 30 seconds, a run continues at the end of the queue.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,

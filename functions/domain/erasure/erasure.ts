@@ -21,7 +21,7 @@ export interface Erasures {
    * @param erased counts of earlier runs, with which the counts of this erasure start; by default none
    */
   request(erasure: Erasure, actor: string, erased?: ErasedPart): Promise<void>;
-  /** The counts of all runs of the person's erasure. Undefined if the outbox has no erasure of the person. */
+  /** The counts of all runs of the person's erasure. Undefined if none is in the outbox. */
   erased(person: Person): Promise<ErasedCounts | undefined>;
   /** Adds to the counts of the erasure. Does nothing if the erasure has ended. */
   add(erasure: Erasure, erased: ErasedPart): Promise<void>;
@@ -29,7 +29,7 @@ export interface Erasures {
 
 export interface PersonTraces {
   /**
-   * Reads the keys of all items, and erases the items of the person, also those that are in no list. Chats and what
+   * Reads the keys of all items, and erases what it finds of the person, also what is in no list. Chats and what
    * belongs to them only count as found: the next run erases them.
    * @param chatIds deleted chats, at least those of the person: items of these chats that still exist count as found
    * @param onFound called with the number of items that were found since the last call
@@ -52,7 +52,7 @@ export interface Walk {
   days: number;
   /** The id of the last chat that the pass has read; null between two passes. */
   after: number | null;
-  /** The time when the walk read its last page (ISO 8601); null before the first pass with this number of days. */
+  /** When the walk stored its progress last (ISO 8601); null before the first page with this number of days. */
   walkedAt: string | null;
 }
 
@@ -61,7 +61,7 @@ export interface Retention {
   walks(): Promise<Walk[]>;
   /**
    * Stores the progress of a walk.
-   * @param at the time when the page was read, ISO 8601
+   * @param at the time of this progress, ISO 8601
    * @returns false if the number of days of the workspace has changed, or was removed; then nothing is stored
    */
   advance(walk: Walk, after: number | null, at: string): Promise<boolean>;
@@ -81,8 +81,8 @@ const runMilliseconds = 30_000;
 /**
  * Determines the times of a run that starts now.
  * @returns in milliseconds since the epoch `start`, the time of the start, and `lastWrite`: work that began before the
- *   deletion writes nothing after this time; `isLast`: whether the run started after `lastWrite`; `hasTime`: returns
- *   whether the run may start a further page
+ *   deletion writes nothing after this time; `isLast`: whether this time has come; `hasTime`: returns whether the run
+ *   may start a further page
  */
 export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedAt: string }) {
   const start = clock.now().getTime();
@@ -102,7 +102,7 @@ export const hasAllRequests = async (
 
 const atOnce = 20;
 
-/** Does the work for each element. Each group of 20 elements starts when the group before it has ended. */
+/** Does the work for each element, in groups of 20: each group starts when the one before it has ended. */
 export async function inGroups<Work>(
   works: readonly Work[],
   work: (each: Work) => Promise<unknown>,
@@ -119,7 +119,7 @@ interface RequestOfChat {
 
 /** The stored data of a deleted chat. Each call may be repeated. */
 export interface ChatTraces {
-  /** Yields the requests of batches that have created the chat or continue it, in pages. */
+  /** Yields the requests of batches that have created the chat, or were made to continue it, in pages. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
   /** Removes the chat's entries of these requests. The requests themselves stay. */
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;

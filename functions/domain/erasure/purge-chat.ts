@@ -42,9 +42,8 @@ export async function eraseChat(
 
 /**
  * Runs a purge of the outbox; does nothing if it has ended. It runs at once, and again after `lastWriteAfter`: a reply
- * that was in progress, or a send that had read the chat before, may have stored something meanwhile. The run that
- * starts after that time ends the purge. After 30 seconds, a run continues at the end of the queue, so that other
- * purges do not wait for it.
+ * that was in progress, or a send that had read the chat before, may have stored something meanwhile. After 30 seconds,
+ * a run continues at the end of the queue, so that other purges do not wait for it.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -41,7 +41,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
   new ServiceError('badRequest', `${field}[${index}] is not a file of this workspace`);
 
 /**
- * Registers the files of a message in its chat, before the message is stored. Without files it does nothing.
+ * Registers the files of a message in its chat, before the message is stored.
  * @param uuids as the client sent them
  * @throws badRequest that names the first file that was erased after `findAttachedFiles` found it
  */
@@ -56,7 +56,7 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** Maximum of notices that are read. No reader of files makes more. */
+/** Maximum of notices that are read. */
 const noticesShown = 10;
 
 /**

@@ -8,10 +8,7 @@ import {
   uploadHints,
 } from '#contract/upload.ts';
 
-/**
- * Number of bytes that are checked at the start of a file. Within 4 KB, binary data after some leading text is found
- * too.
- */
+/** Number of bytes that are checked at the start of a file: enough to find binary data after some leading text. */
 export const bytesToDetect = 4096;
 
 export interface ContentDetector {
@@ -86,7 +83,7 @@ export function describeWrongContent(
   return { message: uploadFailures.contentType(found), hint };
 }
 
-/** The type of the content, if it is not the declared type; undefined if it is. */
+/** The type of the content, if it cannot be the declared type; otherwise undefined. */
 function wrongTypeOf(essence: string, start: Uint8Array, detected: readonly string[]): string | undefined {
   if (!isTextType(essence)) {
     if (detected.includes(essence) || (essence === 'application/pdf' && hasPdfHeader(start)))

@@ -39,8 +39,8 @@ export async function eraseFile(
 const pause = 200;
 
 /**
- * Deletes a file that no chat has attached. If a send attaches the file at the same moment, either the send keeps the
- * file and nothing is deleted, or the send is rejected.
+ * Deletes a file that no chat has attached. If a send attaches the file at the same moment, the send keeps the file, or
+ * is rejected.
  * @throws notFound `File not found`; badRequest if a chat has attached the file, also if its message was not stored
  */
 export async function deleteFile(

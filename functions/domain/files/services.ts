@@ -47,7 +47,7 @@ export const preparedImageBytes = 3.75 * 1024 * 1024;
 export interface ImageFitter {
   /**
    * Shrinks an image to the smallest limits that are known of providers, in bytes and in pixels. Also turns it upright,
-   * if it is not too large to be decoded, and takes the first frame of an animation.
+   * unless it is too large to be decoded, and takes the first frame of an animation.
    * @returns null if models can get the image as it is
    * @throws ExtractionFailure if the image cannot be read or shrunk
    */
@@ -117,7 +117,7 @@ export interface PreparationAddresses extends ResultAddresses {
   file: string;
 }
 
-/** All that the function that reads hostile files may access. It has no other permissions than these addresses. */
+/** Access by presigned addresses, for the function that reads hostile files: it has no other permissions. */
 export interface Preparation {
   /** Reads the bytes of the file. Undefined if the file is no longer there. */
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;
@@ -139,7 +139,7 @@ interface ResultAddresses {
 }
 
 export interface PreparedAttachments {
-  /** Reads a text only up to its bounds. Undefined if the file was not prepared yet. */
+  /** Reads a text only up to its bounds. Undefined if there is no prepared content. */
   get(
     file: StoredFile,
     bounds: TextBounds,

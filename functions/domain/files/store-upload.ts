@@ -20,7 +20,7 @@ type UploadServices = Services<
   'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
 >;
 
-/** What is known of the file so far. The error of a rejected upload contains it (specification, section 2.7). */
+/** What is known of the file so far. The error of a rejected upload describes it (specification, section 2.7). */
 interface Received {
   uuid: string;
   name: string;
@@ -44,8 +44,8 @@ interface Form {
  * Stores the file of a form while it arrives. If the file or the data is wrong, the form is read to its end before the
  * error is thrown. So the error contains the file's size, and a client that is still sending can receive the error.
  * After a failed upload, the stored bytes are removed.
- * @throws badRequest with the texts of the specification, section 7.3, or serverError. The error's data describes the
- * file, with empty texts and 0 for unknown values.
+ * @throws ServiceError, such as badRequest with the texts of the specification, section 7.3. Its data describes the
+ *   file, with empty texts and 0 for unknown values.
  */
 export async function storeUpload(
   services: UploadServices,
@@ -67,8 +67,8 @@ export async function storeUpload(
 }
 
 /**
- * Stores the content of the first file in the file store, and the text of `data` in `form`. A part that is given more
- * than once is read to its end, and makes the form wrong.
+ * Stores the content of the first file in the file store, and the text of `data` in `form`. A part that is given once
+ * more is read to its end, and makes the form wrong.
  */
 async function readPart(
   services: UploadServices,

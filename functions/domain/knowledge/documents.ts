@@ -9,12 +9,12 @@ import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } 
 const passageCharacters = 1000;
 
 /**
- * The next passage repeats at most this many characters at the end of a passage: one or two sentences. So the text
- * around a cut is usually complete in one of the passages.
+ * The next passage repeats about this many characters at the end of a passage: one or two sentences. So the text around
+ * a cut is usually complete in one of the passages.
  */
 const overlapCharacters = 100;
 
-/** A passage ends at the best break in its second half. A break in the first half would make it too short. */
+/** Text is cut at the best break in a passage's second half: one in the first half would make it too short. */
 const minPassageCharacters = passageCharacters / 2;
 
 /** Where a passage may end, the best break first: at the end of each match. */
@@ -25,9 +25,9 @@ const breaks = [
 ] as const;
 
 /**
- * Splits a text into passages that overlap a little. It splits between paragraphs if possible, otherwise between
- * sentences or words, and anywhere in a text without blanks. A passage never crosses the end of a page, so its page
- * number holds for all of it.
+ * Splits a text into passages that overlap a little: between paragraphs if possible, otherwise between sentences or
+ * words, and anywhere in a text without blanks. A passage never crosses the end of a page, so its page number holds for
+ * all of it.
  * @param pageOffsets where each page starts, in ascending order; empty for a text without pages
  * @returns the passages in the order of the text, without blanks at their ends. Blank parts of the text have none
  */

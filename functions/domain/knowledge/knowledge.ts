@@ -7,13 +7,11 @@ export interface KnowledgeDocument {
   /** Unique in the workspace: adding a document of the same name replaces this one. */
   name: string;
   contentType: string;
-  /** Size of the file. */
   bytes: number;
   /** Length of the text, in UTF-16 code units. */
   characters: number;
   /** Size of the text as UTF-8. The workspace's limit counts it. */
   textBytes: number;
-  /** Number of passages. */
   passages: number;
   addedAt: string;
 }
@@ -74,7 +72,7 @@ export interface KnowledgeStore {
   ): Promise<void>;
   /**
    * The best matching passages, best first.
-   * @returns undefined if the workspace never had documents
+   * @returns undefined if the workspace has no documents
    */
   search(workspaceId: string, query: string, limit: number): Promise<Scored<PassageOfDocument>[] | undefined>;
 }

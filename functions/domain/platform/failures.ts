@@ -33,7 +33,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** The error messages that clients see if a model fails. */
+/** What clients see of a failure of a model, by its kind. */
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',
@@ -43,8 +43,8 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
 };
 
 /**
- * A failed request to an address or a function that a user, an agent or an operator has named. The message is written
- * for them.
+ * A request to the outside that failed, or that may not be sent. The message is for the one who has named the address
+ * or the function.
  */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';

@@ -17,7 +17,7 @@ export interface IdempotencyKey {
   at: number;
 }
 
-/** The work of a request with an idempotency key: ids, never texts. */
+/** What a request with an idempotency key creates. It contains no texts. */
 export type Work =
   | { is: 'chat'; chatId: number; createdAt: string }
   /** `position` is that of the user message. The reply has the next position, once it is stored. */

@@ -27,8 +27,8 @@ export interface Log {
 }
 
 /**
- * `stalled`: the reply was aborted by the idle timeout. `slow`: it was aborted at the deadline. These are values of a
- * metric's dimension.
+ * `stalled`: the idle timeout has aborted the reply. `slow`: its deadline has. These are values of a metric's
+ * dimension.
  */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
@@ -38,14 +38,10 @@ export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
  */
 export type RetryReason = ModelFailureKind | 'invalid-reply' | 'fallback';
 
-/**
- * Metrics for operators. They are buffered in memory until the invocation, or the request of a web function, ends. So
- * recording one is cheap.
- */
+/** Metrics for operators. Recording one is cheap: they are buffered in memory. */
 export interface Meter {
-  /** A reply or a title has ended, complete or not. Records its usage. */
+  /** Records the model calls and the steps of a reply or a title that has ended, complete or not. */
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
-  /** A reply has failed because of its model. */
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
   /** A worker has processed requests of batches: `delayed` ones wait for a retry. */

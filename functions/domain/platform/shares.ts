@@ -2,10 +2,10 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Pool } from '#contract/limits.ts';
 import type { Cancel, Clock, Log } from './services.ts';
 
-/** Numbers of slots by pool and workspace. The name `''` stands for all workspaces that are not named. */
+/** Numbers of slots by pool and workspace. The name `''` stands for the workspaces that are not named. */
 export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
 
-/** The slots that the workspaces have in one process. */
+/** The slots that workspaces have in one process. If it is not busy, its report contains none. */
 export interface SlotReport {
   process: string;
   /** Milliseconds since 1970. */
@@ -16,7 +16,7 @@ export interface SlotReport {
 export interface SlotReports {
   /** Replaces the report of its process. */
   put(report: SlotReport): Promise<void>;
-  /** All reports, also those of processes that have ended. */
+  /** The stored reports, also those of processes that have ended. */
   all(): Promise<SlotReport[]>;
 }
 
@@ -24,10 +24,9 @@ export interface SlotReports {
 export type Leave = () => void;
 
 /**
- * A process reports its slots if at least this many are taken or waited for in one pool, or if a request may wait for
- * slots of other processes. With fewer in each process a pool is not full, because Lambda fills an environment before
- * it starts the next. The processes of a reader and of a webhook serve one request each, so they report even a single
- * slot.
+ * A process reports its slots if at least this many are taken or waited for in one pool. With fewer in each process a
+ * pool is not full, because Lambda fills an environment before it starts the next. The processes of a reader and of a
+ * webhook serve one request each, so they report even a single slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -37,30 +36,26 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/**
- * Milliseconds between two reports of a busy process. While the reports succeed, the counts that it knows of other busy
- * processes are about 10 s old at most.
- */
+/** Milliseconds after which a busy process reports again. */
 const interval = 5000;
 
 /**
- * Milliseconds for which a report counts, and for which a process counts the reports that it has read. The slots of a
- * killed process are free after at most twice this time.
+ * Milliseconds for which a report counts, and for which a process counts the reports that it has read. So the slots of
+ * a killed process may count for about twice this time.
  */
 const validity = 30_000;
 
 /**
- * Maximum of workspaces that a report names for a pool; it counts the others together. With two pools and the longest
- * ids, a report stays below 1 KB, one write unit.
+ * Maximum of workspaces that a report names for a pool; it counts the others together. So a report with two pools stays
+ * below 1 KB, one write unit.
  */
 const namedWorkspaces = 12;
 
 /**
  * Divides the slots of each pool among the workspaces. A workspace may have as many slots as are free (the dynamic
- * thresholds of Choudhury and Hahne, 1998). So a single workspace gets about half of the slots. If `n` workspaces are
- * busy, the share of each is one of `n + 1` parts; a workspace that has more gets no further slots. So there is room
- * for another workspace. The counts are those of the whole stage, as far as its processes report them, because Lambda
- * fills an environment before it starts the next.
+ * thresholds of Choudhury and Hahne, 1998): a single one gets about half of the slots, and each of `n` busy ones about
+ * one of `n + 1` parts. So there is room for another workspace. The counts are those of the whole stage, as far as its
+ * processes report them.
  */
 export class Shares {
   private readonly services: { clock: Clock; log: Log; reports: SlotReports };
@@ -71,7 +66,7 @@ export class Shares {
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** Whether the last report of this process contains slots. */
+  /** Whether this process was busy at its last report. */
   private isCounted = false;
 
   /** @param process the unique id of this process */
@@ -162,8 +157,8 @@ export class Shares {
   }
 
   /**
-   * Writes the report of this process and reads those of the others, and then gives free slots to the requests that
-   * wait. Never rejects. Concurrent calls share one exchange.
+   * Writes the report of this process, reads those of the others, and then gives free slots to requests that wait.
+   * Never rejects. Concurrent calls share one exchange.
    */
   private exchange(): Promise<void> {
     this.cancelNext?.();
@@ -206,7 +201,6 @@ class SharedPool {
     this.size = size;
   }
 
-  /** Number of slots in this process, taken and waited for. */
   get demand(): number {
     return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
   }
@@ -283,7 +277,6 @@ const countOf = (counts: ReadonlyMap<string, number>, workspaceId: string): numb
 
 const sumOf = (counts: Iterable<number>): number => [...counts].reduce((sum, count) => sum + count, 0);
 
-/** The slots of a report. It names the workspaces with the most slots. */
 function slotsOf(pools: ReadonlyMap<Pool, SharedPool>): Slots {
   const slots: Partial<Record<Pool, Record<string, number>>> = {};
   for (const [pool, { own }] of pools) {

@@ -234,9 +234,7 @@ function headersOf(
   };
 }
 
-/**
- * The delay with a jitter of ±10 %, so that deliveries that failed at the same time are not retried at the same time.
- */
+/** The delay times 0.9 to 1.1, so that deliveries that failed together are not retried together. */
 const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>

@@ -14,9 +14,8 @@ export interface WebhookDelivery {
   state: 'pending' | 'delivered' | 'gone' | 'exhausted';
   /** Starts at 1. Each resend by an operator adds 1. */
   round: number;
-  /** Attempts started in this round. */
+  /** Number of attempts that were started in this round. */
   attempts: number;
-  /** Attempts started in all rounds. */
   allAttempts: number;
   /** Earliest time of the next attempt, ISO 8601. Only a pending delivery has a next attempt. */
   nextAt: string;
@@ -40,7 +39,7 @@ export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 /** The id of a batch's event. It is unique, because a batch ends once. Receivers recognize a repeated event by it. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
-/** The write that ends a batch also creates its delivery: see BatchStore. */
+/** `BatchTransitions.complete` creates a delivery. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
@@ -74,10 +73,7 @@ export interface DeliveryStore {
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 
-/**
- * Encrypts addresses and secrets of clients' webhooks. A text encrypted for one batch cannot be decrypted for
- * another.
- */
+/** Encrypts addresses and secrets of webhooks. A text encrypted for one batch cannot be decrypted for another. */
 export interface SecretCipher {
   encrypt(text: string, owner: DeliveryOwner): Promise<string>;
   decrypt(encrypted: string, owner: DeliveryOwner): Promise<string>;

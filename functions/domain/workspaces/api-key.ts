@@ -42,8 +42,7 @@ export interface ApiKeyStore {
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;
   /**
    * Stores the new key and the old key's new expiry, both or none.
-   * @returns false if the old key was revoked, or got another expiry, after it was read. A use of the old key meanwhile
-   *   does not matter
+   * @returns false if the old key was revoked, or got another expiry, after it was read
    */
   replace(old: ApiKey, expiresAt: string, key: ApiKey): Promise<boolean>;
   /**

@@ -90,7 +90,7 @@ export interface Caller {
 /**
  * Makes a function that finds the caller to whom an API key belongs (specification, section 5). The function throws
  * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted. It
- * also stores that a valid key was used today, and counts rejections in the metrics.
+ * also stores that the key was used today, unless it is invalid, and counts rejections in the metrics.
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,

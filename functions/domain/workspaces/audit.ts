@@ -23,8 +23,8 @@ export type AuditAction =
   | 'webhook secret replaced';
 
 /**
- * What an operator did, or that a client requested an erasure. One transaction writes the entry and the change, so
- * neither exists without the other. Only the erasure of a person without data has no entry.
+ * What an operator did, or that a client requested an erasure. One transaction writes the entry and the change. The
+ * erasure of a person without data has no entry.
  */
 export interface AuditEntry {
   at: string;
@@ -37,8 +37,7 @@ export interface AuditEntry {
   /** Null for prices, which apply to all workspaces. */
   workspaceId: string | null;
   /**
-   * Names what was changed: by its id, or, for example, by the name of a secret, the model of prices, or a hash of the
-   * id of an erased user.
+   * Names what was changed: by its id, or, for example, by the name of a secret, or a hash of the id of an erased user.
    */
   target: string;
   /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
@@ -62,7 +61,7 @@ export function changesOf(before: object, after: object): Record<string, { from:
   );
 }
 
-/** The entries of the audit. Each store writes the entry in the same transaction as the change. */
+/** Reads the entries of the audit. The store that makes a change writes its entry. */
 export interface AuditLog {
   /**
    * The entries of the given days, oldest first, in pages.

@@ -15,8 +15,8 @@ import type { Services } from './services.ts';
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
 /**
- * Number of keys whose buckets a process remembers, because memory is limited. A key that was evicted costs up to one
- * extra write at its next request, and loses its charges.
+ * Number of keys whose buckets a process remembers, because memory is limited. A key that was evicted may cost one more
+ * write at its next request, and loses its charges that are not written.
  */
 const maxKeys = 10_000;
 
@@ -91,8 +91,8 @@ class Bucket {
   /** Milliseconds in which the bucket gains one token, rounded up to a microsecond. */
   readonly interval: number;
   /**
-   * When the stored bucket is full again, epoch milliseconds. The value never decreases, so a stale value is a safe
-   * lower bound.
+   * When the stored bucket is full again, as far as the process knows, in epoch milliseconds. The stored value never
+   * decreases, so an old one is a safe lower bound.
    */
   fullAt = 0;
   #unpaid = 0;

@@ -99,7 +99,7 @@ const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
   unpriced: new Set([...one.unpriced, ...other.unpriced]),
 });
 
-/** Milliseconds for which uses are collected. A process that must end still has about a second (`web-server.ts`). */
+/** Milliseconds for which uses are collected: less than a process has left that must end (`web-server.ts`). */
 const collectedFor = 500;
 
 /** When this many uses are collected, they are written at once. Each then costs a sixteenth of a write unit. */
@@ -114,7 +114,7 @@ interface Collected {
 
 /**
  * Makes a usage store that writes the uses of concurrent requests together: one write for up to 16 uses of the same
- * key, agent and day. Each request waits for the write of its use, so it knows whether the use is counted.
+ * key, agent and day. Each request waits for the write of its use.
  * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {

@@ -18,10 +18,9 @@ export interface RateLimitDecision {
 /** The rate limits of one process. */
 export interface RateLimits {
   /**
-   * Takes tokens of several classes for a request, all or none. It usually costs one write. It costs two, rarely three,
-   * if another function instance has taken tokens since this one last read the buckets, and none if this instance knows
-   * that a bucket has too few tokens. Fails open if the table fails: a limit protects the service and must not cause an
-   * outage.
+   * Takes tokens of several classes for a request, all or none. It usually costs one write, and none if this function
+   * instance knows that a bucket has too few tokens. Fails open if the table fails: a limit protects the service and
+   * must not cause an outage.
    * @returns the decision; a promise of it unless a bucket is known to have too few tokens. A rejection is returned,
    *   not thrown
    */
@@ -51,13 +50,13 @@ export interface BucketChange {
   /** Whether the bucket is full before the change, as far as the process knows. */
   isFull: boolean;
   /**
-   * The change is possible only if the bucket, before the change, is full again at this time or earlier. Null for a
-   * change that is always possible.
+   * The change is possible only if the bucket, before the change, is full again at this time or earlier. Null: at any
+   * time.
    */
   latest: number | null;
 }
 
-/** When each bucket is full again, in epoch milliseconds. A bucket that was never used has no entry. */
+/** When each bucket is full again, in epoch milliseconds. A bucket that is not stored has no entry. */
 export type FullTimes = Partial<Record<RateClass, number>>;
 
 /**
@@ -67,7 +66,7 @@ export type FullTimes = Partial<Record<RateClass, number>>;
 export interface RateBucketStore {
   /**
    * Makes all changes, or none if one of them is not possible.
-   * @param expiresAt epoch milliseconds; at this time all buckets of the key are full
+   * @param expiresAt epoch milliseconds; at this time at the latest, all buckets of the key are full
    * @returns the changed buckets after the write, or all buckets as they were found if nothing was changed
    */
   take(

@@ -30,7 +30,7 @@ export const noCounts = {
 
 export type UsageCounts = typeof noCounts;
 
-/** The usage that one write adds. The calls include those of called agents, of titles and of failed attempts. */
+/** The usage that one write adds. The calls may be those of called agents, of titles and of failed attempts too. */
 export interface Use extends UsageOwner {
   counts: Partial<UsageCounts>;
   calls: readonly CountedCall[];
@@ -48,7 +48,7 @@ export const noModelUsage = {
 
 export type ModelUsage = typeof noModelUsage;
 
-/** What one process has counted on a day for one key and agent. */
+/** A part of the usage of one key and agent on a day. */
 export interface DayOfUsage extends UsageOwner {
   /** UTC day, such as `2027-01-31`. */
   day: string;
@@ -62,12 +62,12 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 export interface UsageStore {
   /**
    * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. Rejects if the
-   * write fails; the process's next write with the same key, agent and day then counts the use too.
+   * write fails; a later write of the process usually counts the use too.
    */
   add(use: Use, day: string): Promise<void>;
   /**
-   * A workspace's usage by day, key and agent, with an entry for each process that has counted. Both days are included,
-   * such as `2027-01-31`.
+   * A workspace's usage by day, key and agent, in parts that are to be added up. Both days are included, such as
+   * `2027-01-31`.
    */
   between(workspaceId: string, from: string, to: string): AsyncIterable<DayOfUsage[]>;
 }

@@ -26,7 +26,7 @@ export interface Workspace {
   limits: 'default' | 'none';
   /** Rate limits that override those of the stage, each for its own class. */
   ownLimits: Partial<Limits>;
-  /** Chats are deleted after this number of days without use; null for never. */
+  /** Chats are deleted some time after this number of days without use; null for never. */
   retentionDays: number | null;
   createdAt: string;
 }
@@ -58,7 +58,7 @@ export type WorkspaceChanges = Partial<
   >
 > & {
   /**
-   * Only the given limits change. `stage` removes the workspace's own limit, so that the stage's limit applies again.
+   * Limits that are not given do not change. `stage` removes the workspace's own limit, so that the stage's applies.
    */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
 };
@@ -94,13 +94,12 @@ export interface WorkspaceDeletion {
   /** Adds to the stored counts of the deletion. */
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
   /**
-   * Scans the table once and deletes every item of the workspace except the workspace itself and its list entry.
+   * Scans the table once and deletes the items of the workspace, except the workspace itself and its list entry.
    * @param onPage gets the number of items that were read and deleted since the last call
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
   /**
-   * Deletes the workspace itself. Only one audit entry remains, in the list for all workspaces, with the id and the
-   * counts.
+   * Deletes the workspace itself. One audit entry remains, in the list for all workspaces, with the id and the counts.
    */
   finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;
 }

@@ -72,7 +72,7 @@ export type DeletionProgress =
 /**
  * Deletes a workspace with all its stored data. Functions that started before the workspace was disabled may write for
  * `lastWriteAfter` after that. So after the first pass it waits until this time is over, and it ends with a pass that
- * finds nothing. A repeated call continues where an earlier one was killed.
+ * finds nothing. After a crash, it may be called again.
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(

@@ -9,15 +9,18 @@ import { limits } from '#contract/limits.ts';
 import { modelProviders } from './model-providers.ts';
 import { attachments, toolsWith } from './services.ts';
 
-/** Unknown fields are rejected, because a mistyped field would otherwise be ignored silently. */
+/** Unknown fields of an agent and of its tools are rejected, because a mistyped field would otherwise be ignored. */
 const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /** The definition without the wrong fields. In place of a wrong tool it has an entry of the type `wrong`. */
+  /**
+   * The definition without the fields that the schema rejects. A wrong tool is replaced by an entry of the type
+   * `wrong`.
+   */
   definition: AgentDefinition;
-  /** All mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
+  /** The mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
 }
 
@@ -76,8 +79,8 @@ function soundPartOf(
 }
 
 /**
- * Returns the mistakes in the models of an agent. They can also appear after the agent was saved: a stage loses an
- * endpoint, or the service learns more about a model.
+ * Returns the mistakes in the models of an agent. They can also appear after the agent was saved, for example if a
+ * stage loses an endpoint.
  */
 export function modelMistakes(definition: AgentDefinition): string[] {
   const { llm_model, unified_tools, use_search, output_schema } = definition;

@@ -9,7 +9,7 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** Returns the providers that agents can name in their models: one entry each, and one for each named endpoint. */
+/** Returns the providers that agents can name in their models, the named endpoints among them. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -27,7 +27,7 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** Makes a provider that calls one server. No other provider sends the key of this server. */
+/** Makes a provider that calls one server, with the key of that server. */
 const openAiAt = (name: string, endpoint: () => { url: string; secret: string }): ModelProvider =>
   cachingModels(
     openai({
@@ -43,7 +43,7 @@ const openAiAt = (name: string, endpoint: () => { url: string; secret: string })
 
 /**
  * Makes a provider that creates each model once. So if the server of a model asks to wait (`retrying-model.ts`), all
- * replies of the process that use this model wait. The cache has one entry for each model name in agents.
+ * replies of the process that use this model wait.
  */
 const cachingModels = (provider: ModelProvider): ModelProvider => ({
   ...provider,

@@ -1,6 +1,6 @@
 /**
  * The stores in S3. Functions that use S3 in every call import this module statically. Other functions import it at the
- * first use (runtime/composition/services.ts), because the S3 client takes as long to load as all their other code.
+ * first use (runtime/composition/services.ts), because the S3 client takes long to load.
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';

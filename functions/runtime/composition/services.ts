@@ -1,7 +1,6 @@
 /**
- * The composition root: it connects ports to their adapters and creates most of the AWS clients. Each export is
- * independent, so that a function's bundle contains only what its handler imports. Most values are created at their
- * first use.
+ * The composition root: it connects ports to their adapters and creates most of the AWS clients. A function's bundle
+ * contains only the exports that its handler uses. Most values are created at their first use.
  */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
@@ -246,7 +245,7 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
 }));
 /**
  * Shows an error of a model provider on the terminal of a local run. The module is imported only in a stage that shows
- * such errors. No stage in production does.
+ * such errors.
  */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
@@ -310,7 +309,7 @@ export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSett
   workspaceSlots: environment('batchWorkspaceSlots'),
   requestsPerWorker: environment('requestsPerWorker'),
 }));
-/** For the functions that send messages to the batch queue, or end requests of batches. */
+/** For functions that may send messages to the batch queue. */
 export const queueServices = /* @__PURE__ */ lazily(() => ({
   batches: batches(),
   batchQueue: batchQueue(),

@@ -40,7 +40,7 @@ const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FU
 
 /**
  * Returns the endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs
- * from users must never reach them. AWS's public endpoints are not included, because they accept only signed requests.
+ * from users must never reach them. AWS's public endpoints are not among them.
  */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
@@ -69,10 +69,7 @@ export const waitLonger = (): void => {
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
-/**
- * Milliseconds that a function needs after the last attempt of a call, to log, to report failed messages and to send
- * its trace.
- */
+/** Milliseconds that a function needs after the last attempt of a call, for example to log and to send its trace. */
 export const reservedMilliseconds = 10_000;
 
 /** The backoff in milliseconds doubles up to this value, so that a call succeeds soon after the end of an outage. */

@@ -41,9 +41,9 @@ export const identifiers: Identifiers = {
 
 /** What belongs to one invocation, or to one request of a function that serves several requests at once. */
 export interface InvocationContext {
-  /** Fields of each log line about the function and its environment. */
+  /** Fields of every log line that describe the function and its environment. */
   readonly environmentFields: Readonly<Record<string, unknown>>;
-  /** The invocation's fields of each log line, which metrics and trace contain as well. */
+  /** Fields of every log line, metric and trace of the invocation. */
   readonly properties: Record<string, string | undefined>;
   /**
    * Returns the milliseconds until the function's timeout. While time is left, calls to AWS are retried. Undefined if a

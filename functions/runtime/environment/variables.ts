@@ -44,7 +44,7 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  /** The secrets that the distribution may send. The first one is the one that it sends now. */
+  /** The ARNs of the secrets that the distribution may send. The first is that of the secret that it sends now. */
   originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',

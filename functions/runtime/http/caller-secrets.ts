@@ -36,7 +36,6 @@ export const acceptedSecrets = (
     ? [current, previous]
     : [current];
 
-/** The client for the secrets that the stack has generated. */
 const secretsClient = /* @__PURE__ */ lazily(
   () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
 );
@@ -56,7 +55,7 @@ const originSecrets = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * Whether a request came through the distribution. Only the distribution knows the secrets.
+ * Whether a request came through the distribution.
  * @param sent the value of `originSecretHeader`
  */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {

@@ -15,8 +15,8 @@ const pingAfter = 15_000;
 const ping = ': ping\n\n';
 
 /**
- * A stored stream ends at the latest this many milliseconds before the route's timeout. If it is incomplete then, its
- * client resumes it once more.
+ * Milliseconds before the route's timeout at which a stored stream ends. If it is incomplete then, its client can
+ * resume it again.
  */
 const timeToClose = 10_000;
 

@@ -67,8 +67,8 @@ async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): 
 const patience = 1000;
 
 /**
- * Makes a writer that writes as fast as the client reads. A client that reads slowly takes one of its workspace's slots
- * for slow readers.
+ * Makes a writer that writes as fast as the client reads. A client that reads slowly takes a slot of the pool
+ * `readers`.
  */
 function readerOf(stream: Writable, workspaceId: string) {
   let waited = 0;
@@ -85,7 +85,7 @@ function readerOf(stream: Writable, workspaceId: string) {
   }
 
   return {
-    /** @throws rateLimited if the client reads slowly and its workspace has no further slot for slow readers */
+    /** @throws rateLimited if the client reads slowly and its workspace gets no further slot */
     async write(text: string): Promise<void> {
       if (stream.write(text)) return;
       const drained = once(stream, 'drain');

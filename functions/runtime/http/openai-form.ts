@@ -49,8 +49,8 @@ export const openAiForm: ResponseForm = {
 };
 
 /**
- * Makes the error object of OpenAI: what a client may know of an error. Of a 5xx, that is only its `reason`, not its
- * text.
+ * Makes the error object of OpenAI: what a client may know of an error. Of a 5xx, that is its `reason` and the request
+ * id.
  */
 export const errorObjectOf = (error: OpenAiError, requestId: string) =>
   error.status >= 500

@@ -27,8 +27,8 @@ export interface RateLimiter {
    */
   takeMore(tokens: Tokens): Promise<void>;
   /**
-   * Charges further usage of the request, even if it is more than the limit allows at once. A later request of the same
-   * key is rejected until the bucket has refilled enough.
+   * Charges further usage of the request without a check. If the bucket is empty then, it rejects later requests of the
+   * key.
    */
   charge(tokens: Tokens): void;
 }

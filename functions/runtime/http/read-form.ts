@@ -27,10 +27,10 @@ class FormParser extends Dicer {
 
 /**
  * Reads a multipart/form-data body part by part, as a stream. Skips parts with other names than `file` and `data`.
- * Before the generator ends, even after an error or an early return, it reads the body to its end, up to the largest
- * upload, because some clients do not read the response before they have sent everything.
- * @throws even while a part is read: badRequest if the body is not such a form, if the body or its part `data` is too
- *   long, or if the body arrives too slowly; Error if the client disconnects
+ * Before the generator ends, even after an error or an early return, it reads the rest of the body, within the limits
+ * of an upload, because some clients do not read the response before they have sent everything.
+ * @throws even while a part is read: badRequest, for example if the body is not such a form, is too long or arrives too
+ *   slowly; Error if the client disconnects
  */
 export async function* readForm(
   contentType: string | undefined,

@@ -132,8 +132,8 @@ export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): s
   headers.get(name)?.at(-1);
 
 /**
- * Reads the caller in the authorizer's context; undefined if there is none. `limits` is absent if the workspace has
- * none, or if the gateway cached the context before the deployment that added limits.
+ * Reads the caller in the authorizer's context; undefined if there is none. The context has no `limits` if the
+ * workspace has none.
  */
 export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
@@ -172,7 +172,7 @@ export interface ValidRequest<R extends Route> {
  * Checks the whitelist, if the workspace has one.
  * @param named all values that the request gives as its external user
  * @throws accessDenied if the workspace does not exist; clientNotAllowed if one of the values is not on the whitelist,
- *   or if there is none
+ *   or if no value is given
  */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
@@ -180,8 +180,8 @@ export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Pro
  * Checks a request against its route's schemas.
  * @param checkUsers for routes with an external user. Called if fields are invalid, because its errors take precedence
  *   over errors of fields
- * @throws the errors of `request.body`; badRequest if the body is not JSON or is too large; then the errors of
- *   `checkUsers`; then badRequest that names the invalid fields (specification, section 7.1)
+ * @throws badRequest if the body as a whole is wrong, such as no JSON; then the errors of `checkUsers`; then badRequest
+ *   that names the invalid fields (specification, section 7.1)
  */
 export async function readRequest<R extends Route>(
   route: R,

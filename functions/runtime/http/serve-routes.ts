@@ -18,7 +18,6 @@ import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole
  */
 const requestMilliseconds = 30_000;
 
-/** A route of the gateway that a web function serves. */
 interface ServedRoute {
   route: Route;
   serve: Serve;

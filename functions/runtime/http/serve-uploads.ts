@@ -69,9 +69,8 @@ async function respond(
         return responseTo(serve, request, id, caller);
       },
     );
-    // A web function of Lambda is half-duplex, so it must read the whole body before it responds. Exceptions: a body that
-    // is too long or arrives too slowly, a request that is rejected before its caller is known, and a client that has no
-    // slot and sends for more than 3 s.
+    // A web function of Lambda is half-duplex, so it reads the whole body before it responds. It ends sooner if the
+    // body is too long or arrives too slowly, and waits at most 3 s for a client that has no slot.
     if (caller !== undefined)
       await Promise.race([
         readToEnd(request),

@@ -66,7 +66,7 @@ let isEnding = false;
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Serves HTTP at the host and port that Lambda sets for web functions. */
+/** Serves HTTP at the host and port that Lambda sets for web functions, until the process must end. */
 export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   webServer(respond, requestMilliseconds).listen(Number(port), host);
@@ -132,7 +132,9 @@ export function rejectionWhileEnding(requestId: string): WholeResponse | undefin
   return { statusCode, headers, body: JSON.stringify(failure(errorCode, serverErrorMessage(requestId))) };
 }
 
-/** Sends a response whose request may still be arriving. If it is, the connection ends, as `endResponse` says. */
+/**
+ * Sends a response whose request may still be arriving. By default, the connection then ends, as `endResponse` says.
+ */
 export function sendWhole(
   request: IncomingMessage,
   response: ServerResponse,

@@ -27,7 +27,7 @@ interface Measurement {
 
 let client: Metrics | undefined;
 
-/** Collects the measurements of an invocation until they are written to its log. */
+/** Collects measurements until they are written to the log. */
 export class Measurements {
   #all: Measurement[] = [];
 
@@ -88,7 +88,7 @@ interface Invocation extends InvocationContext {
   readonly isOfWebFunction: boolean;
 }
 
-/** Returns the current invocation; undefined outside of one. Only `runInvocation` sets the context. */
+/** Returns the current invocation; undefined outside of one. */
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
 /**
@@ -171,7 +171,10 @@ interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-/** Runs an invocation by API Gateway. Its log lines and metrics contain the ids of the request and of the workspace. */
+/**
+ * Runs an invocation by API Gateway. Its log lines and metrics contain the id of the request and, if known, of the
+ * workspace.
+ */
 export const runRequest = <Result>(
   { requestContext: { requestId, authorizer } }: GatewayEvent,
   lambda: Context,

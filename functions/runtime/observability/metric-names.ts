@@ -1,11 +1,10 @@
 /**
- * The metrics that functions write to their logs (CloudWatch's embedded metric format), for dashboards and alarms.
+ * A metric that functions write to their logs (CloudWatch's embedded metric format), for dashboards and alarms.
  *
- * Their namespace is the stack's name (`variables.metricsNamespace`). CloudWatch stores a metric once for each of its
+ * Its namespace is the stack's name (`variables.metricsNamespace`). CloudWatch stores a metric once for each of its
  * dimension sets: a metric with `[['route'], ['error_code']]` can be queried by route or by code, but not by both. A
- * dimension must have few values, because AWS charges for each combination as a metric. Properties with many values
- * (the workspace, the request, the chat, the batch) are fields of the same log line, such as `workspace_id` and
- * `request_id`, for Logs Insights.
+ * dimension must have few values, because AWS charges for each combination as a metric. Properties with many values are
+ * fields of the same log line, such as `workspace_id` and `request_id`, for Logs Insights.
  */
 export interface Metric {
   /** The name in CloudWatch. */
@@ -16,7 +15,6 @@ export interface Metric {
    */
   formerName?: string;
   unit: 'Count' | 'Milliseconds' | 'Seconds' | 'Bytes';
-  /** The dimension sets. */
   dimensions: readonly (readonly MetricDimension[])[];
 }
 
@@ -57,14 +55,11 @@ const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimen
 export const metrics = {
   /** Requests that reached the function of their route, successful or not, except while its process ended. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /**
-   * Requests with an error response, and those whose response broke off. Only those with `error_code` 10005 are
-   * failures of the service or of a model.
-   */
+  /** Requests with an error response, and those whose response broke off. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
-   * Responses with a 5xx status because a model failed. Neither the service nor a new release of it is the cause. A
-   * failed reply that is sent again for an idempotency key counts too, whatever its cause was.
+   * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
+   * failed reply that is sent again for an idempotency key counts too.
    */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** Streamed replies that failed because of the service. The status of their responses is 200. */
@@ -122,9 +117,9 @@ export const metrics = {
    */
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
-  /** Ended reasoning steps. */
+  /** Reasoning steps of replies. */
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
-  /** Ended reasoning steps with `success: false`. */
+  /** Reasoning steps without success. Those that did not end are included. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   /** The time of each use of a remote tool, even if it failed. */
@@ -135,17 +130,11 @@ export const metrics = {
    */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
-  /**
-   * Batch requests that a worker ended with a reply. Requests that a cancel or a timeout ended had no worker: neither
-   * this metric nor the next counts them.
-   */
+  /** Batch requests that a worker ended with a reply. */
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },
   /** Batch requests that a worker ended with a failure. */
   batchRequestsFailed: { name: 'BatchRequestsFailed', unit: 'Count', dimensions: [[]] },
-  /**
-   * Batch requests whose retry was scheduled, because the model was busy, its reply failed, the chat was in use, or the
-   * service met an error.
-   */
+  /** Batch requests whose retry was scheduled, for example because the model was busy. */
   batchRequestsDelayed: {
     name: 'BatchRequestsDelayed',
     formerName: 'BatchRequestsPutOff',
@@ -161,7 +150,7 @@ export const metrics = {
    * minute; 0 if no request waits.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
-  /** Batches that are still open 15 minutes after their `expires_at`. The reconciler reports them at every run. */
+  /** Batches that a run of the reconciler found open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
   /**
    * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every

@@ -45,10 +45,7 @@ function withoutProperties(error: unknown): unknown {
   return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
 }
 
-/**
- * Whether an error is temporary: AWS throttled or failed, or concurrent writes of the same items conflicted in all
- * attempts.
- */
+/** Whether an error is temporary, such as a throttled call, or a conflict of concurrent writes in all attempts. */
 function isTransient(error: Error): boolean {
   const ofSdk = error as Parameters<typeof isTransientError>[0];
   return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);

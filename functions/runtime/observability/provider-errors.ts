@@ -13,7 +13,7 @@ export interface ProviderError {
 /** Enough characters for the reason, which comes first. */
 const shownCharacters = 300;
 
-/** Sends the start of the body of a 4xx response to the terminal of a local run. No log contains it. */
+/** Sends the start of the body of a 4xx response to the terminal of a local run. */
 export function sendProviderError({ statusCode = 0, responseBody = '' }: RejectedCall): void {
   if (statusCode < 400 || statusCode > 499) return;
   // An open channel would receive the errors of other functions.

@@ -108,8 +108,7 @@ function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boo
 
 /**
  * Validates the body.
- * @throws openAiDisabled and clientNotAllowed, which precede errors of parameters; OpenAiError whose `param` is the
- *   first wrong parameter
+ * @throws if a parameter is wrong: the errors of `checkCaller`, else OpenAiError whose `param` is the first wrong one
  */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {

@@ -58,8 +58,8 @@ export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
 /**
- * The attributes of a batch item, which is written at the start and the end of each attempt. Short names, and no texts
- * but the message of an error, keep the item at one write unit, unless the request has many model calls.
+ * The attributes of a batch item. Short names, and no texts but the message of an error, keep the item at one write
+ * unit, unless the request has many model calls.
  */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
@@ -89,8 +89,8 @@ export const itemOf = (item: Item): BatchItem => ({
 });
 
 /**
- * A claim conflicts with another creation of chats only if both change the same one of 64 counts, so a second attempt
- * is rare.
+ * A claim conflicts with another creation of chats if both change the same one of 64 counts, so a second attempt is
+ * rare.
  */
 const attemptsToClaim = 20;
 

@@ -4,8 +4,8 @@ import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
 /**
- * The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. At the reconciler's
- * deadline, most entries of a longer page would be unused.
+ * The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. A longer page would
+ * have more entries that are unused at the reconciler's deadline.
  */
 const webhooksPerPage = 32;
 

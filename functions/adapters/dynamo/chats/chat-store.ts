@@ -35,8 +35,8 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
 });
 
 /**
- * With the delays after conflicts, all attempts take about 15 s. A creation conflicts with another one only if both
- * change the same one of 64 counts, so a second attempt is rare.
+ * With the delays after conflicts, all attempts take about 15 s. A creation conflicts with another one if both change
+ * the same one of 64 counts, so a second attempt is rare.
  */
 const maxAttempts = 100;
 
@@ -202,10 +202,6 @@ async function updateUnlessStopped(
   return isDone || item?.lease_id === leaseId;
 }
 
-/**
- * Executes an update.
- * @returns false if its condition fails
- */
 const isUpdated = async (table: Table, update: Parameters<Table['update']>[0]): Promise<boolean> =>
   (await table.updateIf(update)).isDone;
 

@@ -13,8 +13,8 @@ import { purgeItem } from './purge-outbox.ts';
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
 
 /**
- * A list of chats, and the chats of one creation that are in it. `isByAgent`: this is a user's list, whose entries
- * group the ids of chats by agent.
+ * A list of chats, and chats of one creation that are in it. `isByAgent`: this is a user's list, whose entries group
+ * the ids of chats by agent.
  */
 interface ListedChats {
   list: ListKeys;
@@ -76,9 +76,9 @@ export interface PlannedChats {
 }
 
 /**
- * Gives new chats of one workspace the next ids, and plans the writes that create them. An id whose writes fail is not
- * used again.
- * @param newChats at most 30 (`numbersOfCreation`), because they share the entries of their lists
+ * Gives new chats of one workspace the next ids, and plans the writes that create them. If the writes fail, no other
+ * chats get these ids.
+ * @param newChats at most `numbersOfCreation`
  * @throws NotStorable if the workspace has no further id
  */
 export async function planChats(
@@ -183,7 +183,7 @@ async function deleteChats(
     const { taken, found } = await transactWithRetry(table, {
       attempts,
       plan: async () => {
-        // Each further attempt deletes fewer chats, because the counts of each chat may conflict with other writers.
+        // Further attempts delete fewer chats, because the counts of each chat may conflict with other writers.
         const chosen = chats.slice(done, done + Math.ceil(chatsAtOnce / (1 + conflicts)));
         conflicts += 1;
         const result = { taken: chosen.length, found: await readChats(table, chosen, only) };

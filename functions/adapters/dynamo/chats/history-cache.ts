@@ -5,10 +5,7 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { wholeTurns } from './message-store.ts';
 
-/**
- * The maximum number of characters of all cached messages: at most 16 MB, because a character of a string takes one or
- * two bytes.
- */
+/** The maximum number of characters of all cached messages, at one or two bytes a character. */
 const mostCharacters = 8_000_000;
 
 /**
@@ -20,21 +17,23 @@ const mostCharactersOfChat = 250_000;
 /** The characters that count for a message in addition to its texts, and for each attached file. */
 const charactersOfAttributes = 500;
 
-/** How long nothing is cached after another environment has added to a cached chat, in milliseconds. */
+/**
+ * How long nothing is cached after a cached chat turned out to have messages of another environment, in milliseconds.
+ */
 const pause = 60_000;
 
 export interface HistoryCache {
   messages: MessageStore;
-  /** Caches the history of a chat that this environment has just created, which is empty. */
+  /** Caches the empty history of a chat that this environment has just created. */
   addNewChat(chat: Chat): void;
 }
 
 /**
  * Adds a cache to `store`, with the histories of chats that this environment has created or served. A cached history
  * that contains the last position, and all that the prompt may contain, needs no read: positions have no gaps, and
- * messages never change. A cached history that lacks messages is read only after the last position is known, so this
- * turn takes longer than without a cache. If the last messages are missing in the cache, several environments serve the
- * same chats, so the cache pauses.
+ * messages never change. If the cache lacks messages, they are read only after the last position is known, later than
+ * without a cache. If the last messages are missing in the cache, several environments serve the same chats, so the
+ * cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);

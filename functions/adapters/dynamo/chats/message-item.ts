@@ -53,7 +53,6 @@ const textsOf = (message: Message): { content: string; steps?: string } => ({
     message.reasoningSteps.length > 0 && { steps: JSON.stringify(message.reasoningSteps) }),
 });
 
-/** Makes a message from its stored item and its texts. */
 function messageOf(
   item: Item,
   workspaceId: string,
@@ -106,8 +105,8 @@ export type Contents = () => ContentStore;
 type TextAttribute = 'content' | 'steps';
 
 /**
- * The maximum size of content and steps in one item, in bytes. With the other attributes of the message, an item has at
- * most 400 KB.
+ * The maximum size of content and steps in one item, in bytes. The rest of the 400 KB of an item is for the other
+ * attributes.
  */
 const inlineBytes = 300_000;
 

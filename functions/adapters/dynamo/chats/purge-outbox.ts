@@ -97,7 +97,7 @@ async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk
   ]);
 }
 
-/** Deletes the events of the reply that the item names. The item is a message, or the purge of the chat. */
+/** Deletes the stored events of the reply that the item names. */
 async function deleteEvents(
   table: Table,
   { workspaceId, chatId }: Purge,

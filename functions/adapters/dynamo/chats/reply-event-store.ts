@@ -8,10 +8,7 @@ import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/ser
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/**
- * The maximum of compressed bytes in one item, which has at most 400 KB with its key. Only a large step result needs a
- * second item.
- */
+/** The maximum of compressed bytes in one item, which has at most 400 KB with its key. */
 const bytesPerItem = 350_000;
 
 /** Returns when an item expires, in whole seconds since 1970, as DynamoDB's TTL needs it. */

@@ -116,7 +116,8 @@ function plain(data: Data): string | Uint8Array {
 }
 
 /**
- * Settings of a client for operations on items. With them the SDK builds the middleware stack once per command type.
+ * Settings of a client for operations on items. `cacheMiddleware`: the SDK builds the middleware stack once per command
+ * type.
  */
 export const itemClientSettings = {
   cacheMiddleware: true,

@@ -7,7 +7,7 @@ import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowl
 
 /** The state of a workspace's knowledge. It names the current index object. */
 export interface KnowledgeHead {
-  /** Rises by one with every change. Of two concurrent changes, only one succeeds. */
+  /** Rises by one with every change. */
   revision: number;
   objectName: string;
   /** The uncompressed size of the index, in bytes. */

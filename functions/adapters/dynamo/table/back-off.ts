@@ -22,9 +22,8 @@ type SdkError = Parameters<typeof isTransientError>[0];
 const successesForMore = 20;
 
 /**
- * Bounds how many attempts of the client's calls run at once. An attempt that is throttled, times out or breaks off
- * halves the bound; successes raise it slowly. So a scan uses only the spare capacity of the table, the network and the
- * machine.
+ * Bounds how many attempts of the client's calls run at once. Overload, such as a throttled attempt, halves the bound;
+ * successes raise it slowly. So a scan leaves capacity for other work.
  * @param most the bound at the start, which is never exceeded
  */
 export function adaptWidth(client: DynamoDBClient, most: number): void {

@@ -2,8 +2,7 @@ import type { BatchStatus } from '#contract/batch-statuses.ts';
 
 /**
  * A key of the data table. Each partition key starts with the workspace, with three exceptions: the hash of an API key,
- * the reports of slots, and the operators' indexes (`OPERATOR#…`). Of these indexes, functions read only those of
- * agents, open batches, webhooks, purges and retention; the others are for commands.
+ * the reports of slots, and the operators' indexes (`OPERATOR#…`).
  */
 export interface Key {
   pk: string;
@@ -69,8 +68,8 @@ export const keys = {
     sk: externalUserId,
   }),
   /**
-   * Has its own partition, because every request of a busy key writes it. The limits are a part of the key, so changed
-   * limits start with full buckets.
+   * Has its own partition, because a busy key writes it often. The limits are a part of the key, so changed limits
+   * start with full buckets.
    */
   rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
@@ -190,8 +189,8 @@ export const keys = {
     sk: 'TOKEN',
   }),
   /**
-   * The settings of the webhook: up to 3 KB. They are a separate item, so that the writes of the batch do not pay for
-   * them.
+   * The settings of the webhook, often some KB. They are a separate item, so that the writes of the batch do not pay
+   * for them.
    */
   batchWebhook: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
@@ -236,7 +235,7 @@ export const keys = {
   }),
   /** The exact number of open batches. Each creation and each end changes it. */
   openBatches: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#BATCHES-N#open`, sk: 'OPEN' }),
-  /** Index of the open batches of all workspaces. Each run of the reconciler checks them. */
+  /** Index of the open batches of all workspaces, for the reconciler. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
   /** Index of the undelivered webhooks of all workspaces, by workspace and the due time of the next attempt. */
   operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({

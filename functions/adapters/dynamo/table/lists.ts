@@ -73,8 +73,8 @@ export const numbersOfCreation = 30;
 const groupBits = 17;
 
 /**
- * The number of counts of a group, as a power of two. Of the pairs of 64 concurrent creators, one in a hundred changes
- * the same count. All 64 counts are 4.5 KB, two read units.
+ * The number of counts of a group, as a power of two. Of the pairs of 64 consecutive creations, one in two hundred
+ * changes the same count. All 64 counts are 4.5 KB, two read units.
  */
 const shardBits = 6;
 
@@ -86,7 +86,7 @@ const nameOfCount = (first: number): string =>
 
 /**
  * Takes the next `count` numbers. In the order of the updates, numbers rise and times never fall, even if clocks
- * differ. Each number is taken once. The numbers of a failed creation are never used.
+ * differ. Each number is taken once.
  * @returns the first of the numbers, and their time
  */
 export async function nextNumbers(
@@ -156,7 +156,6 @@ interface Listed {
   entry: Item;
 }
 
-/** Says how a list is read. */
 interface Reading {
   /** The attribute that the counts are read from. */
   count: string;

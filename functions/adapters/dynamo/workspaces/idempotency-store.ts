@@ -27,7 +27,7 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   };
 }
 
-/** The put of an idempotency record. Its condition fails if the key is in use. It costs one write unit. */
+/** The put of an idempotency record. Its condition fails if the key is in use. */
 export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   Item: {
     ...keys.idempotencyKey(key.workspaceId, key.hash),

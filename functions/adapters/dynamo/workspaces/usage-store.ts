@@ -12,9 +12,7 @@ import {
   type Use,
 } from '#domain/workspaces/usage.ts';
 
-/**
- * The prefixes of the attributes of a model. They are short, because an item above 1 KB costs two write units a turn.
- */
+/** The prefixes of the attributes of a model. They are short, because an item above 1 KB costs a second write unit. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
   calls: 'c#',
   promptTokens: 'p#',
@@ -33,14 +31,14 @@ interface Total {
 }
 
 /**
- * A process with this number of totals starts new items, and removes all old totals from its memory. A total takes less
- * than 1 KB.
+ * A process with this number of totals starts new items, and removes all old totals from its memory. A total usually
+ * takes less than 1 KB.
  */
 const mostTotals = 1000;
 
 /**
  * Makes a store of usage. Each process writes its own items, and each write contains the process's whole total. So a
- * repeated or late write adds nothing, and the next write contains what a failed write would have added.
+ * repeated or late write adds nothing, and the next write of an item contains what a failed one would have added.
  * @param retentionDays returns the days until an item expires, from the end of its day
  */
 export function dynamoUsageStore(

@@ -208,7 +208,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // The index entries of API keys are deleted first, because only the items of these keys name them.
+      // The index entries of API keys are deleted first, because they are found by the items of these keys.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));

@@ -50,7 +50,6 @@ export class CompletionParts {
     return this.#finishReason !== undefined || (this.isDone && (this.#hasText || this.#toolCalls.size > 0));
   }
 
-  /** Reads the data of an event. */
   read(data: string, event?: string): void {
     if (this.isClosed) return;
     this.isDone = data.startsWith('[DONE]');

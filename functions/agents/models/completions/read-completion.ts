@@ -74,7 +74,6 @@ export function readCompletion(
   );
 }
 
-/** Splits a response into events. */
 class ResponseReader {
   readonly #completion: CompletionParts;
   readonly #decoder = new TextDecoder();

@@ -13,7 +13,7 @@ export const textIn = (value: unknown): string => (typeof value === 'string' ? v
 /** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
 type ServerOptions = {
   /**
-   * The field in which the server has sent reasoning. The reasoning is returned in the same field, because servers
+   * The field in which the server has sent reasoning. The reasoning is returned in the same field, because servers may
    * reject the fields of other servers.
    */
   reasoningField?: string;
@@ -65,7 +65,7 @@ export class ToolCallDeltas {
     return delta.arguments;
   }
 
-  /** The complete calls. One without a name is left out: it can neither run nor be returned to the server. */
+  /** The calls. One without a name is left out: it can neither run nor be returned to the server. */
   parts(): LanguageModelV4ToolCall[] {
     return this.#calls
       .filter(({ name }) => name !== '')

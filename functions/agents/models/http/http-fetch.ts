@@ -24,7 +24,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 };
 
-/** Statuses whose responses have no body (https://fetch.spec.whatwg.org/#null-body-status). */
+/** Statuses of final responses without a body (https://fetch.spec.whatwg.org/#null-body-status). */
 const nullBodyStatuses: ReadonlySet<number> = new Set([204, 205, 304]);
 
 const agents = {
@@ -34,9 +34,8 @@ const agents = {
 
 /**
  * `fetch` for the providers of models, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
- * HTTP client: each environment compiles its parser during the first reply, and each call takes more processor time
- * (of the first twenty calls 10 ms each instead of 6). It follows only redirects that repeat the request on the same
- * server (307, 308), so the API key reaches no other one. It requests no compression.
+ * HTTP client, which takes more processor time (README.md). It follows only redirects that repeat the request on the
+ * same server (307, 308), so the API key reaches no other one. It requests no compression.
  * @param init the body must be a string, absent, or an async iterable of chunks with the header content-length
  * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
  */

@@ -29,7 +29,7 @@ export interface ModelServer {
 /**
  * Posts a call of a model as JSON, with the server's key.
  * @param path begins with a slash
- * @throws ModelFailure if the server cannot be reached; APICallError for an error response; the signal's reason
+ * @throws such as ModelFailure if the server cannot be reached; APICallError for an error response; the signal's reason
  */
 export async function postCall(
   server: ModelServer,
