@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileOptionsWithStringEncoding, execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,14 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 
-const run = promisify(execFile);
+const run = (
+  file: string,
+  words: readonly string[],
+  options: ExecFileOptionsWithStringEncoding = { encoding: 'utf8' },
+) =>
+  promisify(execFile)(file, words, options).catch(({ stdout, stderr }: Record<string, unknown>) => {
+    throw new Error(`${file} ${words.join(' ')} failed:\n${stdout}${stderr}`);
+  });
 const folder = 'docs/recipes';
 
 interface Step {

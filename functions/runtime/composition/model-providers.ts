@@ -2,6 +2,7 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
+import type { ModelServer } from '#agents/models/http/model-server.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { once } from '#domain/platform/services.ts';
@@ -9,28 +10,27 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** Returns the providers that agents can name in their models, the named endpoints among them. */
+/** Returns the providers that agents can name in their models: one entry each, and one for each named endpoint. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
     bedrock: cachingModels(bedrock({ credentials: () => defaultProvider()(), region: lambdaRegion })),
-    openai: openAiAt('openai', () => ({
+    openai: at('openai', openai, () => ({
       url: environment('openAiBaseUrl'),
       secret: environment('openAiApiKeySecret'),
     })),
-    ...Object.fromEntries(
-      Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => {
-        const name = `openai@${endpointName}`;
-        return [name, openAiAt(name, () => endpoint)];
-      }),
-    ),
+    ...atEndpoints('openai', openai),
   }),
 );
 
-/** Makes a provider that calls one server, with the key of that server. */
-const openAiAt = (name: string, endpoint: () => { url: string; secret: string }): ModelProvider =>
+/** Makes a provider that calls one server. No other provider sends the key of this server. */
+const at = (
+  name: string,
+  provider: (server: ModelServer) => ModelProvider,
+  endpoint: () => { url: string; secret: string },
+): ModelProvider =>
   cachingModels(
-    openai({
+    provider({
       baseUrl: () => endpoint().url,
       apiKey: cachedSecret(
         () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
@@ -39,6 +39,15 @@ const openAiAt = (name: string, endpoint: () => { url: string; secret: string })
       onSkipped: (model, kind, count) =>
         measurements.add('modelEventsSkipped', count, { model: `${name}:${model}`, kind }),
     }),
+  );
+
+/** Makes a provider for each named endpoint of the stage, with the name `PROVIDER@NAME`. */
+const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvider) =>
+  Object.fromEntries(
+    Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => [
+      `${name}@${endpointName}`,
+      at(`${name}@${endpointName}`, provider, () => endpoint),
+    ]),
   );
 
 /**
