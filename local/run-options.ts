@@ -96,7 +96,7 @@ export interface StartedEmulators {
 export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'lambda';
 
 export interface Faults extends DynamoFaults {
-  /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
+  /** Delivers each batch of a queue to its function twice, concurrently or one after the other. */
   readonly duplicateMessages?: boolean;
   /**
    * Called for each request that the gateway sends to a web function. Unless it returns undefined, the gateway sends

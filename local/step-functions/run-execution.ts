@@ -107,7 +107,7 @@ export function createRunningExecutions(
     const result = await outcome;
     running.delete(execution.arn);
     if (closed) return;
-    // StopExecution has stored its own status already.
+    // StopExecution stores the status itself.
     const { status } = log.find(execution.arn) ?? execution;
     if (status === 'RUNNING') await log.put({ ...execution, ...result, stoppedAt: Date.now() });
   }
