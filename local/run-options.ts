@@ -15,7 +15,7 @@ export interface RunOptions {
    * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
-  /** Static files at the run's port, and calls that only the pages among them may make. */
+  /** Static files at the run's port, and calls for the pages among them. */
   readonly site?: Site;
   /** Variables for every function of the template. They override those of the template. */
   readonly environment?: Readonly<Record<string, string>>;

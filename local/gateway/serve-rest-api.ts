@@ -99,7 +99,6 @@ function matchMethod(
   return { ...route, method };
 }
 
-/** Sends the gateway response of a failure. */
 function sendFailure(
   api: ApiModel,
   error: unknown,

@@ -55,7 +55,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     serveQueue();
   }
 
-  /** Makes a thread idle, unless it has ended. */
   function release(thread: FunctionThread): void {
     if (threads.has(thread)) idle.set(thread, Date.now());
   }

@@ -75,7 +75,7 @@ export class WebFunctionServer {
     return [...this.#slots].map(({ requests }) => ({ busy: requests > 0 }));
   }
 
-  /** Ends all environments immediately, busy ones too. Returns how many. */
+  /** Ends all environments, busy ones too. Returns how many. */
   kill(): number {
     return this.#endOldest(
       this.#slots.size,

@@ -122,7 +122,7 @@ export function createRunningExecutions(
       void finish(execution, run);
     },
     stop: (executionArn: string) => running.get(executionArn)?.stop(),
-    /** Stops all executions. The next run marks them as ABORTED. */
+    /** Stops the running executions. The next run marks them as ABORTED. */
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();
