@@ -15,7 +15,7 @@ export interface RunOptions {
    * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
-  /** Static files at the run's port, and calls that only the pages among them may make. */
+  /** Static files at the run's port, and calls for the pages among them. */
   readonly site?: Site;
   /** Variables for every function of the template. They override those of the template. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -96,7 +96,7 @@ export interface StartedEmulators {
 export type EmulatorName = 'dynamodb' | 's3' | 'secretsmanager' | 'sqs' | 'sfn' | 'kms' | 'lambda';
 
 export interface Faults extends DynamoFaults {
-  /** Delivers every batch of a queue to its function twice, alternately concurrently and one after the other. */
+  /** Delivers each batch of a queue to its function twice, concurrently or one after the other. */
   readonly duplicateMessages?: boolean;
   /**
    * Called for each request that the gateway sends to a web function. Unless it returns undefined, the gateway sends

@@ -20,7 +20,7 @@ export interface RunningTemplate extends StartedEmulators {
    */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
-  /** What would fail in AWS, such as a request after the handler has resolved, and calls that no policy allows. */
+  /** What would fail in AWS, such as a request after the handler has resolved, and calls without permission. */
   violations(): string[];
   /** Calls to DynamoDB recorded so far; empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];

@@ -27,9 +27,9 @@ interface ResponseHead {
 
 /**
  * Makes the cache of a distribution's error responses. The cache key is the path alone, because the cache policy adds
- * neither headers nor query. An error is cached for the minimum TTL of its status: the policy's maximum TTL is 0, so
- * `max-age` does not extend this time.
- * @param minimumSeconds `ErrorCachingMinTTL` by status
+ * neither headers nor query. A cached error expires after the minimum TTL of its status: the policy's maximum TTL is 0,
+ * so `max-age` does not extend this time.
+ * @param minimumSeconds `ErrorCachingMinTTL` by status; 10 s for a status that is missing
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
   const errors = new Map<string, CachedError>();
@@ -47,8 +47,8 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
 
   return {
     /**
-     * Sends the cached error for this path, if the request is a GET or HEAD. Returns false if it sends nothing: then
-     * the origin must respond. An error that the origin sends for a GET or HEAD may be cached.
+     * Sends the cached error for this path, if there is one that fits a GET or HEAD. Returns false if it sends nothing:
+     * then the origin must respond, and an error that it sends for a GET or HEAD may be cached.
      */
     respond(request: IncomingMessage, path: string, response: ServerResponse): boolean {
       const isHead = request.method === 'HEAD';

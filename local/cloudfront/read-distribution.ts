@@ -7,7 +7,7 @@ import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './respons
 export interface Distribution {
   /** In the order in which their patterns are matched. The default behavior is last. */
   readonly behaviors: readonly Behavior[];
-  /** How many seconds an origin's error is cached at least (`ErrorCachingMinTTL`), by status. */
+  /** `ErrorCachingMinTTL` by status: how many seconds an origin's error is cached, if it is cached. */
   readonly errorSeconds: ReadonlyMap<number, number>;
 }
 
@@ -29,7 +29,7 @@ export interface Origin {
 
 type EventHeaders = Record<string, { value: string }>;
 
-/** A viewer-request function. Returns all headers of the request, those that it has changed or added included. */
+/** A viewer-request function. Returns the headers that the request has afterwards. */
 export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
@@ -67,7 +67,7 @@ interface DistributionProperties {
 // CloudFront's default.
 const READ_TIMEOUT_SECONDS = 30;
 
-// Managed policies: the distribution caches nothing and forwards all headers except `Host`.
+// The ids of CloudFront's managed policies.
 const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
 const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
@@ -164,7 +164,7 @@ const patternOf = (pattern: string): RegExp => {
   return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
 };
 
-/** Returns the secret's text if the value is a reference to a secret, as CloudFormation does; otherwise the value. */
+/** Returns the secret's text for `{{resolve:secretsmanager:ID:SecretString:::}}`, and any other value unchanged. */
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;

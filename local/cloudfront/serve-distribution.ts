@@ -22,8 +22,8 @@ const MAX_HEAD_BYTES = 32_768;
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
 /**
- * Starts the server of a distribution. It forwards a request to the origin of the first behavior whose pattern matches
- * the path, unless an error is cached for the path. It also serves the run's site.
+ * Starts the server of a distribution and of the run's site. The first behavior whose pattern matches a request's path
+ * decides what happens to the request.
  */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
@@ -41,7 +41,7 @@ export async function serveDistribution(
     if (!behavior.methods.includes(method)) return void reject(response, 403);
     // CloudFront finds the distribution by the host. Only HTTP/1.0 allows a request without a host.
     if (headers.host === undefined) return void reject(response, 400);
-    // Called first, so that its own error has no other headers and is not cached.
+    // Called first, so that its own error gets no headers of the policy and is not cached.
     limitSilence(request, response, behavior.origin.readTimeoutMilliseconds);
     // Called before the cache observes the response, so that the cache stores the origin's headers, not the changed
     // ones.
@@ -79,8 +79,8 @@ function isTooLarge({ method = '', url = '', rawHeaders }: IncomingMessage): boo
 }
 
 /**
- * Changes the client's request for the origin: sets the origin's host and headers, and changes the headers as the
- * viewer-request function does.
+ * Changes the client's request for the origin: sets the origin's host and custom headers, and changes the other
+ * headers as the viewer-request function does.
  */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();

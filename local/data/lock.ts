@@ -65,7 +65,7 @@ function createEmpty(database: string): void {
 /**
  * Opens a database exclusively. The returned function closes it.
  * @returns undefined if another connection uses it, even if only to read
- * @throws UnreadableState if the file is not a database
+ * @throws UnreadableState if the file is not a database; Error if it cannot be opened
  */
 export function openExclusively(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });
@@ -90,8 +90,8 @@ export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite
 
 /**
  * Locks the folder for this process, and creates it if it is missing. The returned function releases the lock.
- * @throws UnusableFolder if the path is a file, if this process cannot create, read or write the folder, or if another
- * process uses it; the other errors of `lockFile`
+ * @throws UnusableFolder if the path is a file, if this process cannot create, read or write the folder, or if it is
+ * locked already; the other errors of `lockFile`
  */
 export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
   await createFolder(folder);

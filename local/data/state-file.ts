@@ -97,8 +97,8 @@ export function reasonOf(error: unknown): string {
 }
 
 /**
- * The error number of a code, such as ECONNREFUSED. The error of a connection that failed at several addresses has a
- * code, but no number.
+ * The error number of a code such as ECONNREFUSED, negative as in Node.js. The error of a connection that failed at
+ * several addresses has a code, but no number.
  */
 function errnoOf(code: string): number | undefined {
   const number = (constants.errno as Readonly<Record<string, number>>)[code];

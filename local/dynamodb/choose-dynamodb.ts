@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { reasonOf } from '../data/state-file.ts';
 
-/** The DynamoDB of a run: another program's address, or the program of the embedded emulator. */
+/** The DynamoDB of a run: the URL of one that runs already, or the path of the embedded emulator's program. */
 export type DynamoDbChoice = { readonly endpoint: string } | { readonly program: string };
 
 /** Tells a person how to start a DynamoDB without the embedded emulator. */
@@ -52,13 +52,13 @@ export interface Platform {
   /** The operating system and the processor, such as `linux-x64`. */
   readonly name: string;
   /**
-   * The program of the embedded DynamoDB emulator; undefined if there is none for this platform.
+   * The path of the embedded DynamoDB emulator's program; undefined if there is none for this platform.
    * @throws Error if its package is not installed
    */
   readonly dynamoDbProgram: string | undefined;
 }
 
-/** The platforms of the packages `@dynoxide/PLATFORM`. All have `sh`, which ends the emulator when its run ends. */
+/** Each has a package `@dynoxide/PLATFORM`, and `sh`, which ends the emulator when its run ends. */
 const platformsOfEmulator = ['linux-x64'];
 
 export const platformOf = (name: string): Platform => ({

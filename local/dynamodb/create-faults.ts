@@ -32,10 +32,7 @@ export interface AcceptedCall {
 // Half a unit is the least that a read consumes.
 const READ_UNITS = 0.5;
 
-/**
- * Checks every call before it reaches the emulator. If `faults` says so, it rejects calls that tables in AWS might
- * reject.
- */
+/** Rejects, as `faults` says, calls that tables in AWS might reject. */
 export class FaultChecks {
   readonly #shapes: ReadonlyMap<string, TableShape>;
   readonly #faults: DynamoFaults;
@@ -132,7 +129,7 @@ export class FaultChecks {
     return this.#faults.transactionConflicts === true && this.#locked.has(itemKey);
   }
 
-  /** With throttling, takes the item's units. Returns true if its partition has none left. */
+  /** With throttling, takes the item's units. Returns true, and takes none, if its partition has less than one left. */
   #overflowsByWrite({ partition, units }: TouchedItem): boolean {
     return this.#faults.throttling === true && !this.#writes.takeUnits(partition, units);
   }

@@ -35,7 +35,7 @@ const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$
 
 /**
  * Makes a function that forwards calls after the latency of the faults, except calls and parts of batches that the
- * faults reject. If `record` is given, the function records every call that gets a response.
+ * faults reject. With `record`, the function records the calls.
  */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
@@ -51,15 +51,15 @@ export function inspectCalls(
   }
 
   /**
-   * The units of a rejected call. In AWS, a write whose condition fails and a cancelled transaction consume units as
-   * well. Their responses do not say how many, so the units are estimated.
+   * The units of a rejected call. In AWS, a write whose condition fails and a cancelled transaction consume units.
+   * Their responses do not say how many, so these are estimated. For other calls the result is 0.
    */
   const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>
     WRITES.has(target) && CONSUMING_ERROR.test(String(__type))
       ? touchedItems(target, input, shapes).reduce((sum, { units }) => sum + units, 0)
       : 0;
 
-  /** Forwards a call and records its consumed capacity. The caller gets this capacity only if it has requested it. */
+  /** Forwards a call and records it. The caller gets the consumed capacity only if it has requested it. */
   async function forwardAccepted(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
     const isMeasured = MEASURED.has(call.target);
     const isRequested = (call.input.ReturnConsumedCapacity ?? 'NONE') !== 'NONE';

@@ -2,7 +2,7 @@ import type { AccessRules, Permission } from '../iam/access-rules.ts';
 import type { AttributeValue, DynamoRequest, Item, TableShape } from './touched-items.ts';
 import { actionsWithAttributes, writtenAttributes } from './written-attributes.ts';
 
-/** The action that IAM checks for each operation of a transaction. */
+/** The action that IAM checks for each operation of a write transaction. */
 const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   ConditionCheck: 'ConditionCheckItem',
   Delete: 'DeleteItem',

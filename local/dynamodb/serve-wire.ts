@@ -19,9 +19,9 @@ export interface WireOptions extends InspectionOptions {
 }
 
 /**
- * Starts the wire: a proxy between callers and the emulator. It rejects calls that no policy allows. If the options say
- * so, it adds the errors and latencies that an emulator on one machine does not have, and records calls. Without faults
- * and recording it forwards the bodies of requests unchanged.
+ * Starts the wire: a proxy between callers and the emulator. It rejects calls with a wrong signature or without
+ * permission. If the options say so, it adds errors and latencies that an emulator on one machine does not have, and
+ * records calls. Without faults and recording it forwards the bodies of requests unchanged.
  */
 export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;

@@ -7,7 +7,7 @@ import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/l
 
 export interface Emulator {
   readonly endpoint: string;
-  /** Whether the emulator is dynoxide, the only one that `emulatorConnections` supports. */
+  /** Whether this run started the emulator. `emulatorConnections` supports no other. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }

@@ -22,7 +22,7 @@ export const tableShape = ({ KeySchema, GlobalSecondaryIndexes = [] }: Described
   ) as Record<string, string>,
 });
 
-/** Names and shapes of the emulator's tables that the template does not have. */
+/** Names and shapes of tables that the template does not have, from the first page of ListTables. */
 export async function retainedShapes(
   client: DynamoDBClient,
   ofTemplate: ReadonlyMap<string, TableShape>,

@@ -5,22 +5,22 @@ export type Item = Record<string, AttributeValue>;
 export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
-  /** The partition key of each secondary index, by the index's name. */
+  /** The partition key of each global secondary index, by the index's name. */
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
 /** An item that a request writes, or whose condition a write transaction checks. */
 export interface TouchedItem {
   readonly tableName: string;
-  /** Table and partition key. The write rate of each partition is limited. */
+  /** Table and partition key: throttling is by partition. */
   readonly partition: string;
-  /** Table and whole key. A call conflicts with a write transaction in progress on the same item. */
+  /** Table and whole key: conflicts with write transactions are by item. */
   readonly itemKey: string;
   /** Estimated write units: by the size for a put, 1 for any other operation; twice as many in a transaction. */
   readonly units: number;
 }
 
-/** The fields of a single operation that are read here. */
+/** The fields of a single operation that the runner reads. */
 interface Operation {
   readonly TableName?: string;
   readonly Item?: Item;

@@ -19,7 +19,7 @@ const FAILURES = {
   UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
 } as const;
 
-/** Thrown if the gateway itself must respond, instead of the function. */
+/** Thrown if the gateway itself must respond. */
 export class GatewayFailure extends Error {
   override readonly name = 'GatewayFailure';
   readonly responseType: keyof typeof FAILURES;

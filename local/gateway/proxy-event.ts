@@ -14,7 +14,7 @@ export interface GatewayRequest {
   readonly inStage: boolean;
   /** Without the stage, not decoded. */
   readonly path: string;
-  /** With the stage, not decoded. */
+  /** The path as the client sent it. */
   readonly stagePath: string;
   readonly query: string;
   readonly headers: Record<string, string>;
@@ -38,7 +38,7 @@ const NOT_FORWARDED = new Set([
 export function readGatewayRequest(request: IncomingMessage, stage: string): GatewayRequest {
   const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
   const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
-  // Without a prototype, because a client may send a header, or a parameter below, with the name `__proto__`.
+  // Without a prototype, because a client may send a header, or (below) a query parameter, with the name `__proto__`.
   const multiValueHeaders: Record<string, string[]> = Object.create(null);
   const spelling = new Map<string, string>();
   const add = (name: string, value: string) => {

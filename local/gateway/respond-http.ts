@@ -58,7 +58,7 @@ async function untilEnd(response: Promise<WebResponse> | undefined): Promise<voi
   try {
     for await (const _ of (await response)?.body ?? []);
   } catch {
-    // The function has ended before its response was complete.
+    // The response has broken off.
   }
 }
 

@@ -10,7 +10,7 @@ const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
  * Calls the function of a proxy integration, and forwards its response while the function writes it. Resolves when the
- * response has ended; the function may run longer. After the response, AWS invokes such a function once more, with an
+ * response is closed; the function may run longer. After the response, AWS invokes such a function once more, with an
  * event that is not a proxy event. This gateway does not.
  * @throws GatewayFailure if the function fails before its response has ended, is throttled or too slow, or writes
  * invalid metadata; if the client has the headers already, its connection is broken

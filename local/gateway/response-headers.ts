@@ -1,4 +1,4 @@
-/** The part of a proxy response that buffered and streamed integrations have in common. */
+/** Status and headers of a proxy response. A buffered response cannot have `cookies`. */
 export interface ProxyHead {
   readonly statusCode?: unknown;
   readonly headers?: Record<string, unknown> | null;
@@ -44,7 +44,7 @@ export const headerPairs = (rawHeaders: readonly string[]): [name: string, value
 export const remapped = (name: string): string =>
   REMAPPED.has(name.toLowerCase()) ? `x-amzn-Remapped-${name.toLowerCase()}` : name;
 
-/** The status, or undefined if it is not between 200 and 599. */
+/** The status; undefined unless it is a whole number from 200 to 599. */
 export function responseStatus(head: ProxyHead): number | undefined {
   const status = Number(head.statusCode);
   return Number.isInteger(status) && status >= 200 && status <= 599 ? status : undefined;

@@ -53,7 +53,7 @@ export async function serveRestApi(
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
       await integrate({ route, event, authorizer, body, gatewayRequest }, response);
     } catch (error) {
-      // The response waits for the whole request: a client that is still sending would not read it.
+      // The error's response waits until `readBody` has ended: a client that is still sending would not read it.
       await receiving.catch(() => {});
       throw error;
     }
@@ -99,7 +99,6 @@ function matchMethod(
   return { ...route, method };
 }
 
-/** Sends the gateway response of a failure. */
 function sendFailure(
   api: ApiModel,
   error: unknown,

@@ -15,7 +15,7 @@ export interface Role {
 
 export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
-  /** Receives used permissions and denied calls, also from evaluators in other threads. */
+  /** Receives used permissions and denied calls, also those of the thread of S3's emulator. */
   readonly notes: EvaluatorNotes;
   /** Called for each new session, with its role. */
   readonly onAssumed: ((role: Role) => void)[];
@@ -86,8 +86,8 @@ export function createAccessControl(
 }
 
 /**
- * Whether a role's trust policy allows a service to assume the role. Ignores conditions: they restrict for which
- * accounts and resources the service may do so, and a run has only one account and its own resources.
+ * Whether a role's trust policy allows `sts:AssumeRole`, by this name, to a service. Ignores conditions: they restrict
+ * for which accounts and resources the service may do so, and a run has only one account and its own resources.
  */
 function trusts({ trust }: Role, service: string): boolean {
   const effects = trust

@@ -2,7 +2,7 @@ import type { Credentials } from './signature.ts';
 
 /** A checked statement of a policy, without intrinsic functions. Plain data, because it is cloned for threads. */
 export interface PolicyStatement {
-  /** The statement's location in the template, such as `SendMessageRoleDefaultPolicy1[2]`. */
+  /** The policy and the index of the statement in it, such as `SendMessageRoleDefaultPolicy1[2]`. */
   readonly source: string;
   readonly effect: 'Allow' | 'Deny';
   readonly actions?: readonly string[];
@@ -76,6 +76,6 @@ export interface PermissionUse {
   readonly statement: string;
   /** As written in the statement; `*` if it has NotAction. */
   readonly action: string;
-  /** As written in the statement; `*` if it has NotResource. */
+  /** As written in the statement; `*` if it has no Resource. */
   readonly resource: string;
 }

@@ -13,7 +13,7 @@ export interface Evaluator {
 }
 
 export interface EvaluatorNotes {
-  /** Called once for each permission, at its first use. */
+  /** Called at the first use of a permission. */
   onUse(use: PermissionUse): void;
   onDenied(message: string): void;
 }
@@ -94,7 +94,7 @@ function decide(
   return { allowedBy };
 }
 
-/** Makes a function that reports each permission at its first use. */
+/** Makes a function that notes a use, unless it has noted the same statement, action and resource pattern. */
 function createUseNotes(notes: EvaluatorNotes) {
   const used = new WeakMap<PolicyStatement, Set<string>>();
   return ({ session }: Caller, { statement, action, resource }: Match): void => {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Role } from './access-control.ts';
 import type { PermissionUse } from './access-rules.ts';
 
-/** A line of a run's file of notes: a statement that a role has, or a permission of a role that allowed a call. */
+/** A line of a run's file of notes: a statement with Allow of a role, or a permission of a role that allowed a call. */
 export type PermissionNote =
   | {
       readonly kind: 'grant';

@@ -24,7 +24,7 @@ export type SigningStyle = 's3' | 'other';
 
 export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
-/** Whether a presigned URL has a valid AWS Signature Version 4. The emulator of S3 checks only the expiry. */
+/** Whether a presigned URL has a valid AWS Signature Version 4. Ignores the expiry, which S3's emulator checks. */
 export function hasValidUrlSignature(
   { method, url, headers }: SignedRequest,
   secretAccessKey: string,
@@ -132,13 +132,11 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
   return hmac(signingKey(secretAccessKey, scope), toSign);
 }
 
-/** Derived keys, by secret and scope. A day has one scope for each service, and a run has a secret for each session. */
+/** Derived keys, by secret and scope. */
 const signingKeys = new Map<string, Buffer>();
 const signingKeysAtMost = 1000;
 
-/**
- * The key that signs with this secret in this scope. It takes four HMACs to derive, so it is derived once for a day.
- */
+/** The key that signs with this secret in this scope. It takes four HMACs to derive, so it is cached. */
 function signingKey(secretAccessKey: string, scope: readonly string[]): Buffer {
   const name = [secretAccessKey, ...scope].join('\n');
   const known = signingKeys.get(name);

@@ -84,7 +84,7 @@ export function encrypt(
   return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
 }
 
-/** The id of a ciphertext's key; undefined if the bytes do not have the format of `encrypt`. */
+/** The id of a ciphertext's key; undefined if `encrypt` cannot have returned these bytes. */
 export function keyIdOf(ciphertext: Buffer): string | undefined {
   if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
     return undefined;

@@ -4,8 +4,8 @@ import type { InvokableFunction } from './invokable-function.ts';
 const LATEST = '$LATEST';
 
 /**
- * The function with this name or ARN; undefined if there is none. A qualifier must be one of its versions or aliases.
- * All versions and aliases of a function run the same code here.
+ * The function with this name or ARN; undefined if there is none. A qualifier must be $LATEST or one of its versions or
+ * aliases. They all run the same code here.
  */
 export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,

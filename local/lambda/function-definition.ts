@@ -12,7 +12,7 @@ export interface ThreadDefinition {
   readonly environment: Readonly<Record<string, string>>;
   /** Whether a listener receives what the function writes to stdout. */
   readonly hasLogListener: boolean;
-  /** Undefined if every DynamoDB call must go through the wire, or if the function gets no access to DynamoDB. */
+  /** Undefined if calls to DynamoDB go through the wire. */
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 

@@ -8,7 +8,7 @@ interface FunctionSource {
   readonly taskRoot: string;
   readonly runtime: string;
   readonly roleArn: string | undefined;
-  /** The template's variables. Variables of Lambda and of the run override them. */
+  /** For example the template's. Variables of Lambda and of the run override these. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
@@ -39,7 +39,7 @@ export function threadEnvironment(
     // The emulators identify the role of a call by its access key.
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    // Sent with every signed call, so that recorded calls name the function.
+    // Sent with every signed call: it tells the wire and the recorders which function calls.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...options.environment,

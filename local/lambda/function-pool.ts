@@ -24,9 +24,9 @@ const SHUT_DOWN: InvocationResult = {
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /**
- * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call starts one and
- * runs on the first that is idle: on the new one, or on one whose call has ended meanwhile. One thread at a time loads,
- * because two that load concurrently slow each other. A thread that is idle for five to six minutes ends.
+ * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call waits for the
+ * first that is: a new one, or one whose call has ended meanwhile. One thread at a time loads, because two that load
+ * concurrently slow each other. A thread that is idle for five to six minutes ends.
  *
  * `maxConcurrency` is the only limit of threads. A lower limit, such as the number of processors, would block calls
  * behind others that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or
@@ -55,12 +55,11 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     serveQueue();
   }
 
-  /** Makes a thread idle, unless it has ended. */
   function release(thread: FunctionThread): void {
     if (threads.has(thread)) idle.set(thread, Date.now());
   }
 
-  /** Gives waiting calls to idle threads, and starts a thread if calls still wait and no other thread loads. */
+  /** Gives waiting calls to idle threads. If calls still wait, it may start a thread. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
       // A thread that has run more calls is faster. The other threads stay idle and end.

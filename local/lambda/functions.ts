@@ -182,8 +182,8 @@ function defineFunction(
 
 /**
  * Loads, after the start, one thread of each function that the first messages and batches need: the authorizers, the
- * web functions of the gateway's routes, and the functions whose logical ids begin with a prefix. Every other function
- * loads at its first call, as in AWS, because each loaded thread occupies memory (see DEFAULT_MAX_CONCURRENCY).
+ * web functions of the gateway's routes, and the functions whose logical ids begin with one of the prefixes. Not all
+ * functions, because each loaded thread occupies memory (see DEFAULT_MAX_CONCURRENCY).
  */
 export async function prewarm(context: RunContext, prefixes: readonly string[]): Promise<void> {
   await context.serving.promise;

@@ -27,8 +27,8 @@ interface Slot {
 }
 
 /**
- * Serves a web function under the limits of its endpoint. Starts another environment when all are full, or when one
- * lags and a processor is left for another. Ends those that are idle for five minutes.
+ * Serves a web function under the limits of its endpoint. May start another environment when all are full or when one
+ * lags. Ends those that are idle for five minutes.
  */
 export class WebFunctionServer {
   readonly logicalId: string;
@@ -45,7 +45,7 @@ export class WebFunctionServer {
     this.#definition = definition;
   }
 
-  /** Sends a request to an environment. Resolves when the headers of the response have arrived. Never rejects. */
+  /** Sends a request to an environment. Resolves when the headers of the response have arrived. */
   async send(request: WebRequest): Promise<WebResponse> {
     const slot = this.#isTooFast() ? undefined : this.#freest();
     if (slot === undefined) return platformResponse(429, 'Platform.Throttled');
@@ -75,7 +75,7 @@ export class WebFunctionServer {
     return [...this.#slots].map(({ requests }) => ({ busy: requests > 0 }));
   }
 
-  /** Ends all environments immediately, busy ones too. Returns how many. */
+  /** Ends all environments, busy ones too. Returns how many. */
   kill(): number {
     return this.#endOldest(
       this.#slots.size,

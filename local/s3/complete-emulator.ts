@@ -47,9 +47,9 @@ export interface Context {
 }
 
 /**
- * Adds what s3rver lacks: aborting and listing multipart uploads, and storing the tags that are sent with an object. It
- * also replaces s3rver's writes. s3rver would respond when it has read a body, before the body is on the disk, and
- * would complete a multipart upload while its parts are still being written.
+ * Adds what s3rver lacks, such as aborting and listing multipart uploads, and storing the tags that are sent with an
+ * object. It also replaces s3rver's writes. s3rver would respond before a body is on the disk, and would complete a
+ * multipart upload while its parts are still being written.
  */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;
@@ -91,7 +91,7 @@ export function completeEmulator(server: S3rver): void {
     await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), taggingXml(tags));
   };
 
-  // This middleware comes before s3rver's own routes, which support none of this.
+  // This middleware comes before s3rver's own routes.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { prefix, uploadId, uploads } = context.query;

@@ -19,8 +19,8 @@ const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
 /**
- * Makes the emulator reject calls that no policy allows, calls with a wrong signature, unknown operations and calls of
- * pages in browsers. Requests wait for the rules, which are complete when the run has started.
+ * Makes the emulator reject, for example, calls without permission, calls with a wrong signature and calls of pages in
+ * browsers. Requests wait for the rules, which are complete when the resource kinds have started.
  */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
@@ -103,7 +103,7 @@ function reject(context: Context, { reason, message }: Denial): void {
 }
 
 function respond(context: Context, status: number, code: string, text: string): void {
-  // A client reads the response only after it has sent its whole body.
+  // A client may read the response only after it has sent its whole body.
   context.req.resume();
   context.status = status;
   context.type = 'application/xml';

@@ -14,7 +14,7 @@ const server = new S3rver({
   port: 0,
   directory,
   silent: true,
-  // guardEmulator checks signatures; here, each request has the emulator's own key (replaceAccessKey).
+  // guardEmulator checks signatures; here, each signed request has the emulator's own key (replaceAccessKey).
   allowMismatchedSignatures: true,
   vhostBuckets: false,
   configureBuckets: buckets.map((name) => ({ name })),

@@ -13,7 +13,7 @@ interface SecretProperties {
 
 /**
  * Secrets Manager. A first value comes from the run's options or from the template, or is generated and stored.
- * PutSecretValue stores the versions of the secret, which apply at the next start if the options have no value.
+ * PutSecretValue stores the versions of the secret, which also apply at the next start if the options have no value.
  */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],
@@ -92,7 +92,7 @@ interface Version {
   readonly createdAt: number;
 }
 
-/** The operations of Secrets Manager. `find` finds a secret by name or ARN. */
+/** The operations of Secrets Manager that the runner has. `find` finds a secret by name or ARN. */
 const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
   GetSecretValue({ SecretId, VersionStage = 'AWSCURRENT' }) {
     const { arn, name, versions } = find(SecretId);

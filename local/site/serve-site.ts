@@ -11,7 +11,7 @@ import { isOwnHost } from '../wire/reject-pages.ts';
 export interface Site {
   /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */
   readonly folder: string;
-  /** Further files, by their path in the URL, such as `/openapi.json`. */
+  /** Paths of further files, by their path in the URL, such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly calls?: SiteCalls;
 }
@@ -120,10 +120,9 @@ const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =
   method === 'POST' ? path.exec(url)?.[1] : undefined;
 
 /**
- * Makes a call for a page of the site itself, and for no other page. Three barriers, each of which is enough: a page of
- * another origin does not know the token, sends its own `Origin`, and must send a preflight request before it sends
- * JSON. With DNS rebinding, its `Origin` is the host that it has given this machine's address, so the host must be this
- * machine's.
+ * Makes a call for a page of the site itself, and for no other page: a page of another origin does not know the token,
+ * sends its own `Origin`, and must send a preflight request before it sends JSON. With DNS rebinding, its `Origin` is
+ * the host that it has given this machine's address, so the host must be this machine's.
  */
 async function serveCall(
   { token, call }: SiteCalls,
@@ -131,7 +130,7 @@ async function serveCall(
   request: IncomingMessage,
 ): Promise<CallResult> {
   const { host = '', origin, 'content-type': type = '', 'x-operator-token': sent } = request.headers;
-  // A client reads the response only after it has sent its whole body.
+  // A client may read the response only after it has sent its whole body.
   const text = await readText(request);
   if (!isOwnHost(host)) return rejected(403, 'This is only served as 127.0.0.1 or localhost.');
   if (origin !== `http://${host}`) return rejected(403, 'Only pages of this address may call this.');

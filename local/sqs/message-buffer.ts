@@ -6,8 +6,8 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-// Enough to find messages of other groups after many messages of one group: the buffer takes tens of thousands of
-// messages that contain little more than ids.
+// Enough to find messages of other groups after many messages of one group: these are tens of thousands of messages
+// that contain little more than ids.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 // The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.

@@ -1,6 +1,6 @@
 import type { Session } from '../iam/access-rules.ts';
 
-/** The fields of Amazon States Language that are read here. The emulator reads all fields. */
+/** The fields of Amazon States Language that the runner reads. The emulator reads more. */
 export interface Definition {
   readonly StartAt: string;
   readonly TimeoutSeconds?: number;

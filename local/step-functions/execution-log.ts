@@ -56,14 +56,14 @@ export async function openExecutionLog(dataDir: string) {
       [...executions.values()]
         .filter((execution) => execution.machineArn === machineArn)
         .sort((one, other) => other.startedAt - one.startedAt),
-    /** `find` returns the execution immediately. It is on disk when the promise resolves. */
+    /** `find` returns the execution immediately. It is in the file when the promise resolves. */
     put(execution: Execution): Promise<void> {
       executions.set(execution.arn, execution);
       const written = writing.then(() => append(`${JSON.stringify(execution)}\n`));
       writing = written.catch(() => {});
       return written;
     },
-    /** Resolves when everything put so far is on disk, or its write has failed. */
+    /** Resolves when everything put so far is in the file, or its write has failed. */
     flush: (): Promise<void> => writing,
   };
 }

@@ -62,7 +62,7 @@ function checkSize(json: string): void {
 
 /** A failed task. Retry and Catch match its name. Its message becomes the Cause. */
 export class TaskError extends Error {
-  /** Read by the emulator: States.ALL does not match an error that is neither retryable nor catchable. */
+  /** The emulator reads both fields: States.ALL does not match an error that is neither retryable nor catchable. */
   readonly isRetryable: boolean;
   readonly isCatchable: boolean;
 

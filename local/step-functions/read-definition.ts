@@ -8,7 +8,7 @@ const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'Timeou
 const COMMON = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
 const TRANSITION = ['End', 'Next'];
 
-/** The fields that the emulator handles as AWS does. It would ignore any other field. */
+/** The fields that can run here, by type of state. The emulator would ignore others. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Choice: [...COMMON, 'Choices', 'Default'],
   Fail: ['Comment', 'QueryLanguage', 'Type', 'Cause', 'CausePath', 'Error', 'ErrorPath'],

@@ -107,7 +107,7 @@ export function createRunningExecutions(
     const result = await outcome;
     running.delete(execution.arn);
     if (closed) return;
-    // StopExecution has stored its own status already.
+    // StopExecution stores the status itself.
     const { status } = log.find(execution.arn) ?? execution;
     if (status === 'RUNNING') await log.put({ ...execution, ...result, stoppedAt: Date.now() });
   }
@@ -122,7 +122,7 @@ export function createRunningExecutions(
       void finish(execution, run);
     },
     stop: (executionArn: string) => running.get(executionArn)?.stop(),
-    /** Stops all executions. The next run marks them as ABORTED. */
+    /** Stops the running executions. The next run marks them as ABORTED. */
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();

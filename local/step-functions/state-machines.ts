@@ -16,8 +16,8 @@ interface MachineProperties {
 }
 
 /**
- * Step Functions state machines of the type STANDARD. Executions end with the run. The names of executions stay reserved
- * for 90 days.
+ * Step Functions state machines of the type STANDARD. Executions end with the run. Their names stay reserved for 90
+ * days.
  */
 export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
@@ -42,7 +42,7 @@ export const stateMachines: ResourceKind = {
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
       async start() {
         // The emulator needs 0.1 s or more for a check, so a definition that an earlier start has checked is not
-        // checked.
+        // checked again.
         const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);

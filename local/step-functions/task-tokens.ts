@@ -25,7 +25,7 @@ export function createTaskTokens() {
       const body = Buffer.concat([run, machineDigest(machineArn), randomBytes(RANDOM_BYTES)]);
       return Buffer.concat([body, checksum(body)]).toString('base64');
     },
-    /** Whether this state machine issued the token, in this run or an earlier one. */
+    /** Whether the token names this state machine. */
     wasIssuedBy(token: unknown, machineArn: string): boolean {
       const bytes = Buffer.from(String(token), 'base64');
       return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(machineDigest(machineArn));

@@ -20,7 +20,7 @@ export interface OpenTemplate {
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
 
-/** Opens all resource kinds of the stack, then starts them. */
+/** Opens and starts the resource kinds of the stack. */
 export async function openTemplate(
   options: RunOptions,
   { stackName, template, assetFolder }: Assembly,

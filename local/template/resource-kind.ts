@@ -39,8 +39,8 @@ export interface ResourceKind {
   hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
-   * these types or `hasRetained` returns true. Kinds open concurrently, so their resources may refer to those of kinds
-   * with `opensFirst` alone.
+   * these types or `hasRetained` returns true. Kinds open concurrently, so meanwhile their resources may refer to
+   * those of kinds with `opensFirst` alone.
    */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }

@@ -3,7 +3,7 @@ import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 
 /**
- * Reads the resources whose condition is true.
+ * Reads the resources, except those whose condition is false.
  * @throws Error for a resource type that cannot run here
  */
 export function readStackResources(

@@ -9,7 +9,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** No server can listen on this port. The operator can choose another one. */
+/** This process cannot listen on the port. The operator can choose another one. */
 export class UnusablePort extends Error {
   constructor(port: number, code: string | undefined) {
     super(
@@ -34,7 +34,7 @@ interface LoopbackPort {
 /**
  * Listens on 127.0.0.1, for programs of this machine. Requests of pages in browsers are rejected, except those of
  * `pageOrigins` and, if these are given, of the port itself.
- * @throws UnusablePort if the port is in use, or if only root may listen on it
+ * @throws UnusablePort if the port is in use, or if this user may not listen on it
  */
 export async function listenOnLoopback(
   server: Server,

@@ -3,7 +3,7 @@ import type { RunContext } from '../run-context.ts';
 import type { RecordedCall } from '../run-options.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
-/** Starts a proxy that records the calls to a service. It forwards all bytes unchanged, so signatures stay valid. */
+/** Starts a proxy that records the calls to a service. Host and body stay unchanged, so signatures stay valid. */
 export async function recordCalls({
   service,
   endpoint,

@@ -25,7 +25,8 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
 }
 
 /**
- * Whether a request to an emulator comes from a page. Emulators have no pages, and no SDK on Node.js sends an `Origin`.
+ * Whether a request to an emulator may come from a page. Emulators have no pages, and no SDK on Node.js sends an
+ * `Origin`.
  */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
@@ -45,7 +46,7 @@ export function rejectPages(server: Server, origins: (host: string) => readonly 
 }
 
 function reject(request: IncomingMessage, response: ServerResponse): void {
-  // A client reads the response only after it has sent its whole body.
+  // A client may read the response only after it has sent its whole body.
   request.resume();
   response.writeHead(403, { 'Content-Type': 'text/plain; charset=utf-8' }).end(`${pagesRejected}\n`);
 }

@@ -37,12 +37,15 @@ describe('an origin that may be silent for 120 s', () => {
     const { outgoing, response, received, forwarded } = await openExchange();
     outgoing.end();
     await forwarded;
+    // As the gateway does when it gets a request.
+    response.setHeader('x-amzn-RequestId', 'id');
     vi.advanceTimersByTime(limit - 1);
     expect(response.headersSent).toBe(false);
     const gone = once(response, 'close');
     vi.advanceTimersByTime(1);
     const [incoming] = await received;
     expect([incoming.statusCode, incoming.headers['content-type']]).toEqual([504, 'text/html']);
+    expect(incoming.headers).not.toHaveProperty('x-amzn-requestid');
     expect(await text(incoming)).toBe(page);
     await gone;
     // As for a client that is gone.

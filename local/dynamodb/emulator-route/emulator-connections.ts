@@ -95,9 +95,8 @@ const HEAD_END = '\r\n\r\n';
 
 /**
  * Makes a reader of the responses of one connection, one after another. The reader takes the received chunks: it
- * returns a response for the response's last chunk, and undefined for any chunk before. It reads only the HTTP/1.1 that
- * the emulator sends: every response has a Content-Length. For anything else it throws an Error, and the connection
- * cannot be used any more.
+ * returns a response for the response's last chunk, and undefined for any chunk before. It throws an Error for a
+ * response without a Content-Length, which the emulator does not send.
  */
 export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {
   let head: ResponseHead | undefined;

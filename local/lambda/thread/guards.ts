@@ -11,8 +11,8 @@ import { rejectRunnerPorts } from './reject-runner-ports.ts';
 const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**
- * Prepares a thread before it loads a function's module: the function sees what it would see in AWS, and the main
- * thread gets a message about what would fail there.
+ * Prepares a thread before it loads a function's module. From now on, for example, the main thread gets a message if
+ * the function would have too little memory in AWS.
  * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more; undefined if it may
  * @returns a function that takes a sample of the memory immediately, in addition to the sample every 250 ms
  */

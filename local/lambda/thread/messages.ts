@@ -1,6 +1,6 @@
 import type { FunctionDefinition, ThreadDefinition } from '../function-definition.ts';
 
-/** What a thread needs to behave as in AWS. */
+/** The worker data that `guardThread` needs. */
 export interface GuardData extends ThreadDefinition {
   /** One element per port: 1 if the run listens there. For `rejectRunnerPorts`. */
   readonly runnerPorts: Uint8Array;
