@@ -74,7 +74,8 @@ const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
 
 const issuesOf = async (definition: AgentDefinition): Promise<string[]> => {
   const { offered, issues } = await inspectTools([kindOf(requestForm), remoteKind().deferred], definition);
-  const all = [...issues, ...issuesOfNames(offered), ...issuesOfOffers(offered, definition)];
+  const ofNames = issuesOfNames(offered, definition.unified_tools);
+  const all = [...issues, ...ofNames, ...issuesOfOffers(offered, definition)];
   return all.map((issue) => describeIssue(issue, 'the file'));
 };
 

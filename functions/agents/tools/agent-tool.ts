@@ -285,9 +285,10 @@ export async function inspectTools(
 /** Function names that providers accept. */
 const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** What is wrong with the names of tools. */
-export function issuesOfNames(offered: readonly OfferedTool[]): Issue[] {
-  const names = new Set<string>();
+/** What is wrong with the names of tools. The names of the entries without tools are taken too. */
+export function issuesOfNames(offered: readonly OfferedTool[], entries: readonly Entry[]): Issue[] {
+  const others = entries.filter((_, index) => !offered.some((tool) => tool.index === index));
+  const names = new Set(others.map(({ name, type }) => name ?? type));
   return offered.flatMap(({ name, isRemote, index, field }) => {
     const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Issue[] =>
       isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];

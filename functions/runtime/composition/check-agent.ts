@@ -129,7 +129,10 @@ async function toolMistakes(
   wrongTools: readonly unknown[],
 ): Promise<string[]> {
   const { offered, toolsets, issues } = await inspectTools(toolsWith(attachments), definition);
-  const mistakes = [...issues, ...issuesOfNames(offered), ...issuesOfOffers(offered, definition)]
+  const ofEntries = [...issues, ...issuesOfNames(offered, definition.unified_tools)].toSorted(
+    ({ path: [, one] }, { path: [, other] }) => Number(one) - Number(other),
+  );
+  const mistakes = [...ofEntries, ...issuesOfOffers(offered, definition)]
     .filter(({ path }) => !wrongTools.includes(path[1]))
     .map((issue) => describeIssue(issue, 'the file'));
   for (const { kind, config, index } of toolsets) {

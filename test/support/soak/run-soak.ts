@@ -21,6 +21,7 @@ import { type SoakService, startSoakService } from './start-soak-service.ts';
 export interface SoakOptions {
   assembly: string;
   seed: number;
+  /** How long the load lasts at least. */
   seconds: number;
   /** The number of users, who do one action after the other. Further users, a third as many, submit batches. */
   users: number;
@@ -143,15 +144,17 @@ async function runLoad(
     await createTenant({ model: 'openai:test' }),
     await createTenant({ model: 'openai:test', titles: false, whitelist: ['user-1', 'user-3', 'user-5'] }),
   ] as const;
+  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
   const end = performance.now() + options.seconds * 1000;
-  const hasEnded = (): boolean => performance.now() > end;
+  // On a slow machine the load lasts until a reply was streamed and a batch submitted.
+  const hasEnded = (): boolean =>
+    performance.now() > end && 'streamed reply' in log.table() && batches.submitted > 0;
   const repeat = async (work: () => Promise<void>): Promise<void> => {
     while (!hasEnded()) {
       await work();
       await sleep(random() * pause);
     }
   };
-  const batches: SoakBatches = { submitted: 0, requests: 0, cancelled: 0, webhooks: 0 };
   const users = Array.from(
     { length: options.users },
     (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
