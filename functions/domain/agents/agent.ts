@@ -31,7 +31,7 @@ export interface AgentVersion {
 
 /**
  * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. It is sent, because the
- * provider's own default would cut replies at an unknown length.
+ * provider's own default might cut replies at an unknown length.
  */
 export const defaultMaxOutputTokens = 8192;
 
@@ -67,7 +67,7 @@ export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
   /** The version that serves replies; undefined if the agent is not published, or the workspace has no such agent. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
-  /** The published versions, in the order in which their agents were created, in pages. */
+  /** The published versions, in the order of their agents' ids, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
   /** The workspace of an agent, published or not. Undefined if there is no such agent. */
   workspaceOf(agentId: string): Promise<string | undefined>;
@@ -89,7 +89,7 @@ export interface AgentStore extends AgentReader {
   versions(workspaceId: string, agentId: string): AsyncIterable<AgentVersion[]>;
   /**
    * Deletes an agent with its versions. A repeated call continues after one that was interrupted.
-   * @param agent as it was read; undefined if an interrupted call has deleted the agent, but not all of its versions
+   * @param agent as it was read; undefined if an interrupted call has deleted the agent itself
    * @throws badRequest if another caller saved the agent after it was read
    */
   delete(workspaceId: string, agentId: string, agent: Agent | undefined): Promise<void>;

@@ -47,8 +47,8 @@ export async function createAgent(
 }
 
 /**
- * Deletes an agent with its versions. Its chats stay, and sends to them fail with `Agent not found`. A repeated call
- * continues after one that was interrupted.
+ * Deletes an agent with its versions. Its chats stay, and new sends to them fail with `Agent not found`. A repeated
+ * call continues after one that was interrupted.
  * @param check gets the agent before it is deleted; it throws if the agent must stay. Not called if an interrupted call
  *   has deleted the agent itself
  * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile; what `check` throws
@@ -158,7 +158,7 @@ async function publish(
 }
 
 /**
- * Unpublishes the agent: sends fail with `Agent version not found` until it is published again.
+ * Unpublishes the agent: new sends fail with `Agent version not found` until it is published again.
  * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
  */
 export function unpublishAgent(services: AgentEditing & Services<'clock'>, agentId: string): Promise<Agent> {

@@ -49,8 +49,7 @@ export interface ReplyRequest {
 }
 
 /**
- * The form that a request asks for; undefined if it asks for none. The module that checks forms is loaded with the
- * first one.
+ * The form that a request asks for; undefined if it asks for none. The module that checks forms is loaded on demand.
  * @param reject makes the error, as in `formOfRequest`
  * @throws the error of `reject`, by default badRequest
  */
@@ -73,10 +72,7 @@ export type ReplyPart =
   | { type: 'response.reasoning_step.end'; step: StepEnd }
   /** A model call starts. Calls of called agents are included. */
   | { type: 'call start'; call: ModelCall }
-  /**
-   * A model call ends. The usage of a reply is the sum over its calls. A call that failed before its first output has
-   * no usage. Another call whose end was not reported counts, without tokens.
-   */
+  /** A model call ends. The usage of a reply is the sum over its calls. */
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
 
 export interface ModelCall {
@@ -105,7 +101,7 @@ export const countedCall = ({ model: name, tier, callType }: ModelCall, usage: C
 
 /** Why a reply has ended without an abort. */
 export type ReplyEndReason =
-  /** The model has ended the reply. */
+  /** The reply is complete. */
   | 'stop'
   /** The model has ended the reply without a text, and no tool has handed over to the user. */
   | 'empty'
@@ -141,7 +137,7 @@ export interface AgentRuntime {
   /**
    * Makes a title of at most 60 characters for a chat with this first message.
    * @param request.onCall called when a model call starts, still without its tokens, and when it has ended, with its
-   *   tokens, or with undefined if it has failed and is free. At the end, the last value is the only call that is paid
+   *   tokens, or with undefined if it has failed and is free. The last value counts
    * @returns undefined if the model makes none, or if the reply's budget has no call left
    * @throws ModelFailure if the model fails
    */
@@ -154,7 +150,10 @@ export interface AgentRuntime {
   }): Promise<string | undefined>;
 }
 
-/** Limits of one reply. Called agents count too, and a model call for the title of the chat. */
+/**
+ * Limits of one reply. Model calls and tool uses of called agents count too, and a model call for the title of the
+ * chat.
+ */
 export interface ReplyLimits {
   /** Maximum of model calls, retries included. */
   modelCalls: number;
@@ -183,8 +182,8 @@ export interface ReservedCall {
 }
 
 /**
- * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. Each
- * running agent has one model call reserved, so that it can end with a text when no other call is left.
+ * Counts what one reply uses. Called agents share the budget, so agents that call agents do not multiply it. One model
+ * call is reserved for each agent that starts, so that it can end with a text when no other call is left.
  */
 export class ReplyBudget {
   readonly limits: ReplyLimits;

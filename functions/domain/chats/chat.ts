@@ -7,7 +7,7 @@ import type { Person } from '#domain/workspaces/workspace.ts';
 /** The chat lease, by which one turn owns the chat. */
 export interface Lease {
   id: string;
-  /** Milliseconds since the epoch. After this time, any function may close the turn and release the lease. */
+  /** Milliseconds since the epoch. After this time, another function may close the turn and release the lease. */
   until: number;
   /** Set if a client has asked to stop the reply. */
   isStopped?: true;
@@ -32,15 +32,10 @@ export const newLeaseId = (uuid: string, { resumable }: { resumable: boolean }):
 /** Whether the events of the lease's reply are stored. The id of the lease says so, so nothing has to be read. */
 export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith(resumablePrefix);
 
-/**
- * The response id of the reply that has the lease. It contains the id of the lease, so it never names a later reply.
- */
+/** The response id of the reply that has the lease. It contains the id of the lease. */
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
 
-/**
- * The response id that is stored with the reply, so that a repeated send returns it. A reply of a batch has none,
- * because clients cannot repeat its request.
- */
+/** The response id that is stored with the reply, so that a repeated send returns it. A reply of a batch has none. */
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
   lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 
@@ -59,14 +54,14 @@ export interface Chat {
   createdAt: string;
   updatedAt: string;
   /**
-   * Number of messages of all turns that have ended, at the positions 1 to `messageCount`. While the chat has a lease,
-   * the messages of the open turn are at the next two positions.
+   * Number of messages of the turns that have ended: they are at the positions 1 to `messageCount`. The messages of an
+   * open turn get the next two positions.
    */
   messageCount: number;
   lease: Lease | null;
-  /** The id of the batch whose request created the chat; absent for any other chat. */
+  /** The id of the batch whose request created the chat. */
   batchId?: string;
-  /** Absent if there are no pairs. */
+  /** If undefined, there are no pairs. */
   metadata?: Metadata | undefined;
 }
 
@@ -102,7 +97,7 @@ export interface NewChat {
   agentId: string;
   name: string;
   externalUserId: string | null;
-  /** Absent if there are no pairs. */
+  /** If undefined, there are no pairs. */
   metadata?: Metadata | undefined;
 }
 
@@ -114,8 +109,8 @@ export interface LeaseRequest {
   lease: Lease;
   now: string;
   /**
-   * The gateway's request that starts the turn. `isFurtherAttempt`: whether this function has acquired the lease for it
-   * before. Undefined for a request of a batch, because no gateway repeats it.
+   * The gateway's request that starts the turn; undefined for a request of a batch. `isFurtherAttempt`: whether this
+   * function has acquired the lease for it before.
    */
   request?: { id: string; isFurtherAttempt: boolean } | undefined;
 }
@@ -158,11 +153,10 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease. Conditions: the chat belongs to the agent and is open to the user; it has no lease, or
-   * this one; and the last lease of a send was not for the same request, unless this is a further attempt. A lease that
-   * has expired still counts as a lease.
+   * this one; and the last gateway request that acquired a lease here was another one, unless this is a further
+   * attempt. A lease that has expired still counts as a lease.
    * @returns if taken, the chat with the new lease; otherwise the chat as it is, undefined if it does not exist.
-   *   `startedAt`: the position of the user message if the last lease of a send was for the same request; otherwise
-   *   undefined
+   *   `startedAt`: if the last gateway request was this one, the position for its user message; otherwise undefined
    */
   takeLease(
     request: LeaseRequest,
@@ -188,13 +182,13 @@ export interface ChatStore {
    */
   stopLease(chat: Chat, leaseId: string, until: number): Promise<boolean>;
   /**
-   * Prolongs the lease of a stopped reply, so that its owner can store the reply. Does nothing if the chat does not
-   * have this lease any more.
+   * Sets the end of the lease of a stopped reply, so that its owner can store the reply. Does nothing if the chat does
+   * not have this lease any more.
    */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Releases the lease and sets the number of messages. If the chat has no lease and still the number of `chat`, a turn
-   * was stored after its lease was released: then the number is set too.
+   * Releases the lease and sets the number of messages. If the chat has no lease and still the number of `chat`, the
+   * number is set too: a turn may have been stored after its lease was released.
    * @returns false if the chat is deleted, has another lease, or has no lease and another number; then nothing changes
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;

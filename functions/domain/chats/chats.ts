@@ -226,8 +226,7 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 
 /**
  * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it
- * later. Does not wait for a reply in progress, which ends within about a second like a stopped one. A reply of a batch
- * continues.
+ * later. Does not wait for a reply in progress, which ends soon like a stopped one. A reply of a batch continues.
  * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(
@@ -332,7 +331,8 @@ const longestWait = 2000;
 const waitInterval = 200;
 
 /**
- * Asks the function that owns the chat to stop the reply, and waits about two seconds for its end.
+ * Asks the function that owns the chat to stop the reply, and waits about two seconds for its end, if it does not come
+ * earlier.
  * @returns the id of the stopped reply, and whether it has ended in this time
  * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
  *   progress belongs to a batch, or is not the given one, then rateLimited

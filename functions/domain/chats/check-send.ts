@@ -45,8 +45,8 @@ export interface CheckedSend extends SendInput {
 
 /**
  * Makes the checks of a send that need no chat lease, in the order of the specification (section 7.2), and waits for
- * the rate limit. Without attached files, openTurn checks the chat. A new message takes one round trip, or three with
- * attached files. For a repeated send, it does not check whether the agent, the chat and the files exist.
+ * the rate limit. Without attached files, openTurn checks the chat. A new message usually takes one round trip, or
+ * three with attached files. For a repeated send, it does not check whether the agent, the chat and the files exist.
  * @param key idempotency key of the request; null if it has none
  * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong form, a key of another request), `Agent
  *   not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and badRequest for an

@@ -126,7 +126,7 @@ function gatherReply(
 
 /**
  * The reason for which a reply is aborted. Its message is for clients.
- * - `idle-timeout`: no part of the reply came for too long.
+ * - `idle-timeout`: the reply made no progress for too long.
  * - `deadline`: the reply took too long in all.
  * - `lease-lost`: this function may not store the reply, for example because another one owns the chat now.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
@@ -166,10 +166,11 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
 /**
  * Calls the model and emits an event for each part of the reply that clients see. Aborts the reply after the idle
  * timeout or at the deadline.
- * @param stop aborts the reply; is also aborted when the reply fails, or reaches its maximum length
+ * @param stop aborts the reply; is also aborted after the runtime has thrown, or when the reply reaches its maximum
+ *   length
  * @param deadline milliseconds that the reply may take in all
- * @returns the reply, complete or not, with the reason of its end, or the error if the model did not end it: an error
- *   is returned, not thrown
+ * @returns the reply, complete or not, with the reason of its end, or the error that ended it: an error is returned,
+ *   not thrown
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -197,8 +198,8 @@ export async function collectReply(
   const work = services.agentRuntime.reply({ ...request, signal: stop.signal }, (part) => {
     if (stop.signal.aborted) return;
     gathered.collect(part);
-    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model. The
-    // starts and ends of later calls do not restart it.
+    // The idle timeout starts with the first call: the preparation of files before it is no silence of the model.
+    // Further starts and ends of calls do not restart it.
     const isCall = part.type === 'call start' || part.type === 'call end';
     if (!isCall || cancelWatch === undefined) watch();
   });
@@ -230,7 +231,7 @@ export async function collectReply(
   }
 }
 
-/** Ends a reply that its model did not end. No end will come for its running steps and model calls. */
+/** Ends a reply after an error, with its running steps and model calls. */
 function endEarly(
   { log, meter }: Services<'log' | 'meter'>,
   { chat, agent }: Omit<ReplyRequest, 'signal'>,
@@ -242,7 +243,6 @@ function endEarly(
     interrupt(error.message);
     return;
   }
-  // Nobody waits for a reply after its lease was lost.
   const level = error instanceof ReplyAborted && error.kind === 'lease-lost' ? 'warn' : 'error';
   log[level]('A reply was not completed', { chatId: chat?.id, agentId: agent.agentId, error });
   const kind = failureOf(error);
@@ -265,7 +265,7 @@ const slowness: Partial<Record<ReplyAborted['kind'], FailureOfModel>> = {
   deadline: 'slow',
 };
 
-/** How the model has failed; undefined if it did not cause the failure. */
+/** The failure of the model that the error stands for; undefined if it stands for none. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (error instanceof ModelFailure) return error.kind;
   return error instanceof ReplyAborted ? slowness[error.kind] : undefined;

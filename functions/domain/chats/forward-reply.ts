@@ -77,7 +77,7 @@ export async function storeReply(
   }
 }
 
-/** Counts the turn and its model calls as usage, also if its reply failed, because the model was called. */
+/** Counts the turn and its model calls as usage, also if its reply failed. */
 const countTurn = (
   services: ReplyStoreServices,
   { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,

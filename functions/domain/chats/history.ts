@@ -83,8 +83,8 @@ export type ExportedLine =
 const chatsPerPage = 100;
 
 /**
- * Yields the histories of a workspace, or of one user, in pages that fit into memory: each chat, oldest first, followed
- * by its messages, oldest first.
+ * Yields the histories of a workspace, or of one user, in pages that fit into memory: the chats, oldest first, each
+ * followed by its messages, oldest first.
  * @param filter.externalUserId undefined for all chats, also those without an external user
  */
 export async function* exportChats(

@@ -6,8 +6,7 @@ import type { Chat } from './chat.ts';
 
 /**
  * The id of a message is its chat's id times 2^21 plus its position in the chat. So ids are unique in the workspace and
- * ascend inside a chat, and the position is known without a read. Chat ids count up from 1, with few gaps. So 2^53 is
- * enough for nearly 4.29 billion chats of 2,097,150 messages in one workspace.
+ * ascend inside a chat, and the position is known without a read.
  */
 const positionsPerChat = 2 ** 21;
 export const lastPosition = limits.messagesOfChat + 1;
@@ -28,7 +27,7 @@ export const isReplyPosition = (position: number): boolean => position % 2 === 0
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
-/** Why a reply was cut short without an error: it reached the maximum length, or a client has stopped it. */
+/** Why a reply was cut short without an error: it reached the maximum length, or was stopped. */
 export type Incomplete = 'max_output_tokens' | 'stopped';
 
 export interface UserMessage {
@@ -57,7 +56,7 @@ export interface AssistantMessage {
   incomplete: Incomplete | null;
   /**
    * Undefined for a reply of a batch, and of an earlier release. The events of a resumable reply are stored under this
-   * id for an hour.
+   * id.
    */
   responseId?: string;
   /**
@@ -69,7 +68,7 @@ export interface AssistantMessage {
 
 export type Message = UserMessage | AssistantMessage;
 
-/** The table has the numbers of each usage in the order of these fields. */
+/** The table stores the usage of a message as numbers, in the order of these fields. */
 export const noUsage: TokenUsage = {
   total_prompt_tokens: 0,
   total_completion_tokens: 0,
@@ -121,14 +120,13 @@ export interface MessageStore {
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean },
   ): AsyncIterable<RatedMessage[]>;
-  /** The text of a stored message; undefined if its chat was deleted. */
+  /** The text of a stored message; undefined if it was deleted with its chat. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
    * The newest messages up to a position, oldest first: at most `characters` of text, from at most 1,000 stored
    * messages. Beyond a million characters of reasoning steps, messages have no steps. Turns that prompts must not
    * contain are left out, and their characters do not count.
-   * @param upTo the position. While a promise is pending, the newest messages are read concurrently. If these messages
-   *   end before the position, which is rare, they are read again. For 0 the result is empty.
+   * @param upTo the position, or a promise of it: the read may begin before. For 0 the result is empty
    */
   recent(
     chat: Pick<Chat, 'workspaceId' | 'id'>,
@@ -139,7 +137,7 @@ export interface MessageStore {
 
 type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
-/** Texts that are too large for an item of the table. */
+/** Texts of messages that are too large for their items of the table. */
 export interface ContentStore {
   /** @returns the name of the stored text, for `get` */
   put(chat: ChatName, content: string): Promise<string>;

@@ -11,8 +11,8 @@ export interface Purge {
 /** A person whose data is to be erased. */
 export interface Erasure extends Person {
   /**
-   * ISO 8601. Chats, batches and feedback that the person creates after this time stay, except chats for requests of
-   * earlier batches.
+   * ISO 8601. Chats and batches that the person creates after this time stay, except chats for requests of earlier
+   * batches.
    */
   deletedAt: string;
 }
@@ -22,7 +22,7 @@ export interface ErasedCounts {
   chats: number;
   ratings: number;
   batchRequests: number;
-  /** Everything that only a scan found. */
+  /** What scans of all keys have found. */
   others: number;
 }
 
@@ -31,15 +31,12 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-/**
- * Milliseconds after a purge was enqueued. If it has neither ended nor been postponed by then, its message may be lost,
- * and it is enqueued again.
- */
+/** Milliseconds after which a purge that has neither ended nor been postponed is due again: its message may be lost. */
 export const requeueAfter = 5 * 60_000;
 
 /**
- * The purges that have not ended. The transaction that deletes a chat adds its purge. Only the outbox is reliable: the
- * queue may lose or repeat messages. A person has one erasure at a time, and a new one replaces it.
+ * The purges and erasures that have not ended. The transaction that deletes a chat adds its purge. The queue is less
+ * reliable: it may lose or repeat messages. A person has one erasure at a time, and a new one replaces it.
  */
 export interface PurgeOutbox {
   /** Whether the purge has not ended. False also for an erasure that a newer one of the same person has replaced. */

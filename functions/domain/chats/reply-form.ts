@@ -21,8 +21,8 @@ export interface ReplyForm {
 export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undefined && isStrict(schema);
 
 /**
- * The form that a request asks for; undefined for plain text. An agent with a schema decides on its form alone, so a
- * request to it must not have another schema.
+ * The form that a request asks for; undefined for plain text. A request to an agent with a schema must have none
+ * itself.
  * @param reject makes the error for a field, such as `response_format.json_schema.schema`, and its problem
  * @throws the error of `reject`, also for a schema that is not accepted
  */

@@ -23,21 +23,16 @@ export interface EventRecorder {
   finish(): Promise<void>;
 }
 
-/**
- * Milliseconds between two writes. The writes for a fast model then cost about one write unit a second, because the
- * events are stored compressed.
- */
+/** Milliseconds between two writes. */
 const writeInterval = 1000;
 
-/**
- * Number of attempts to store the last events, each with the retries of the store. They delay the end of the stream.
- */
+/** Number of attempts to store the last events, each with the retries of the store. */
 const attemptsAtEnd = 3;
 
 /**
- * Makes a recorder of the events of a reply. It stores the first event and the last ones at once, the others every
- * second. Writes follow one another, so a reader never sees an event without the events before it. The final text is
- * not stored if the deltas have the same text: it would cost further write units.
+ * Makes a recorder of the events of a reply. It stores the first event and the last ones at once, the others about
+ * every second. Writes follow one another, so a reader never sees an event without the events before it. To save write
+ * units, the final text is not stored if the deltas have the same text.
  */
 export function recordEvents(
   { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
@@ -112,8 +107,8 @@ type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 const readInterval = 500;
 
 /**
- * Milliseconds from the release of the chat lease until the function counts as dead. A living function waits up to 2 s
- * for a title, and then stores the last events.
+ * Milliseconds from the release of the chat lease until the function counts as dead. Before it ends, it may wait for a
+ * title, and stores the last events.
  */
 const timeToEnd = 5000;
 
@@ -121,7 +116,8 @@ const timeToEnd = 5000;
  * Yields the stream of a resumable reply after an event: the stored events, then those that the running reply stores,
  * and `[DONE]` at the end. It also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
- * @param restOf the events after the last stored one if the function of the reply has died: by default an error
+ * @param restOf the events after the last stored one if no more are expected, although the reply is incomplete: by
+ *   default an error
  */
 export async function* followReply(
   services: FollowServices,
@@ -197,7 +193,7 @@ async function* storedTexts(
   return false;
 }
 
-/** Whether this is the completed event, stored without its final text (see `recordEvents`). */
+/** Whether this is the completed event without a final text (see `recordEvents`). */
 const hasNoFinalText = (text: string): boolean =>
   text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
 
@@ -205,8 +201,8 @@ const withFinalText = async (services: FollowServices, reply: ReplyName, text: s
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
 /**
- * Makes a function that finds out whether the Lambda function of the reply stores nothing more: its lease has expired,
- * or `timeToEnd` has passed since the first call that did not find the lease.
+ * Makes a function that returns whether the Lambda function of the reply counts as dead: its lease has expired, or
+ * `timeToEnd` has passed since the first call that did not find the lease.
  */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
@@ -230,8 +226,7 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 
 /**
  * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply,
- * which may still be running. What is not stored as events is made from the stored reply, with the rest of its text in
- * one delta.
+ * which may still be running. For a stored reply, the rest is made from it, with the text in one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
@@ -292,7 +287,8 @@ function* eventsOf(
 
 /**
  * The rest of the stream of a resumable reply, after the event `startingAfter`; the whole stream if it is undefined.
- * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or older than an hour
+ * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or whose events have
+ *   expired
  */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
@@ -303,7 +299,7 @@ export async function resumeReply(
   const hasReply = () => services.replyEvents.hasReply(reply, services.clock.now());
   const [chat, hasEvents] = await allEnded([findChat(services, input), hasReply()]);
   const leaseId = leaseIdOf(responseId);
-  // A client may resume before the first event is stored. The lease is released later than that.
+  // A client may resume before the first event is stored. Usually, the lease is released later than that.
   const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
   if (!hasEvents && !isRunning && !(await hasReply())) throw noStreamToResume();
   return followReply(services, reply, input.startingAfter ?? -1);

@@ -1,18 +1,16 @@
 import { requeueAfter } from './purge.ts';
 import type { Services } from './services.ts';
 
-/** A purge is overdue if it has not ended this many milliseconds after the deletion of its chat. */
+/** A purge or an erasure is overdue if it has not ended this many milliseconds after its `deletedAt`. */
 const overdueAfter = 60 * 60_000;
 
-/** Maximum of purges that a run enqueues; the next run enqueues the rest. This many messages take about a second. */
+/** Maximum of purges and erasures that a run enqueues; the next runs enqueue the rest. */
 const purgesPerRun = 1000;
 
 /**
- * Enqueues the purges and erasures that are due: the second run of each, and those whose message was lost or whose
- * function failed. It does not read purges that are too young to be due. It reads all others, unless it has enqueued
- * the maximum: then it stops after the first page with a purge that is not overdue. So 20,000 chats that are deleted at
- * once cost 780 read units a minute from the 5th to the 20th minute: 0.6 for each deletion in all.
- * @returns the number of overdue purges
+ * Enqueues the purges and erasures that are due, such as those whose message was lost. Does not read purges that are
+ * too young to be due. After it has enqueued the maximum, it stops at a page with one that is not overdue.
+ * @returns the number of overdue purges and erasures that it has read
  */
 export async function requeuePurges(
   services: Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -39,9 +39,8 @@ export interface StoredReply {
 
 /**
  * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
- * is resumable; or the turn, under a new chat lease, if the function that owned it has died.
- * @returns `retry` if another function has changed the turn since it was read, if the new lease expires soon, or if the
- *   turn of a dead function was stopped and is closed now
+ * is resumable; or the turn, under a new chat lease, if no function owns it any more.
+ * @returns `retry` if the turn must be read again, such as after another function has changed it
  * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while a function
  *   owns the chat lease, unless its reply is that of this turn and resumable; the errors of requirePublishedAgent
  *   before a new lease
@@ -113,20 +112,19 @@ interface RunningTurn {
 
 /**
  * Maximum of attempts to start a turn. An attempt fails, for example, if another function takes the position or the
- * idempotency key. The next attempt usually succeeds.
+ * idempotency key.
  */
 const attempts = 5;
 
 /**
  * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. A new message
- * without files takes three round trips: the reads of the checks, concurrently with the rate limit; the chat lease,
- * concurrently with the history; and the user message, concurrently with the model. The client gets nothing of the
- * reply before the message is stored.
- * @param requestId the gateway's id of the request: if the gateway repeats a request, no second turn starts
- * @param key idempotency key: a repeated send finds its turn and resumes it
+ * without files usually takes three round trips: the reads of the checks, concurrently with the rate limit; the chat
+ * lease, concurrently with the history; and the user message, concurrently with the model. The client gets nothing of
+ * the reply before the message is stored.
+ * @param requestId the gateway's id of the request, by which a repetition by the gateway is recognized
+ * @param key idempotency key, by which a repeated send finds its turn
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
- * @returns the running reply, which the caller passes to finishTurn; or, for a repeated send, the running or stored
- *   reply of the first one
+ * @returns a running turn, which the caller passes to finishTurn; or, for a repeated send, the running or stored reply
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
  *   if a file has just been erased
  */
@@ -193,8 +191,7 @@ async function open(
 
 /**
  * The reply of the turn that an earlier request with the same id has started.
- * @throws `A reply is already in progress for this chat` if that turn has no reply yet: its request may still be
- *   running
+ * @throws `A reply is already in progress for this chat` if no reply to this message is stored yet
  */
 async function storedReply(
   services: StartServices,
@@ -202,7 +199,7 @@ async function storedReply(
   { startedAt }: PreviousTurn,
 ): Promise<StoredReply> {
   const { user, reply } = await turnAt(services, { workspaceId, id: chatId }, startedAt);
-  // The position may have the message of a batch's request instead.
+  // The position may have the message of another request.
   if (user?.content !== message || reply === undefined) throw replyInProgress();
   return { reply, agent };
 }
@@ -213,8 +210,8 @@ const start = (services: StartServices, turn: SentTurn, deadline: number) => ({
 });
 
 /**
- * Registers the files in the chat and stores the user message, with the idempotency record if there is a key. If it
- * throws, it has abandoned the turn.
+ * Registers the files in the chat and stores the user message, with the idempotency record if there is a key. Before it
+ * throws, it tries to abandon the turn.
  * @throws badRequest if a file has just been erased, or the error of the table
  */
 async function storeUserMessage(
@@ -283,8 +280,6 @@ export async function finishTurn(
   return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
 }
 
-/**
- * Whether a reply that was aborted for this reason gets no title, because no client waits for it or there is no time.
- */
+/** Whether the stream of a reply that was aborted for this reason ends without waiting for a title. */
 const endsAtOnce = (reason: unknown): boolean =>
   reason instanceof ReplyAborted && ['stopped-by-client', 'shutdown', 'lease-lost'].includes(reason.kind);

@@ -37,18 +37,16 @@ export interface FeedbackOfUser {
   createdAt: string;
 }
 
-/** Names a resumable reply by its response id. */
+/** Names a reply by its response id. */
 export interface ReplyName {
   workspaceId: string;
   chatId: number;
   responseId: string;
 }
 
-/**
- * Consecutive events of a reply, each as the bytes that its client gets, but without a final text that deltas repeat.
- */
+/** Consecutive events of a reply, each as its client gets it, but without a final text that deltas repeat. */
 export interface StoredEvents {
-  /** Sequence number of the first text; without texts, the number of the next one. */
+  /** Sequence number of the first text; without texts, the next number. */
   first: number;
   /** May be empty at the end of a reply. */
   texts: string[];
@@ -56,14 +54,14 @@ export interface StoredEvents {
   isLast: boolean;
 }
 
-/** Stores the events of resumable replies for an hour. */
+/** The events of resumable replies. They expire after an hour. */
 export interface ReplyEventStore {
   /**
    * Stores events that follow those of the previous call. A call may be repeated with the same events.
-   * @param now the hour of storage starts at this time
+   * @param now the hour until they expire starts at this time
    */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
-  /** Whether the first event of the reply is stored and at most an hour old. */
+  /** Whether the first event of the reply is stored and has not expired. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;
   /** The stored events from a sequence number on. The first element may also contain earlier events. */
   eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
@@ -86,12 +84,9 @@ export interface ChatServices extends AgentServices, FileServices {
 
 /** Times in milliseconds. */
 interface ReplySettings {
-  /** Idle timeout: the longest time between two parts of a reply (specification, section 8). */
+  /** Idle timeout of a reply (specification, section 8). */
   streamTimeout: number;
-  /**
-   * Length of the chat lease of a send, and of the lease of a slot. After a crash of the function, its lease lasts at
-   * most this long. A chat lease is renewed after each third of the time, the lease of a slot after each sixth.
-   */
+  /** Length of the chat lease of a send, and of the lease of a slot. */
   lease: number;
   /** Maximum of characters of earlier messages that the model gets, if the agent has no limit of its own. */
   historyCharacters: number;

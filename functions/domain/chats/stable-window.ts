@@ -1,14 +1,12 @@
 import type { PromptMessage } from './agent-runtime.ts';
 
-/** The largest power of two that divides the number of a turn. Infinity for the number 0, the first turn of a chat. */
+/** The largest power of two that divides the number of a turn. Infinity for the number 0. */
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
 
 /**
- * The messages that the model gets, of those that its limits allow. A window that always began with the oldest of them
- * would move with every send, and a provider could not use its cache: it compares prompts from their beginning. So the
- * window begins at the turn whose number has the most factors of two, among the turns that leave at least half of the
- * characters, and stays there for many turns. It depends on the messages alone, so every environment and every
- * repetition of a send has the same one.
+ * The messages that the model gets, of those that its limits allow. The window begins at the turn whose number has the
+ * most factors of two, among the turns that leave at least half of the characters. So its start can stay the same for
+ * many turns, and a provider that compares prompts from their beginning can use its cache.
  * @param messages oldest first
  * @param turnOf the number of the turn that a user message begins; called for these in their order
  */

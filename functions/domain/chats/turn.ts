@@ -55,7 +55,7 @@ async function closeOnce(
   const turn = await services.chats.openTurn(chat);
   if (!turn.user || turn.reply) {
     await services.chats.releaseLease(chat, lease.id, turn.user ? position : chat.messageCount);
-    // A send that had lost the lease may have stored its turn meanwhile. It could not release the chat before.
+    // A send that had lost the lease may have stored its turn meanwhile.
     if (!turn.user && (await services.chats.openTurn(chat)).reply)
       await services.chats.releaseLease(chat, lease.id, position);
     return true;
@@ -98,8 +98,8 @@ async function rejectedTurnsOf(
  * Returns a function that decides for each message of a chat, newest first, whether prompts contain it. The decision
  * depends on the number of consecutive turns that the provider rejected.
  * - Odd: prompts contain none of these turns. One image that no model reads must not end the chat.
- * - Even: prompts contain all of them. The last one was rejected without the turns before it, so the reason was another
- *   one, such as a wrong key that a provider answers with status 400.
+ * - Even: prompts contain all of them. The last one was rejected without the turns before it, so the reason may be
+ *   another one, such as a wrong key that a provider answers with status 400.
  * - If the next turn was accepted only without these turns, prompts contain none of them.
  */
 export function promptFilter(): (message: Pick<Message, 'position'> & { rejectedTurns?: number }) => boolean {
@@ -164,15 +164,12 @@ export interface PreviousTurn {
 
 type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 
-/**
- * Maximum of attempts to acquire a chat lease. An attempt fails if it has to close an abandoned turn first. The next
- * one usually succeeds.
- */
+/** Maximum of attempts to acquire a chat lease. An attempt fails if it has to close an abandoned turn first. */
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently: one round trip. If an abandoned turn still owns the
- * chat, closes that turn first. If the chat has a lease with the same id, prolongs it. The user message is not stored.
+ * Acquires the chat lease, and reads the history concurrently. If an abandoned turn still owns the chat, closes that
+ * turn first. If the chat has a lease with the same id, prolongs it. The user message is not stored.
  * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier
  *   arrival of the same gateway request has started
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
@@ -208,8 +205,7 @@ export async function openTurn(
 }
 
 /**
- * Whether less than half of a chat lease is left. Then responses have been late, and another turn may own the chat
- * soon, or already does.
+ * Whether less than half of a chat lease is left. Then another turn may own the chat soon, or already does.
  * @param milliseconds length of the lease
  */
 export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, milliseconds: number): boolean =>

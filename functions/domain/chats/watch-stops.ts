@@ -22,9 +22,8 @@ const watchInterval = 1000;
 const timeToStore = 10_000;
 
 /**
- * Makes a watch that reads all watched chats together, once a second: one read unit a second for a running reply,
- * unless its chat has much metadata. If a client has stopped a reply, the watch also sets the end of its chat lease,
- * `timeToStore` from then.
+ * Makes a watch that reads all watched chats together, about once a second. If a client has stopped a reply, the watch
+ * also sets the end of its chat lease, `timeToStore` from then.
  * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(

@@ -22,8 +22,8 @@ export const ownTools = 'is not supported: agents bring their own tools, which r
 const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as Record<string, unknown>;
 
 /**
- * The tool of a request with one function that must be called; undefined for a request without tools. The two most used
- * libraries for extraction send such a function by default.
+ * The tool of a request with one function that must be called, as libraries for extraction send it; undefined for a
+ * request without tools.
  * @throws OpenAiError for any other use of tools
  */
 export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {

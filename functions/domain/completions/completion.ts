@@ -18,7 +18,7 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { ForcedTool } from './completion-form.ts';
 import type { ImageInspector } from './read-conversation.ts';
 
-/** An empty reply ends with `stop` too: the model had nothing to say. */
+/** An empty reply ends with `stop` too. */
 const finishReasons: Readonly<Record<ReplyEndReason, FinishReason>> = {
   stop: 'stop',
   empty: 'stop',
@@ -41,7 +41,7 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
 
 /**
  * How a reply has ended: with a finish reason, or with an error. The error must not make the client repeat its request
- * automatically, because the calls of the reply are paid.
+ * automatically, because the calls of the reply may be paid.
  */
 type CompletionOutcome = FinishReason | OpenAiError;
 
@@ -158,7 +158,7 @@ export function completionChunks(
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** An empty chunk during silence. A comment would not do: clients that wait for a line do not see comments. */
+    /** An empty chunk during silence. A comment would not do, because clients ignore comments. */
     silence: () => chunk({}),
     /** The chunks for an event of a reply: texts and steps. Other events have none. */
     of(event: StreamEventBody): ChatCompletionChunk[] {

@@ -7,15 +7,12 @@ import { ownTools } from './completion-form.ts';
 export interface ImageInspector {
   /**
    * Reads the type, and the width and height in pixels, of an image, without decoding it.
-   * @returns undefined if the bytes are no image
+   * @returns undefined if the bytes are no image, or one of an unknown type
    */
   inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
 }
 
-/**
- * Maximum of bytes of an image: Amazon Bedrock's limit, the smallest that is known of a provider. A larger image is
- * rejected here; images of uploads are shrunk instead.
- */
+/** Maximum of bytes of an image: a limit of Amazon Bedrock. A larger image is rejected here. */
 const maxBytes = 3.75 * 1024 * 1024;
 /** Maximum of pixels a side of an image, also a limit of Amazon Bedrock. */
 const maxSide = 8000;
@@ -28,10 +25,10 @@ const otherNames: Readonly<Record<string, string>> = { 'image/jpg': 'image/jpeg'
 const upload = 'upload the file, and send its message to a chat';
 
 /**
- * Reads an image from a `data:` URL. The model gets its bytes unchanged.
+ * Reads an image from a `data:` URL.
  * @param param the parameter with the URL, for errors
- * @throws OpenAiError for another URL, for other data than an image of the declared type, or for an image beyond the
- *   limits
+ * @throws OpenAiError for another URL, for other data than an image of the declared type, for a type that is not
+ *   accepted, or for an image beyond the limits
  */
 async function readImage(
   { inspect }: ImageInspector,
@@ -68,8 +65,8 @@ const introduction = `The program that calls this agent has sent the instruction
 
 /**
  * Makes one system message of the agent's prompt and the caller's instructions, because some models reject a second
- * one. JSON encodes each line break and quotation mark of the caller. So the caller's text stays on one line, inside
- * its strings.
+ * one. The caller's line breaks and quotation marks are encoded, so that the instructions stay on one line, inside
+ * their strings.
  */
 export function systemMessageOf(systemPrompt: string, instructions: readonly string[]): string {
   if (instructions.length === 0) return systemPrompt;
@@ -93,10 +90,7 @@ interface Conversation {
   parts: PromptPart[];
 }
 
-/**
- * Maximum of images of a request that the model gets, the newest ones: as many as in chats. Some providers accept at
- * most 20 images in a request, and clients send the images again in every turn.
- */
+/** Maximum of images of a request that the model gets, the newest ones: as many as in chats. */
 const imagesShown = 10;
 
 /**

@@ -41,8 +41,8 @@ export async function findModel(
 }
 
 /**
- * An agent in the form of a model. Its `id` is the id of the agent and not its name, because clients behave differently
- * for the models whose names they know.
+ * An agent in the form of a model. Its `id` is the id of the agent and not its name, because some clients behave
+ * differently for the models whose names they know.
  */
 export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   id: agent.agentId,
@@ -61,10 +61,7 @@ const isThere = (value: Value): boolean => value !== undefined && value !== fals
 const isOnlyText = (modalities: Value): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
 
-/**
- * Parameters that would change the reply in ways that the service does not support. So they are rejected and not
- * ignored.
- */
+/** Parameters that are rejected and not ignored, because the reply would not be what they ask for. */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
   isRejected: (value: Value, request: ChatCompletionRequest) => boolean,
@@ -96,8 +93,8 @@ interface RunningCompletion {
 }
 
 /**
- * Starts a reply that belongs to no chat and is not stored. The reads before it take one round trip, concurrently with
- * the rate limit.
+ * Starts a reply that belongs to no chat and is not stored. The reads before it usually take one round trip,
+ * concurrently with the rate limit.
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @throws accessDenied, clientNotAllowed, OpenAiError (such as for an unknown model or a wrong parameter), rateLimited
  */

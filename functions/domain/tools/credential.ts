@@ -74,8 +74,8 @@ export async function credentialOf(
 }
 
 /**
- * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in each text and each
- * field name, in the forms in which a server may repeat them.
+ * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in texts and field
+ * names, in several forms in which a server may repeat them.
  * @param secrets each of at least 8 characters
  */
 export function redactor(secrets: readonly string[]): <Value>(value: Value) => Value {

@@ -3,7 +3,9 @@ import type { RemoteRequest } from './remote-http.ts';
 /** How one reply or one command calls an MCP server. `timeout` is for one call or one list, with its handshakes. */
 export interface McpTarget
   extends Pick<RemoteRequest, 'workspaceId' | 'url' | 'headers' | 'auth' | 'timeout' | 'pool'> {
-  /** A version of MCP. It decides what is tried first: no handshake for `2026-07-28`, or one for an earlier version. */
+  /**
+   * A version of MCP. It decides what is tried first: no handshake from `2026-07-28` on, or one for an earlier version.
+   */
   protocol: string;
 }
 
@@ -31,7 +33,7 @@ export interface McpTool {
 }
 
 export interface McpListing {
-  /** The version of MCP that the server speaks. */
+  /** The version of MCP that was used with the server. */
   protocol: string;
   server: string | undefined;
   instructions: string | undefined;
@@ -40,7 +42,7 @@ export interface McpListing {
 
 /**
  * A connection, which the first call opens. Its errors are OutboundFailure for a failure of the server, McpRejection
- * for an error that it returns in place of a result, Error if the secret is missing or not for the host, and the
+ * for most errors that it returns in place of a result, Error if the secret is missing or not for the host, and the
  * signal's reason. A tool's own failure is no error, but a result with `isError`.
  */
 export interface McpConnection {

@@ -61,8 +61,8 @@ export const byName = (one: { name: string }, other: { name: string }): number =
   one.name < other.name ? -1 : 1;
 
 /**
- * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters: providers accept no longer
- * names of tools and of arguments.
+ * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters, a limit of providers for names
+ * of tools and of arguments.
  * @param unusable matches the characters that become underscores
  */
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
@@ -97,7 +97,7 @@ export function problemOfWords(words: Words): { field: readonly string[]; proble
 function problemOfInput(schema: SchemaObject): string | undefined {
   if (schema.type !== 'object') return 'must have the type object';
   const problem = problemOfSchema(schema, toolLimits.schemaLevels);
-  // The texts of a schema with too many levels are not read: that would need too much of the stack.
+  // The texts of a schema with too many levels are not read: that could need too much of the stack.
   if (problem === undefined) return problemOfTexts(schema);
   return problem.startsWith('# ') ? problem.slice(2) : `at ${problem}`;
 }
@@ -117,8 +117,7 @@ export function problemOfSize(tools: readonly Words[], most: number): string | u
 type McpPinned = McpConfig['tools'][number];
 
 /**
- * The tools of an MCP server in the form of entries. The same tools give the same result, whatever their order at the
- * server.
+ * The tools of an MCP server in the form of entries, in the order of their names at the server.
  * @param prefix the start of new names
  * @param only the names at the server of the tools that are wanted; undefined for all
  */
@@ -161,7 +160,7 @@ const headersIn = (schema: SchemaObject, path: readonly string[] = []): [string,
 
 /**
  * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot
- * check arguments. The server checks those itself.
+ * check arguments.
  * @param unknown gets the keywords by which it cannot
  */
 function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaObject {

@@ -32,11 +32,12 @@ export interface RemotePool {
 export interface RemoteHttp {
   openPool(): RemotePool;
   /**
-   * Sends a request with its credential. If there is `auth`, a 401 is repeated once with a new credential.
+   * Sends a request with its credential. If there is `auth`, a request that gets a 401 is repeated once, with the
+   * credential read anew.
    * @param read gets the body as it comes. The connection is closed if nothing was read, or if the reader leaves the
    *   body before its end
-   * @throws OutboundFailure for a redirect, a failed connection, a timeout, a large body, a credential that cannot be
-   *   got, or any error of `read`; Error if a secret is missing or not for the host; the signal's reason
+   * @throws OutboundFailure, such as for a redirect, a failed connection, a timeout, a large body, a credential that
+   *   cannot be got, or any error of `read`; Error if a secret is missing or not for the host; the signal's reason
    */
   send<Body>(request: RemoteRequest, read: ReadRemote<Body>): Promise<Body>;
 }

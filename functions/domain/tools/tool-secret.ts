@@ -60,7 +60,7 @@ export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean 
   return url.protocol === 'https:' || allow.some(isListed);
 }
 
-/** Milliseconds. A replaced secret takes effect within this time, and at once if a server rejects the old one. */
+/** Milliseconds for which a value is cached, unless a server rejects it. */
 const cacheMilliseconds = 5 * 60_000;
 
 /** Reads secrets and caches their decrypted values. */
