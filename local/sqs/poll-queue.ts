@@ -20,7 +20,7 @@ interface PollOptions {
   onFailure(line: string): void;
 }
 
-// One retry restores a broken connection. More frequent retries would only log more failures.
+// A failure that lasts is logged at each retry, so retries are not more frequent.
 const RETRY_MILLISECONDS = 1000;
 
 /**
