@@ -7,7 +7,7 @@ import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/l
 
 export interface Emulator {
   readonly endpoint: string;
-  /** Whether this run started the emulator. The wire of another one is never bypassed. */
+  /** Whether this run started the emulator. If not, functions' threads do not bypass the wire. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }

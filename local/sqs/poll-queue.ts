@@ -15,7 +15,7 @@ interface PollOptions {
   /** Seconds until SQS redelivers failed messages. If undefined, the visibility timeout. */
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
-  /** Delivers each batch twice, concurrently or one after the other. AWS guarantees only at-least-once delivery. */
+  /** Delivers each batch twice, concurrently or one after the other. SQS may deliver a message more than once. */
   readonly deliverTwice: boolean;
   onFailure(line: string): void;
 }

@@ -22,7 +22,7 @@ const INVOKE_AND_WAIT = `${INVOKE}.waitForTaskToken`;
 
 export const waitsForToken = ({ Resource }: State): boolean => Resource === INVOKE_AND_WAIT;
 
-/** Whether the resource is a function's ARN. Then neither the task's input nor its result has a `Payload`. */
+/** Whether the resource is a function's ARN, rather than the integration `lambda:invoke`. */
 export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.startsWith('arn:aws:lambda:');
 
 export const callsFunction = (state: State): boolean =>

@@ -19,7 +19,7 @@ export function readStackResources(
     resources.set(logicalId, { logicalId, type, properties });
   }
 
-  // Functions of custom resources do not run here: only a deployment calls them.
+  // Functions of custom resources do not run here, because a run has no deployment.
   const customResourceFunctions = new Set(
     Object.values(Resources)
       .filter(({ Type }) => Type.startsWith('Custom::'))
