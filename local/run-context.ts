@@ -35,10 +35,10 @@ export interface RunContext {
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
-  /** URLs by service. `gateway` is the stage's URL; `front` is the stage's URL through the distribution. */
+  /** URLs by service. `gateway` is the stage's URL; `front` is the distribution's URL, with the path of the stage. */
   readonly endpoints: Record<string, string>;
   /**
-   * Each is called after a DynamoDB call that is not a read and not from a function, before the caller gets its
+   * Each is called after a DynamoDB call that may be a write and is not from a function, before the caller gets its
    * response.
    */
   readonly onOperatorWrite: (() => void)[];

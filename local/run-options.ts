@@ -11,7 +11,7 @@ export interface RunOptions {
   /** The run's port on 127.0.0.1; 0 takes any free port. */
   readonly port: number;
   /**
-   * Origins whose pages may call the run's port, besides the port's own. The default is `*`: every page may, as in AWS.
+   * Origins whose pages may call the run's port, besides the port's own. The default is `*`: every page may.
    * Unless `*` is in the list, the port rejects requests whose host is not 127.0.0.1, localhost or [::1].
    */
   readonly pageOrigins?: readonly string[];
@@ -39,10 +39,7 @@ export interface RunOptions {
   readonly redeliverySeconds?: number;
   /** By state name: the length of its wait, or of the wait before each retry, instead of the template's. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
-  /**
-   * Clears the cache of authorizer results when an operator writes to a table, so that the write applies to the next
-   * request. AWS does not: its results stay cached for their whole cache time.
-   */
+  /** Clears the cache of authorizer results when an operator writes to a table, which AWS does not do. */
   readonly clearAuthorizerCacheOnWrite?: boolean;
   /**
    * Records DynamoDB calls with their capacity, functions' calls to other services, invocations and state transitions.
@@ -55,7 +52,7 @@ export interface RunOptions {
   /**
    * How many environments of a web function one thread replaces, by the beginning of the logical id of the function's
    * revision. Default 1. The thread takes as many concurrent requests as all these environments together, and may use
-   * as much memory, but its heap is limited as that of one. More threads than processors would only slow each other.
+   * as much memory, but its heap is limited as that of one.
    */
   readonly environmentsPerThread?: Readonly<Record<string, number>>;
   /**
@@ -74,8 +71,8 @@ export interface RunOptions {
   /** Called for a call that the template's policies do not allow. The message names caller, action and reason. */
   readonly onDenied?: (message: string) => void;
   /**
-   * Called for each line that a function writes to stdout or stderr, and for each line of the runner about a failure of
-   * the function, its schedule or its event source.
+   * Called with a line that a function has written to stdout or stderr, or a line of the runner about a failure of the
+   * function, its schedule or its event source.
    */
   readonly onLog?: (entry: { functionName: string; line: string }) => void;
 }
@@ -151,8 +148,8 @@ export interface RecordedCall {
   /** Such as `SendMessageBatch`, `invocation` or `transition`; for S3 method and resource: `PUT object?tagging`. */
   readonly operation: string;
   /**
-   * The function that called or was invoked, or the state that was entered. Undefined for the request of a presigned
-   * URL.
+   * The function that called or was invoked, or the state that was entered. Undefined if the request names no function,
+   * as that of a presigned URL.
    */
   readonly name: string | undefined;
   readonly status: number;
@@ -174,10 +171,7 @@ export interface DynamoCall {
   readonly at: number;
 }
 
-/**
- * Makes tables behave as in AWS: with its usual latencies, conflicts with a write transaction in progress, and the
- * limits of a partition.
- */
+/** Gives tables latencies like those of AWS, conflicts with write transactions, and the limits of partitions. */
 export const awsTime = {
   transactionConflicts: true,
   throttling: true,

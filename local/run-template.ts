@@ -15,8 +15,8 @@ export interface RunningTemplate extends StartedEmulators {
    */
   killWorkers(logicalIdPrefix: string): number;
   /**
-   * Ends the `count` oldest environments of each web function whose revision's logical id has this prefix, as Lambda
-   * does: with SIGTERM, and a second later by force. Returns how many environments it ends.
+   * Ends the `count` oldest environments of each web function whose revision's logical id has this prefix: with
+   * SIGTERM, and a second later by force. Returns how many environments it ends.
    */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
@@ -31,9 +31,8 @@ export interface RunningTemplate extends StartedEmulators {
 
 /**
  * Runs a synthesized CDK app on this machine.
- * @throws UnusableFolder; UnreadableState for a damaged file of the data folder or the assembly; UnusablePort; another
- * Error for anything else, for example one that names a resource that cannot run here; errors of `prepare` and
- * `beforeServing`
+ * @throws UnusableFolder; UnreadableState; UnusablePort; other Errors, for example one that names a resource that
+ * cannot run here; errors of `prepare` and `beforeServing`
  */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();

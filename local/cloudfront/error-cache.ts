@@ -8,7 +8,7 @@ const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
 
 const CACHED_WITH_MAX_AGE = new Set([400, 403, 412, 415]);
 
-// CloudFront obeys `no-store`, `no-cache` and `private` for these statuses only.
+// CloudFront does not cache an error with one of these statuses if it has `no-store`, `no-cache` or `private`.
 const OBEYS_NO_STORE = new Set([404, 410, 414, 501]);
 
 interface CachedError {

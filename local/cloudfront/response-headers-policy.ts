@@ -43,7 +43,7 @@ const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', '
 /**
  * Reads a policy with CORS, custom headers and removed headers. The rules are those of
  * understanding-response-headers-policies.html in CloudFront's developer guide.
- * @throws Error for a section or a setting that would behave differently here than in AWS
+ * @throws Error for a section or a setting that cannot run here
  */
 export function readResponseHeadersPolicy(
   resource: TemplateResource,
@@ -84,7 +84,6 @@ export function readResponseHeadersPolicy(
   return (request) => ({ set: headersFor(request), removed });
 }
 
-/** Rejects settings of CORS that would behave differently here than in AWS. */
 function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource): void {
   if (cors === undefined) return;
   const { AccessControlAllowOrigins: origins, AccessControlAllowMethods: methods } = cors;

@@ -21,10 +21,7 @@ const MAX_HEAD_BYTES = 32_768;
 // The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/**
- * Starts the server of a distribution and of the run's site. The first behavior whose pattern matches a request's path
- * decides what happens to the request.
- */
+/** Starts the server of a distribution and of the run's site. */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
   { options: { port, site, pageOrigins = ['*'] }, origins }: Pick<RunContext, 'options' | 'origins'>,
@@ -55,8 +52,8 @@ export async function serveDistribution(
     else serve(request, response);
   };
   const server = createServer(
-    // Without a request timeout: only the origin limits the time of an upload. Node.js itself rejects larger headers
-    // than `maxHeaderSize`, with 431.
+    // Without a request timeout, so that an upload may take long. Node.js itself rejects larger headers than
+    // `maxHeaderSize`, with 431.
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEAD_BYTES, requestTimeout: 0 },
     receive,
   );
@@ -97,7 +94,7 @@ function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest
       if (String(request.headers[name]) !== value) set.set(name, value);
     for (const name of Object.keys(request.headers)) if (after[name] === undefined) removed.add(name);
   }
-  // Set last, so that a client cannot override these headers.
+  // Set last, so that these headers replace those of the client and of the function.
   for (const [name, value] of origin.customHeaders) set.set(name.toLowerCase(), value);
   set.set('host', origin.domainName);
 

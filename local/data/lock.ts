@@ -6,22 +6,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf, UnreadableState } from './state-file.ts';
 
 /**
- * A killed process owns its locks until the kernel has freed its memory: 0.1 s for the 300 MB of a run on an idle
- * machine. The timeout is 20 times as long, for a busy machine.
+ * A killed process owns its locks until the kernel has freed its memory, which took 0.1 s for the 300 MB of a run on an
+ * idle machine. The timeout is 20 times as long, for a busy machine.
  */
 const lockTimeoutMilliseconds = 2000;
 
 const pollMilliseconds = 20;
 
-/** SQLITE_BUSY: another connection, of this process or another, owns the lock. */
+/** SQLITE_BUSY: another connection, of this process or another, owns a lock. */
 const sqliteBusy = 5;
 
 /**
  * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
  * next to the file, so the kernel releases it when the process ends, even when it is killed. The file contains the id
  * of the process.
- * @throws Error if the database or the file cannot be written; UnreadableState if the database is damaged; the error
- * that `inUse` makes of the owner's process id (or `unknown`), if the lock still has another owner after 2 s
+ * @throws Error if the database or the file cannot be written; UnreadableState if the database cannot be read; the
+ * error that `inUse` makes of the owner's process id (or `unknown`), if the lock still has another owner after 2 s
  */
 export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;
@@ -42,8 +42,8 @@ function lock(database: string): (() => void) | undefined {
   createEmpty(database);
   const inode = inodeOf(database);
   const release = openExclusively(database);
-  // The previous owner may have deleted the file after this process opened it. A lock on a deleted file excludes no
-  // other process.
+  // The previous owner may have deleted the file after this process opened it. A lock on a deleted file does not
+  // exclude later processes.
   if (release !== undefined && inodeOf(database) === inode)
     return () => {
       rmSync(database);
@@ -65,7 +65,7 @@ function createEmpty(database: string): void {
 /**
  * Opens a database exclusively. The returned function closes it.
  * @returns undefined if another connection uses it, even if only to read
- * @throws UnreadableState if the file is not a database; Error if it cannot be opened
+ * @throws UnreadableState if it is not a database, or cannot be locked for another reason; Error if it cannot be opened
  */
 export function openExclusively(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
 
 /**
- * A file that an earlier process has written is damaged or not readable. If it is in the data folder, the operator can
- * repair it, or start with an empty folder.
+ * A file that an earlier process has written is damaged or cannot be read. If it is in the data folder, the operator
+ * can start with an empty folder.
  */
 export class UnreadableState extends Error {
   constructor(file: string, reason: string) {
@@ -28,7 +28,7 @@ export async function readState<State>(
     return read(await readFile(file, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    // The message of JSON.parse quotes the text, which may be a secret or have several lines.
+    // The message of JSON.parse may quote the text, which may be a secret or have several lines.
     throw new UnreadableState(file, error instanceof SyntaxError ? 'its JSON is damaged' : reasonOf(error));
   }
 }

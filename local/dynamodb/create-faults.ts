@@ -109,7 +109,7 @@ export class FaultChecks {
     const { accepted, rejected } = splitBatch(request.RequestItems ?? {}, isRejected);
     const [first] = Object.keys(rejected);
     if (first === undefined) return { request };
-    // AWS rejects a whole batch only if it could not process any of its items.
+    // AWS throttles a whole batch only if it could not process any of its items.
     if (Object.keys(accepted).length === 0) return throttled(kind, first);
     return { request: { ...request, RequestItems: accepted }, unprocessed: rejected };
   }

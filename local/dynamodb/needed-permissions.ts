@@ -10,10 +10,7 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Update: 'UpdateItem',
 };
 
-/**
- * The permissions that IAM checks for a call: one for each operation of a transaction, one for each table of a batch,
- * or else one.
- */
+/** The permissions that a call needs: one for each operation of a transaction or each table of a batch, or else one. */
 export function neededPermissions(
   target: string,
   request: DynamoRequest,

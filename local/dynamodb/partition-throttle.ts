@@ -1,10 +1,7 @@
 /** The limits of one partition of a table, in units a second. */
 export const UNITS_PER_SECOND = { read: 3000, write: 1000 } as const;
 
-/**
- * Makes a throttle with a token bucket for every partition key. AWS's burst and adaptive capacity are not guaranteed,
- * so they are not emulated.
- */
+/** Makes a throttle with a token bucket for each partition. It does not emulate AWS's burst and adaptive capacity. */
 export function createPartitionThrottle(unitsPerSecond: number, now: () => number = () => performance.now()) {
   const partitions = new Map<string, { units: number; at: number }>();
 
@@ -21,7 +18,7 @@ export function createPartitionThrottle(unitsPerSecond: number, now: () => numbe
     /** Takes units of a partition. Returns false, and takes none, if its bucket has less than one unit. */
     takeUnits(partition: string, units: number): boolean {
       const level = levelOf(partition);
-      // As in AWS, a large item may take more units than there are. Later calls are then throttled for longer.
+      // A large item may take more units than there are. Later calls are then throttled for longer.
       if (level.units < 1) return false;
       level.units -= units;
       return true;

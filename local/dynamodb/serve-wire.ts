@@ -12,7 +12,7 @@ export interface WireOptions extends InspectionOptions {
   /** The emulator's URL. */
   readonly emulator: string;
   readonly access: Guard;
-  /** Called after a call that is not a read and not from a function, before the caller gets its response. */
+  /** Called after a call that is none of `READS` and not from a function, before the caller gets its response. */
   onOperatorWrite(): void;
   /** Whether a function has this name. A function sends its name as its session token. */
   isFunction(name: string): boolean;

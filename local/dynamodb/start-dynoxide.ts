@@ -7,7 +7,7 @@ import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/l
 
 export interface Emulator {
   readonly endpoint: string;
-  /** Whether this run started the emulator. `emulatorConnections` supports no other. */
+  /** Whether this run started the emulator. If not, functions' threads do not bypass the wire. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
@@ -30,8 +30,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Starts the embedded DynamoDB emulator on a free port.
- * @throws UnreadableState if the file is not a database; Error if another program still uses the file after 10 s, or if
- * the emulator ends while it starts, or does not start within 10 s
+ * @throws UnreadableState if the file cannot be read as a database; Error if another program still uses it after 10 s,
+ * or if the emulator ends while it starts, or does not start within 10 s
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);
@@ -46,7 +46,7 @@ export async function startDynoxide(program: string, databaseFile: string): Prom
 /**
  * Waits until no other process uses the file. The emulator of a killed run ends shortly after the run, and may still
  * write until then.
- * @throws UnreadableState if the file is not a database; Error if another process still uses it after 10 s
+ * @throws UnreadableState if the file cannot be read as a database; Error if another process still uses it after 10 s
  */
 async function untilClosed(databaseFile: string): Promise<void> {
   if (!existsSync(databaseFile)) return;
@@ -68,11 +68,10 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
       ...['--host', host, '--port', String(port), '--db-path', databaseFile],
     ],
     {
-      // The emulator has its own session, so that Ctrl-C reaches only this process. This process then ends the emulator
-      // after the emulator's callers.
+      // The emulator has its own session, so that Ctrl-C does not reach it: it must end after its callers.
       detached: true,
-      // The emulator runs on Tokio and has one connection to SQLite, so a second thread only adds context switches:
-      // with three concurrent calls, a call took 0.31 ms of processor time on two threads, 0.23 ms on one.
+      // The emulator has one connection to SQLite. With three concurrent calls, a call took 0.31 ms of processor time
+      // with two threads of Tokio, 0.23 ms with one.
       env: { ...process.env, TOKIO_WORKER_THREADS: '1' },
     },
   );

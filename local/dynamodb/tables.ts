@@ -124,7 +124,7 @@ async function startEmulator({ options }: RunContext): Promise<Emulator> {
 }
 
 async function openClient({ endpoint }: Emulator, { region }: RunContext): Promise<DynamoDBClient> {
-  // A deferred import: loading the SDK takes longer than everything else in this file.
+  // A deferred import, because loading the SDK takes long.
   const sdk = await import('@aws-sdk/client-dynamodb');
   // The access key that `withEmulatorCredential` sets. The emulator checks no signatures.
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };

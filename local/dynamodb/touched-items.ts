@@ -36,7 +36,7 @@ export interface BatchEntry {
   readonly DeleteRequest?: { readonly Key: Item };
 }
 
-/** The keys of one table in a BatchGetItem, with further fields such as ConsistentRead. */
+/** The keys of one table in a BatchGetItem. There may be further fields, such as ConsistentRead. */
 export interface KeysOfTable {
   readonly Keys: readonly Item[];
 }

@@ -85,10 +85,7 @@ export function createAccessControl(
   return control;
 }
 
-/**
- * Whether a role's trust policy allows `sts:AssumeRole`, by this name, to a service. Ignores conditions: they restrict
- * for which accounts and resources the service may do so, and a run has only one account and its own resources.
- */
+/** Whether a role's trust policy allows `sts:AssumeRole`, by this name, to a service. Ignores conditions. */
 function trusts({ trust }: Role, service: string): boolean {
   const effects = trust
     .filter(

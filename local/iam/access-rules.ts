@@ -35,11 +35,11 @@ export interface Session {
   readonly statements: readonly PolicyStatement[];
 }
 
-/** Everything that decides whether a call is allowed. */
+/** The rules by which calls are allowed or denied. */
 export interface AccessRules {
   readonly accountId: string;
   readonly region: string;
-  /** Undefined in functions' threads, which never use the operator's credentials. */
+  /** Undefined in functions' threads. */
   readonly operator: Credentials | undefined;
   /** By access key. */
   readonly sessions: Map<string, Session>;

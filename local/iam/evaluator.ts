@@ -13,16 +13,14 @@ export interface Evaluator {
 }
 
 export interface EvaluatorNotes {
-  /** Called at the first use of a permission. */
+  /** Called at the first use of a permission, and perhaps again at later ones. */
   onUse(use: PermissionUse): void;
   onDenied(message: string): void;
 }
 
 type Decision = { readonly allowedBy: Match } | { readonly reason: string };
 
-/**
- * Makes an evaluator of policies that decides as IAM does within one account. Entries may be added to `rules` later.
- */
+/** Makes an evaluator of policies within one account. Entries may be added to `rules` later. */
 export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Evaluator {
   const { region, resourcePolicies, encryptionKeys } = rules;
   const callers = createCallers(rules);

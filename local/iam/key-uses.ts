@@ -1,9 +1,9 @@
 import type { Permission } from './access-rules.ts';
 
-/** The actions on a customer managed key that a service needs on behalf of its caller, by the action of the call. */
+/** Of some actions: the actions on a customer managed key that the service needs on behalf of its caller. */
 const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetObject': ['kms:Decrypt'],
-  // Decrypt is needed for multipart uploads: S3 reads the earlier parts.
+  // Decrypt is needed for multipart uploads: S3 reads their parts.
   's3:PutObject': ['kms:GenerateDataKey', 'kms:Decrypt'],
   'secretsmanager:GetSecretValue': ['kms:Decrypt'],
   'sqs:ReceiveMessage': ['kms:Decrypt'],
@@ -18,7 +18,7 @@ export function keyUses(
 ): readonly Permission[] {
   if (keyArn === undefined) return [];
   const [service = ''] = action.split(':');
-  // DynamoDB decrypts the table's key with the permissions of each caller.
+  // DynamoDB decrypts the table's key with the caller's permissions.
   const actions = KEY_ACTIONS[action] ?? (service === 'dynamodb' ? ['kms:Decrypt'] : []);
   const context = { 'kms:viaservice': `${service}.${region}.amazonaws.com` };
   return actions.map((keyAction) => ({ action: keyAction, resource: keyArn, context }));

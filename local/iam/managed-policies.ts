@@ -4,7 +4,7 @@ const statement = (...actions: string[]) => ({
 
 const logs = ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'];
 
-/** AWS managed policies that functions and state machines usually have, by name. */
+/** Some AWS managed policies, by name. */
 export const managedPolicies: Readonly<Record<string, object>> = {
   'service-role/AWSLambdaBasicExecutionRole': statement(...logs),
   'service-role/AWSLambdaSQSQueueExecutionRole': statement(

@@ -20,8 +20,8 @@ export type PermissionNote =
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
 /**
- * Opens a run's file of notes, if PERMISSION_NOTES is set. Each note is written immediately, so that the notes of a
- * killed run are complete.
+ * Opens a run's file of notes, if PERMISSION_NOTES is set. Each note is written immediately, so that it outlives a
+ * killed run.
  */
 export function openPermissionNotes(stack: string) {
   const folder = process.env[PERMISSION_NOTES];

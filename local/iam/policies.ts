@@ -37,7 +37,7 @@ interface ResourcePolicyProperties {
   readonly ResourcePolicy?: unknown;
 }
 
-/** Roles and policies. A role is read when it is first assumed, so roles that only a deployment uses are never read. */
+/** Roles and policies. A role is read when it is first assumed. */
 export const policies: ResourceKind = {
   types: [ROLE, ...ATTACHED, ...OF_RESOURCES],
 

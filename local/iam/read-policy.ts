@@ -18,7 +18,7 @@ const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ss
 
 /**
  * Reads the statements of an identity-based, resource-based or trust policy.
- * @throws Error if it is invalid, or contains something that the runner does not support
+ * @throws Error if it contains something that the runner does not support
  */
 export function readPolicy(document: unknown, source: string): PolicyStatement[] {
   const { Statement } = document as { Statement?: unknown };

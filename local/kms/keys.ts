@@ -59,7 +59,7 @@ export const keys: ResourceKind = {
 
 /**
  * The material of a key of the template. It is created and stored at the first start with this key.
- * @throws Error if the key would behave differently here than in AWS
+ * @throws Error if the key is disabled, not symmetric or not for encryption
  * @throws UnreadableState if its stored key material is damaged
  */
 async function openMaterial(
@@ -97,7 +97,7 @@ function neededPermission(
 }
 
 /**
- * Registers the customer managed key that encrypts a resource. Ignores AWS managed keys, which need no permissions.
+ * Registers the customer managed key that encrypts a resource. Ignores AWS managed keys.
  * @throws Error for the alias of a customer managed key
  */
 export function registerKey(

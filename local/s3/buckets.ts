@@ -42,7 +42,7 @@ export const buckets: ResourceKind = {
     });
     const port = await listening.promise;
     claimPort(port);
-    // With an IP address as the endpoint, every SDK client addresses buckets by path.
+    // With an IP address as the endpoint, SDK clients address buckets by path.
     const endpoint = `http://127.0.0.1:${port}`;
     context.endpoints.s3 = endpoint;
 

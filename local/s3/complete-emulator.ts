@@ -48,8 +48,7 @@ export interface Context {
 
 /**
  * Adds what s3rver lacks, such as aborting and listing multipart uploads, and storing the tags that are sent with an
- * object. It also replaces s3rver's writes. s3rver would respond before a body is on the disk, and would complete a
- * multipart upload while its parts are still being written.
+ * object. It also replaces s3rver's writes, which may respond before a body has been written.
  */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;

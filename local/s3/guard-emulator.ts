@@ -20,7 +20,7 @@ const MISMATCH =
 
 /**
  * Makes the emulator reject, for example, calls without permission, calls with a wrong signature and calls of pages in
- * browsers. Requests wait for the rules, which are complete when the resource kinds have started.
+ * browsers. Until the rules are known, calls wait.
  */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
@@ -64,7 +64,7 @@ function forgeryOf(
 }
 
 /**
- * Replaces the caller's access key by the emulator's only one. The emulator checks no signatures: `forgeryOf` has
+ * Replaces the caller's access key by the emulator's only one. The emulator accepts wrong signatures: `forgeryOf` has
  * checked them.
  */
 function replaceAccessKey(context: Context): void {

@@ -11,7 +11,7 @@ import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '
 // the second call of the function can take over this work.
 const SECOND_RUN_MILLISECONDS = 35_000;
 
-// Node's timers take at most 2^31 - 1 ms, 24 days. A schedule with a longer period does not repeat here.
+// Node's timers take at most 2^31 - 1 ms (24.8 days). A schedule with a longer period does not repeat here.
 const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
 // Lambda retries a throttled invocation with a growing backoff, until the event is too old.
@@ -78,7 +78,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
     void target.function.invoke(payload).then((result) => {
-      // With such a period, the threads would end before the next call anyway.
+      // With such a period, idle threads would usually end before the next call anyway.
       if (periodMilliseconds > IDLE_MILLISECONDS) target.function.endIdleThreads();
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
@@ -152,7 +152,7 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
 /**
  * Reads a schedule.
  * @returns undefined if the schedule is disabled
- * @throws Error if the time or the input of a call would differ from AWS, or if a target is no function here
+ * @throws Error for a property or an expression that cannot run here, or if a target is no function here
  */
 function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
   const properties = context.read<ScheduleProperties>(resource);

@@ -79,7 +79,7 @@ interface Secret {
   readonly store: (versions: Versions) => Promise<void>;
 }
 
-/** The versions of a secret that have a label, as they are stored. AWS deletes versions without a label. */
+/** The versions of a secret that have a label, as they are stored. Others are not kept. */
 interface Versions {
   readonly AWSCURRENT: Version;
   readonly AWSPREVIOUS?: Version;

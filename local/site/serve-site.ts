@@ -44,11 +44,7 @@ const headers = {
 /** Sends a response if the request is for the site. Returns false if it is not. */
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/**
- * Makes a function that serves the site. The files are listed once: a request finds its file by the exact path, so that
- * no path leads out of the folder. Except for its calls, the site has no other paths, and no other methods than GET and
- * HEAD.
- */
+/** Makes a function that serves the site. The files are listed once, and a request finds its file by the exact path. */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
   const files = await filesByPath(site);

@@ -3,7 +3,7 @@ import type { InvocationResult } from '../lambda/invokable-function.ts';
 import type { BufferedMessage } from './message-buffer.ts';
 import type { EventSource } from './read-event-source.ts';
 
-/** How often a batch is delivered. AWS guarantees only at-least-once delivery. */
+/** How often a batch is delivered. SQS may deliver a message more than once. */
 export type Deliveries = 'once' | 'twice, concurrently' | 'twice, one after the other';
 
 interface InvokeOptions {
@@ -13,7 +13,7 @@ interface InvokeOptions {
   onFailure(line: string): void;
 }
 
-// The wait between calls of a throttled function. AWS documents only that it backs off gradually.
+// The wait between calls of a throttled function. These figures are the runner's own.
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const MAX_BACKOFF_MILLISECONDS = 10_000;
 
@@ -25,7 +25,7 @@ export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFail
     return failedMessages(result, ids, source.reportsItemFailures);
   }
 
-  /** As Lambda does, retries a throttled function until shortly before the messages become visible again. */
+  /** Retries a throttled function until about the time when the messages become visible again. */
   async function invokeWithBackoff(payload: string): Promise<InvocationResult> {
     const visibleAt = performance.now() + visibilitySeconds * 1000;
     let backoff = FIRST_BACKOFF_MILLISECONDS;

@@ -6,20 +6,17 @@ export interface BufferedMessage {
   readonly bytes: number;
 }
 
-// Enough to find messages of other groups after many messages of one group: these are tens of thousands of messages
-// that contain little more than ids.
+// Enough to find messages of other groups after many messages of one group.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
 // The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
-// So 100 messages a second of the timeout are at most 30 calls a second.
+// So 100 messages a second of the timeout are about 30 calls a second.
 const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 
 // Lambda's limit for an event, minus 1 KiB for the JSON around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
-/**
- * Makes a buffer of received messages that no invocation has taken yet. It collects them into batches, as Lambda does.
- */
+/** Makes a buffer of received messages that no invocation has taken yet. It collects them into batches. */
 export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
@@ -59,7 +56,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
   };
 }
 
-/** Makes a queue that is fair to groups: a group with many items does not delay a group with few. */
+/** Makes a queue in which the groups take turns, so that a group with many items hardly delays a group with few. */
 function createFairBacklog<Item>() {
   // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();

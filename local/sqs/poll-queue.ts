@@ -15,12 +15,12 @@ interface PollOptions {
   /** Seconds until SQS redelivers failed messages. If undefined, the visibility timeout. */
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
-  /** Delivers each batch twice, concurrently or one after the other. AWS guarantees only at-least-once delivery. */
+  /** Delivers each batch twice, concurrently or one after the other. SQS may deliver a message more than once. */
   readonly deliverTwice: boolean;
   onFailure(line: string): void;
 }
 
-// One retry restores a broken connection. More frequent retries would only log more failures.
+// A failure that lasts is logged at each retry, so retries are not more frequent.
 const RETRY_MILLISECONDS = 1000;
 
 /**

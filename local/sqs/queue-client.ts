@@ -16,7 +16,7 @@ const MAX_ENTRIES = 10;
 // SQS's maximum for a long poll.
 const WAIT_SECONDS = 20;
 
-/** The calls to SQS that an event source needs. */
+/** Calls to the queue of an event source. */
 export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClientOptions) {
   const call = <Output>(operation: string, input: object, caller = credentials) =>
     callAwsJson<Output>(endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input }, caller);
@@ -34,7 +34,7 @@ export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClie
     },
     changeVisibility: (messages: readonly BufferedMessage[], VisibilityTimeout: number) =>
       inChunks(messages, (entries) =>
-        // Lambda does this without the function's role: the role needs no permission for it.
+        // The function's role needs no permission for this, so the operator calls.
         call(
           'ChangeMessageVisibilityBatch',
           { Entries: entries.map((entry) => ({ ...entry, VisibilityTimeout })) },

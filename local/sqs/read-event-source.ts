@@ -36,12 +36,12 @@ const SUPPORTED = [
 // Lambda's default for queues, and the maximum without a batching window.
 const MAX_BATCH_SIZE = 10;
 
-// An event source without a limit uses at most half of the 128 threads that a function has here.
+// An event source without a limit uses at most half of the 128 threads that a function may have here by default.
 const DEFAULT_CONCURRENCY = 64;
 
 /**
  * Reads an event source mapping.
- * @throws Error if AWS rejects the mapping, or if it cannot run here
+ * @throws Error if the mapping cannot run here, for example one of a FIFO queue
  */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
   const properties = context.read<MappingProperties>(resource);

@@ -62,7 +62,7 @@ export function createCurrentTask(
       nextToken = undefined;
     },
 
-    /** Invokes the state's function. The emulator calls this as soon as it has filled in the Parameters. */
+    /** Invokes the state's function, and returns the task's result. Called when the Parameters have been filled in. */
     async run(state: State, input: never): Promise<never> {
       // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();

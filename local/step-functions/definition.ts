@@ -22,10 +22,7 @@ const INVOKE_AND_WAIT = `${INVOKE}.waitForTaskToken`;
 
 export const waitsForToken = ({ Resource }: State): boolean => Resource === INVOKE_AND_WAIT;
 
-/**
- * Whether the resource is a function's ARN. Then the function gets the state's input, and the function's result is the
- * state's result.
- */
+/** Whether the resource is a function's ARN, rather than the integration `lambda:invoke`. */
 export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.startsWith('arn:aws:lambda:');
 
 export const callsFunction = (state: State): boolean =>

@@ -70,7 +70,7 @@ export async function openExecutionLog(dataDir: string) {
 
 function readLines(text: string): Execution[] {
   const lines = text.split('\n');
-  // The text after the last line break is empty, or an incomplete line of a killed process.
+  // The text after the last line break is empty, or an incomplete line.
   return lines.slice(0, -1).map((line, index) => {
     const execution = readLine(line);
     if (execution === undefined) throw new Error(`line ${index + 1} is damaged`);

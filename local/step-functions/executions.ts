@@ -9,7 +9,7 @@ import { createTaskTokens, readJson, taskOperations } from './task-tokens.ts';
 
 type Input = Record<string, unknown>;
 
-// AWS rejects spaces, brackets, wildcards, control characters and characters with a meaning in an ARN or a URL.
+// AWS rejects white space, brackets, wildcards, control characters and these special characters.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: names must not contain them
 const REJECTED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f]/;
 

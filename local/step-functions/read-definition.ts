@@ -8,7 +8,7 @@ const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'Timeou
 const COMMON = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
 const TRANSITION = ['End', 'Next'];
 
-/** The fields that can run here, by type of state. The emulator would ignore others. */
+/** The fields that can run here, by type of state. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Choice: [...COMMON, 'Choices', 'Default'],
   Fail: ['Comment', 'QueryLanguage', 'Type', 'Cause', 'CausePath', 'Error', 'ErrorPath'],
@@ -28,8 +28,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Wait: [...COMMON, ...TRANSITION, 'Seconds', 'SecondsPath', 'Timestamp', 'TimestampPath'],
 };
 
-// Node's timers take at most 2^31 - 1 ms, 24 days, which is longer than a run. AWS's default, 99,999,999 s, would fire
-// immediately.
+// Node's timers take at most 2^31 - 1 ms (24.8 days). AWS's default, 99,999,999 s, would fire immediately.
 const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**
@@ -87,7 +86,7 @@ function checkState(name: string, state: State, context: RunContext): void {
   }
 }
 
-/** Rewrites a state so that the emulator runs it as AWS does. */
+/** Rewrites a state where the emulator would run it otherwise than AWS. */
 function adapt(state: State): State {
   const adapted: Record<string, unknown> = withoutWholePath(state);
   // Without a timeout, the emulator would end a task after 60 s.

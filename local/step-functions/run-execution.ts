@@ -12,9 +12,7 @@ export interface RunningExecution {
   stop(): void;
 }
 
-/**
- * The module that emulates Step Functions. Its import takes 0.1 s, so only a template with a state machine loads it.
- */
+/** The module that emulates Step Functions. Only a template with a state machine loads it. */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment extends TaskEnvironment {

@@ -41,8 +41,7 @@ export const stateMachines: ResourceKind = {
         ({ Arn: arnOf(resource), Name: nameOf(resource), StateMachineRevisionId: 'INITIAL' })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
       async start() {
-        // The emulator needs 0.1 s or more for a check, so a definition that an earlier start has checked is not
-        // checked again.
+        // A check is slow, so a definition that an earlier start has checked is not checked again.
         const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);

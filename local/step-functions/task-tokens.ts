@@ -34,7 +34,7 @@ export function createTaskTokens() {
     close: (token: string) => void waiting.delete(token),
     /**
      * The task that waits for this token.
-     * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist, as in AWS
+     * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist
      */
     find(token: unknown): WaitingTask {
       const task = waiting.get(String(token));

@@ -10,7 +10,7 @@ export function createOpenKinds() {
   return {
     /**
      * The open kind of a resource.
-     * @throws Error if the kind is not open yet
+     * @throws Error if the kind is not open
      */
     kindOf({ logicalId, type }: TemplateResource): OpenKind {
       const kind = kindOf(type);

@@ -36,7 +36,7 @@ export async function openTemplate(
     },
     attribute(logicalId, name) {
       const resource = resources.find(logicalId);
-      // Resources such as log groups and alarms do not run here, so their attributes have no effect.
+      // Resources such as log groups and alarms do not run here, so any value will do.
       if (resources.isIgnored(resource)) return `arn:aws:local:${REGION}:${ACCOUNT_ID}:${logicalId}/${name}`;
       const value = kinds.kindOf(resource).attribute(resource, name);
       if (value !== undefined) return value;

@@ -1,7 +1,7 @@
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
 
-/** One entry of a template's Resources. Its properties still contain intrinsic functions. */
+/** One entry of a template's Resources. Its properties may still contain intrinsic functions. */
 export interface TemplateResource {
   readonly logicalId: string;
   readonly type: string;
@@ -39,8 +39,8 @@ export interface ResourceKind {
   hasRetained?(options: RunOptions): boolean;
   /**
    * Prepares the resources, for example starts their emulator. Called once, and only if the template has resources of
-   * these types or `hasRetained` returns true. Kinds open concurrently, so meanwhile their resources may refer to
-   * those of kinds with `opensFirst` alone.
+   * these types or `hasRetained` returns true. Kinds open concurrently, so a reference to a resource of another kind
+   * may not resolve yet, unless that kind has `opensFirst`.
    */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }

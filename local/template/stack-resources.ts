@@ -19,7 +19,7 @@ export function readStackResources(
     resources.set(logicalId, { logicalId, type, properties });
   }
 
-  // Functions of custom resources do not run here: only a deployment calls them.
+  // Functions of custom resources do not run here, because a run has no deployment.
   const customResourceFunctions = new Set(
     Object.values(Resources)
       .filter(({ Type }) => Type.startsWith('Custom::'))
@@ -61,7 +61,7 @@ export type StackResources = ReturnType<typeof readStackResources>;
  */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
-  'AWS::ApiGateway::Model', // only request validators use it, and the runner rejects those
+  'AWS::ApiGateway::Model', // the runner rejects the request validators that would use it
   'AWS::ApplicationAutoScaling::*',
   'AWS::CDK::Metadata',
   'AWS::CloudWatch::*',
@@ -74,7 +74,7 @@ const WITHOUT_EFFECT = [
   'AWS::IAM::User',
   'AWS::Lambda::EventInvokeConfig',
   'AWS::Logs::*',
-  'AWS::SNS::*', // only alarms publish; a function that publishes would find no endpoint
+  'AWS::SNS::*', // for alarms; functions cannot publish here
   'Custom::S3AutoDeleteObjects',
 ];
 

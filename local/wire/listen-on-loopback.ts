@@ -25,15 +25,15 @@ interface LoopbackPort {
   /** 0, which is the default, takes any free port. */
   readonly port?: number;
   /**
-   * Origins whose pages may send requests, in addition to the port's own. `*` allows every origin and host, as in AWS.
-   * If undefined, as for the port of an emulator, requests of all pages are rejected.
+   * Origins whose pages may send requests, in addition to the port's own. `*` allows every origin and host. If
+   * undefined, as for the port of an emulator, no origin is allowed, not even the port's own.
    */
   readonly pageOrigins?: readonly string[] | undefined;
 }
 
 /**
- * Listens on 127.0.0.1, for programs of this machine. Requests of pages in browsers are rejected, except those of
- * `pageOrigins` and, if these are given, of the port itself.
+ * Listens on 127.0.0.1, for programs of this machine. Requests whose `Origin` or host is not allowed are rejected
+ * (reject-pages.ts).
  * @throws UnusablePort if the port is in use, or if this user may not listen on it
  */
 export async function listenOnLoopback(

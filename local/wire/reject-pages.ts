@@ -12,8 +12,8 @@ export const pagesRejected =
   'Only 127.0.0.1 and localhost are served, and no pages of other origins. The setting corsOrigins allows origins at the main port.';
 
 /**
- * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with each request to
- * another origin that changes something or whose response the page could read. With DNS rebinding, a page gives its own
+ * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with a request to another
+ * origin that is neither GET nor HEAD, or whose response the page could read. With DNS rebinding, a page gives its own
  * host name this machine's address, so the host is checked too.
  * @param origins the allowed ones; `*` allows every origin and host
  */
@@ -24,14 +24,11 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
   return origin !== undefined && !origins.includes(origin);
 }
 
-/**
- * Whether a request to an emulator may come from a page. Emulators have no pages, and no SDK on Node.js sends an
- * `Origin`.
- */
+/** Whether a request to an emulator may come from a page. Emulators have no pages, and the SDK sends no `Origin`. */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
 /**
- * Makes a server reject requests of pages of other origins. Call it when the server has its listeners.
+ * Makes a server reject requests whose `Origin` or host is not allowed. Call it when the server has its listeners.
  * @param origins returns the allowed ones for a request's host, including the server's own if it has pages
  */
 export function rejectPages(server: Server, origins: (host: string) => readonly string[] = () => []): void {

@@ -17,8 +17,8 @@ export interface EmulatorConnection {
 const { connect } = Socket.prototype;
 
 /**
- * Makes a pool of persistent connections to the emulator. Node's HTTP client would need twice the processor time for a
- * call: a chat's reply would then cost a tenth more.
+ * Makes a pool of persistent connections to the emulator. Node's HTTP client would need more processor time (README.md
+ * has the figures).
  */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
@@ -95,8 +95,8 @@ const HEAD_END = '\r\n\r\n';
 
 /**
  * Makes a reader of the responses of one connection, one after another. The reader takes the received chunks: it
- * returns a response for the response's last chunk, and undefined for any chunk before. It throws an Error for a
- * response without a Content-Length, which the emulator does not send.
+ * returns a response for the response's last chunk, and undefined for any chunk before. It throws an Error for what it
+ * cannot read, such as a response without a Content-Length.
  */
 export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {
   let head: ResponseHead | undefined;
@@ -143,15 +143,15 @@ function readHead(received: Buffer): ResponseHead | undefined {
   return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
 }
 
-/** Joins the chunks. Copies nothing if there is only one, as in most responses. */
+/** Joins the chunks. Copies nothing if there is only one. */
 const concatenate = (chunks: readonly Buffer[]): Buffer => {
   const [only] = chunks;
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 };
 
 /**
- * Replaces the access key in an Authorization header, because some emulators have a database for each key. No emulator
- * checks signatures.
+ * Replaces the access key in an Authorization header, because some emulators, such as DynamoDB Local, have a database
+ * for each key. They do not check the signature.
  */
 export const withEmulatorCredential = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');
