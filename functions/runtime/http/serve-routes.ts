@@ -14,7 +14,7 @@ import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole
 
 /**
  * The maximum time in which a whole request must arrive. The gateway sends a request only after it has received all of
- * it. 6 MB in this time are 1.6 Mbit/s within a Region.
+ * it.
  */
 const requestMilliseconds = 30_000;
 

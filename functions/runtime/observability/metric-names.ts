@@ -35,7 +35,7 @@ export type MetricDimension =
   | 'failure'
   /** Why an event of a model was skipped: `empty`, `unparsable`, `without-choices` or `after-end`. */
   | 'kind'
-  /** `type` of a reasoning step: ten values. */
+  /** `type` of a reasoning step. */
   | 'tool'
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
   | 'status'
@@ -53,9 +53,9 @@ export type MetricDimension =
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
 
 export const metrics = {
-  /** Requests that reached the function of their route, successful or not, except while its process ended. */
+  /** Requests that their route has handled, successfully or not. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** Requests with an error response, and those whose response broke off. */
+  /** Those of these requests with an error response, or whose response broke off. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
    * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
@@ -86,7 +86,7 @@ export const metrics = {
    * if it belongs to a chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
-  /** Turns and completions whose reply failed: the client got an error event or an error status. */
+  /** Turns and completions whose reply failed. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
@@ -106,8 +106,8 @@ export const metrics = {
    */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
   /**
-   * Replies that ended with a model failure after all retries. Replies in batches count too, although a later attempt
-   * may succeed.
+   * Replies that ended with a failure of the model, without those of agent tests. Replies in batches count too,
+   * although a later attempt may succeed.
    */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
