@@ -251,7 +251,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
   try {
     envelope = JSON.parse(text) as Envelope;
   } catch (cause) {
-    // A connection that ends early leaves the start of an envelope, or nothing. Another text is a page of another server.
+    // A connection that ends early leaves the start of an envelope, or nothing.
     if (text === '' || text.startsWith('{'))
       throw new ConnectionError('The response is incomplete', { cause });
   }

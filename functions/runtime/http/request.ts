@@ -279,7 +279,7 @@ function singles(
 
 /**
  * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte
- * order mark is retained, because with it the value names another user.
+ * order mark is retained, because with it the value is another one.
  */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);

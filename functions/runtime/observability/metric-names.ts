@@ -55,7 +55,7 @@ const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimen
 export const metrics = {
   /** Requests that their route has handled, successfully or not. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** Those of these requests with an error response, or whose response broke off. */
+  /** Handled requests with an error response, or whose response broke off. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
    * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
@@ -145,23 +145,19 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request has waited since the creation of its batch, among those of open batches that no worker
-   * has taken yet. Batches that are stopped (cancelled, expired or failed) do not count. The reconciler emits it every
-   * minute; 0 if no request waits.
+   * How long the oldest request that no worker has taken has waited since the creation of its batch, as a run of the
+   * reconciler finds it; 0 if no request waits. Stopped batches do not count.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that a run of the reconciler found open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /**
-   * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every
-   * minute.
-   */
+  /** Deleted chats and erased persons whose purge a run of the reconciler found not ended after an hour. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Chats that were deleted because they were unused for longer than their workspace retains them. */
   unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },
 
-  /** Webhooks whose last delivery attempt failed. */
+  /** Webhooks that were given up after their last delivery attempt. */
   webhooksExhausted: {
     name: 'WebhooksExhausted',
     formerName: 'WebhooksGivenUp',
