@@ -49,9 +49,9 @@ export class Files {
   }
 
   /**
-   * Uploads a file of up to 50 MB, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile`
-   * of `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only
-   * if the service cannot have processed them.
+   * Uploads a file, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile` of
+   * `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only if
+   * the service cannot have processed them.
    * @param file a `File` or `Blob`, or bytes such as a `Buffer`; not a stream
    */
   upload(

@@ -12,7 +12,7 @@ import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
  * The header has the value 0 only in a 429 response. Any other response with no remaining requests leaves it out:
- * promptfoo treats every response with 0 as a rejection, and would repeat a reply that is already paid.
+ * promptfoo treats a response with 0 as a rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 

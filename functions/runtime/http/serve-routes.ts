@@ -12,7 +12,7 @@ import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
-/** The maximum time in which a whole request must arrive. The gateway sends a request after it has received all of it. */
+/** The maximum time in which a whole request must arrive: the gateway has received all of it before it sends it. */
 const requestMilliseconds = 30_000;
 
 interface ServedRoute {

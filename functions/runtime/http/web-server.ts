@@ -48,7 +48,7 @@ export const drainMilliseconds = 3000;
  */
 const rejectedMilliseconds = 500;
 
-/** How long the requests in progress may continue after an error outside of any request: replies must be stored. */
+/** How long requests may continue after an error outside of any request, for example to store their replies. */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
