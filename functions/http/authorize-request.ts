@@ -27,10 +27,7 @@ const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerR
 export const handler = (event: APIGatewayRequestAuthorizerEvent, context: Context) =>
   runRequest(event, context, () => authorized(event, context));
 
-/**
- * Whether the route is in OpenAI's form. `resource` is a path of the route table, with the names of parameters in place
- * of their values. So no client can forge it.
- */
+/** Whether the route is in OpenAI's form. `resource` is the route's own path, not the one that the client has sent. */
 const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
   resource.includes(`${openAiPath}/`);
 
@@ -73,7 +70,7 @@ const allow = async (
     ...(environment('callerSecret') !== undefined && { [signedCallerField]: await signCaller(caller) }),
   });
 
-/** The policy covers the whole stage, because the gateway caches it for every method called with the key. */
+/** The policy covers the whole stage, because the gateway may use it from its cache for other methods. */
 function policy(
   Effect: 'Allow' | 'Deny',
   methodArn: string,

@@ -13,7 +13,6 @@ export const handler = lambdaRoute(
       await countBatch(services, await findBatch(services, workspaceId, parameters.batch_id)),
     ),
   }),
-  // The rate limit is checked before the work starts. The work reads the items of up to 1,000 requests, which costs far
-  // more than the check.
+  // The work may read the items of 1,000 requests, which costs far more than the check of the rate limit.
   { awaitsRateLimit: false },
 );

@@ -43,10 +43,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/**
- * Works on the slots of batches. After an error, the queue does not deliver the message again: the reconciler sends
- * another one for the lost slot.
- */
+/** Works on the slots of batches. An error is only logged, because the reconciler replaces lost messages. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
   await Promise.all(
     Records.map(async ({ body }) => {

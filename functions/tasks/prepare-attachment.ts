@@ -4,8 +4,5 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const services = { imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() };
 
-/**
- * Extracts the text or resizes the image of an uploaded file for models. A hostile file can block only this function,
- * and can access only its own content and results.
- */
+/** Prepares an uploaded file for models. The file may be hostile, so this function has no access to other files. */
 export const handler = observed((file: FileToPrepare) => prepareAttachment(services, file));

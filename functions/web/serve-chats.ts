@@ -6,14 +6,14 @@ import { serveWith } from '#runtime/routes/create-chat.ts';
 import { serve as resumeStream } from '#runtime/routes/resume-stream.ts';
 import { histories, serve as sendMessage } from '#runtime/routes/send-message.ts';
 
-/** Many replies wait for their models in one environment, so each costs only its own processor time. */
+/** Many replies can wait for their models in one environment. */
 serveRoutes([
   { route: sendMessageRoute, serve: sendMessage },
   { route: resumeStreamRoute, serve: resumeStream },
   { route: createChatRoute, serve: serveWith(histories.addNewChat) },
   {
     route: completeChatRoute,
-    // The code of the route is loaded with its first request, because most workspaces do not use the route.
+    // The code of the route is loaded with its first request.
     form: async () => (await import('#runtime/http/openai-form.ts')).openAiForm,
     serve: async (request, writer) =>
       (await import('#runtime/routes/complete-chat.ts')).serve(request, writer),

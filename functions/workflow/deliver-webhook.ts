@@ -27,10 +27,7 @@ const services = {
   webhookSource,
 };
 
-/**
- * Makes the next delivery attempt for a batch's event if it is due. Returns when the workflow must call again, or that
- * the delivery has ended.
- */
+/** Makes the next delivery attempt for a batch's event, if it may be made now (`deliverWebhook`). */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
   const progress = await deliverWebhook(services, owner);
   if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});

@@ -57,8 +57,8 @@ export class Batches {
   }
 
   /**
-   * Opens one page of results, as `results` does, but leaves the body of the response to be read as a stream: a page may
-   * have 1,000 replies of a megabyte. If the connection is lost meanwhile, open the page after the last whole result.
+   * Opens one page of results, as `results` does, but leaves the body of the response to be read as a stream: a page
+   * may be large. If the connection is lost meanwhile, open the page after the last whole result.
    */
   async openResults(
     batchId: string,

@@ -42,10 +42,7 @@ export function idOf(id: number): number {
   return id;
 }
 
-/**
- * The maximum number of chats whose agents the client remembers, because a program may use any number of chats. 10,000
- * take about 1 MB.
- */
+/** The maximum number of chats whose agents the client remembers, because a program may use any number of chats. */
 const knownAgents = 10_000;
 
 export class Chats {

@@ -1,7 +1,7 @@
 import type { Batch, BatchRequestItem, BatchResult, ResponseErrorEvent } from './schema.ts';
 
 /**
- * The base class of all errors of this library. An aborted signal is not such an error: its reason is thrown unchanged.
+ * The base class of the errors of this library. An aborted signal is not such an error: its reason is thrown unchanged.
  */
 export class ChatBatchError extends Error {
   override readonly name: string = 'ChatBatchError';
@@ -192,7 +192,7 @@ export class StreamTimeoutError extends StreamInterruptedError {
   override readonly name = 'StreamTimeoutError';
 }
 
-/** The event `response.error`: the reply has failed. The history has its text so far. */
+/** The stream has ended with the event `response.error`, whose message says why: usually the reply has failed. */
 export class ReplyFailedError extends ChatBatchError {
   override readonly name = 'ReplyFailedError';
   /** `code` of the event, such as 10005. */

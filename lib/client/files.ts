@@ -31,7 +31,7 @@ export const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the content type of a file. Systems often give a file no type, or that of the program that opens it, such as
+ * Returns the content type of a file. A system may give a file no type, or that of the program that opens it, such as
  * `application/vnd.ms-excel` for .csv.
  */
 function typeOf(name: string, ownType: string): string {
@@ -49,9 +49,9 @@ export class Files {
   }
 
   /**
-   * Uploads a file of up to 50 MB, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile`
-   * of `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only
-   * if the service cannot have processed them.
+   * Uploads a file, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile` of
+   * `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only if
+   * the service cannot have processed them.
    * @param file a `File` or `Blob`, or bytes such as a `Buffer`; not a stream
    */
   upload(
@@ -79,7 +79,7 @@ export class Files {
   }
 
   /**
-   * Deletes a file that no message has; otherwise `BadRequestError`. If a retry finds no file, and an earlier attempt
+   * Deletes a file. If a message has it, this is a `BadRequestError`. If a retry finds no file, and an earlier attempt
    * may have deleted it, the call succeeds.
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {

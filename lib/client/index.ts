@@ -8,7 +8,7 @@ import { type ApiPromise, createTransport, type RequestOptions, type Transport }
 import { unwrapWebhook } from './webhooks.ts';
 
 export interface ClientOptions {
-  /** The base address of the stage, which ends in `/api/v1`. */
+  /** The base address of the stage, such as `https://chat.example.com/api/v1`. */
   baseUrl: string;
   apiKey: string;
   /**
@@ -50,7 +50,7 @@ export interface ClientOptions {
   fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** A client of the service. One is enough for a program: its only state is the agents of the latest chats. */
+/** A client of the service, with the API key of one workspace. All parts of a program can share it. */
 export class ChatBatchClient {
   readonly chats: Chats;
   readonly messages: Messages;
@@ -72,7 +72,7 @@ export class ChatBatchClient {
     onRetry = () => undefined,
     fetch = globalThis.fetch,
   }: ClientOptions) {
-    // The key is checked here, because the errors of fetch would quote it.
+    // The key is checked here, because an error of fetch may quote it.
     if (typeof apiKey !== 'string' || !/^[\x21-\x7e]+$/.test(apiKey))
       throw new ChatBatchError(
         'apiKey cannot be sent: it is empty or has characters that no header can have',
@@ -128,8 +128,8 @@ const agentsOf = ({ request }: Transport) => ({
 
 const usersOf = ({ request }: Transport) => ({
   /**
-   * Erases an external user: chats with messages and files, ratings, texts of batch requests. The erasure ends within
-   * half an hour. It cannot be undone, and any key of the workspace may call it.
+   * Erases an external user: chats with messages and files, ratings, texts of batch requests. The erasure continues
+   * after the response. It cannot be undone, and any key of the workspace may call it.
    */
   erase: (externalUserId: string, options?: RequestOptions): ApiPromise<ErasedUser> =>
     request({ method: 'DELETE', path: '/users', query: { external_user_id: externalUserId } }, options),

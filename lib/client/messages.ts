@@ -74,7 +74,7 @@ export class Messages {
     this.#defaults = defaults;
   }
 
-  /** Sends a message and waits for the whole reply, up to 110 seconds. An idempotency key makes retries safe. */
+  /** Sends a message and waits for the whole reply. An idempotency key makes retries safe. */
   send(
     chatId: number,
     params: SendParams,
@@ -149,8 +149,8 @@ export class Messages {
         body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
-        // A 400 after an attempt with an unknown outcome: that attempt has stopped the reply, or the reply has ended
-        // meanwhile.
+        // A 400 after an attempt with an unknown outcome usually means that this attempt has stopped the reply, or that
+        // the reply has ended meanwhile.
         recover: ({ status }) =>
           status === 400 && params.response_id != null
             ? { chat_id: chatId, response_id: params.response_id, status: 'stopped' }

@@ -58,9 +58,9 @@ export interface StreamSource {
 }
 
 /**
- * A streamed reply: an async iterator of its events, each once and in order. The request is sent immediately, and
- * events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` end the connection,
- * but not the reply; `stop()` ends the reply.
+ * A streamed reply: an async iterator of its events, each once and in order. The request does not wait for the
+ * iteration; events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` end the
+ * connection, but not a reply that the service has begun; `stop()` ends the reply.
  *
  * Iteration throws, for example, an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
  * `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before `[DONE]`,
@@ -181,7 +181,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     try {
       yield* this.#connections();
     } catch (error) {
-      // The reply is whole and stored. Only a new name of the chat may be missing.
+      // The reply is whole. Only a new name of the chat may be missing.
       if (!(error instanceof StreamInterruptedError) || this.#completed === undefined) throw error;
     }
   }
@@ -335,7 +335,7 @@ async function* readLines(
   }
 }
 
-/** @throws ChatBatchError if the response is a page of another server */
+/** @throws ChatBatchError if the response is no event stream, such as a page of another server */
 function rejectOtherServers(connection: OpenResponse): OpenResponse {
   const { response, close } = connection;
   if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) return connection;

@@ -76,8 +76,8 @@ interface Part {
 const batchRequests = 1000;
 /**
  * The maximum bytes of the requests of one batch in the payload of a function. The payload has at most 6 MB and
- * contains the body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook,
- * response format, metadata, headers and context.
+ * contains the body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload, such as the webhook
+ * and the headers.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
@@ -95,7 +95,7 @@ export async function submitAndWait(
   if (options.signal?.aborted === true) ending.abort(options.signal.reason);
   const parts = splitIntoParts(params, options.idempotencyKey ?? crypto.randomUUID());
   const watches: Promise<void>[] = [];
-  /** Aborted when a batch was read to its end, because the service may then accept the next one. */
+  /** Aborted when the watch of a batch ends, because the service may then accept the next one. */
   let slot = new AbortController();
   for (const part of parts) {
     if (signal.aborted) break;

@@ -97,16 +97,13 @@ export interface Transport {
 }
 
 /**
- * The maximum of a wait that doubles with each retry, and of a `Retry-After` after which a request is retried: a
- * minute. A request that waits for rate limits accepts a longer `Retry-After` with a 429.
+ * The maximum of a wait that doubles with each retry, before jitter, and of a `Retry-After` after which a request is
+ * retried: a minute. A request that waits for rate limits accepts a longer `Retry-After` with a 429.
  */
 const longestDelay = 60_000;
-/**
- * How long a retry may wait until the reply of a lost attempt has ended. A streamed reply ends within 300 s, and is
- * stored within 15 s.
- */
+/** How long retries may wait until the reply of a lost attempt has ended. A streamed reply may take 300 s. */
 const longestReply = 330_000;
-/** How long a patient request is retried while the service does not respond. */
+/** How long after its start a patient request is retried. */
 const longestOutage = 60 * 60_000;
 
 export function createTransport(defaults: TransportOptions): Transport {
@@ -225,7 +222,7 @@ class Failures {
   }
 }
 
-/** The service rejects a send with 400 and `Retry-After` while the chat has a reply in progress, and only then. */
+/** The service rejects a request with 400 and `Retry-After` while its chat has a reply in progress. */
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 
@@ -254,7 +251,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
   try {
     envelope = JSON.parse(text) as Envelope;
   } catch (cause) {
-    // A connection that ends early leaves the start of an envelope, or nothing. Another text is a page of another server.
+    // A connection that ends early leaves the start of an envelope, or nothing.
     if (text === '' || text.startsWith('{'))
       throw new ConnectionError('The response is incomplete', { cause });
   }
@@ -333,8 +330,8 @@ const notConnectedCodes = new Set([
 ]);
 
 /**
- * Makes the error for a failure of `fetch`, which reports every failure of the network as a TypeError, in Node.js with
- * a code in its cause.
+ * Makes the error for a failure of `fetch`, which reports a failure of the network as a TypeError, in Node.js usually
+ * with a code in its cause.
  * @param baseUrl the one of the request; undefined once its connection is open
  */
 export function connectionErrorOf(error: unknown, baseUrl?: string): ConnectionError {

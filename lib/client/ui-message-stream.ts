@@ -20,7 +20,7 @@ export interface AgentStep {
 export interface ReplyMetadata {
   chatId?: number;
   messageId?: number;
-  /** What a stop or a resumed stream needs. */
+  /** Names the reply, to stop it or to resume its stream. */
   responseId?: string;
   usage?: TokenUsage;
   /** Why the reply was cut short without an error, such as `stopped`. */

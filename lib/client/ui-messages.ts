@@ -26,9 +26,8 @@ export interface UIMessage {
 }
 
 /**
- * Turns a history into messages of the AI SDK, for the option `messages` of `useChat`. They have the parts and the
- * metadata that `toUIMessageStream` gives, without `chatId` and `responseId`. All steps are before the text: the
- * history does not say where they were.
+ * Turns a history into messages of the AI SDK, for the option `messages` of `useChat`. Their metadata has no `chatId`
+ * and no `responseId`. All steps are before the text: the history does not say where they were.
  * @param messages the oldest first, such as a page of `client.messages.list`, or all of it
  */
 export const toUIMessages = (messages: Iterable<Message>): UIMessage[] =>

@@ -41,7 +41,6 @@ export async function unwrapWebhook(
   let isSigned = false;
   for (const each of secrets) {
     const key = await crypto.subtle.importKey('raw', text.encode(each), algorithm, false, ['verify']);
-    // Compares in constant time.
     if (await crypto.subtle.verify('HMAC', key, digest, signed)) isSigned = true;
   }
   if (!isSigned) throw new WebhookVerificationError('The signature does not match the body and the secret');

@@ -9,7 +9,7 @@ import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
-/** A function for each service. It creates the service at the first use of a tool, because most replies use none. */
+/** Services by functions that return them: a reply that uses no tool need not create them. */
 type Lazy<Made> = { [Name in keyof Made]: () => Made[Name] };
 
 const passageRanking: PassageRanking = {

@@ -12,6 +12,6 @@ const client = new BedrockAgentRuntimeClient({
   requestHandler: new NodeHttpHandler({ ...clientTimeouts, requestTimeout: 20_000 }),
 });
 
-/** Queries a knowledge base of Amazon Bedrock. An error is one of the SDK. */
+/** Queries a knowledge base of Amazon Bedrock. */
 export const retrieve = (input: RetrieveCommandInput, signal: AbortSignal): Promise<RetrieveCommandOutput> =>
   client.send(new RetrieveCommand(input), { abortSignal: signal });

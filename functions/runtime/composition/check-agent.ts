@@ -9,16 +9,13 @@ import { limits } from '#contract/limits.ts';
 import { modelProviders } from './model-providers.ts';
 import { attachments, toolsWith } from './services.ts';
 
-/** Unknown fields of an agent and of its tools are rejected, because a mistyped field would otherwise be ignored. */
+/** Rejects unknown fields of an agent and of the entries of its tools: mistyped fields would otherwise be ignored. */
 const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /**
-   * The definition without the fields that the schema rejects. A wrong tool is replaced by an entry of the type
-   * `wrong`.
-   */
+  /** Has other values in place of those that the schema rejects: for a wrong tool, an entry of the type `wrong`. */
   definition: AgentDefinition;
   /** The mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
@@ -50,7 +47,7 @@ export async function checkAgent(workspaceId: string, input: unknown): Promise<C
 const placeholder = { type: 'wrong' };
 
 /**
- * Returns the definition without wrong fields, so that the other fields can be checked further.
+ * Returns the definition without wrong values, so that the other fields can be checked further.
  * @returns also the indexes of the wrong tools, which placeholders have replaced. One is undefined if `unified_tools`
  *   itself is wrong
  */

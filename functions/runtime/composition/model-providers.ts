@@ -10,7 +10,7 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** Returns the providers that agents can name in their models: one entry each, and one for each named endpoint. */
+/** Returns the providers that agents can name in their models, by name. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -23,7 +23,7 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** Makes a provider that calls one server. No other provider sends the key of this server. */
+/** Makes a provider that calls one server, with the key of this server. */
 const at = (
   name: string,
   provider: (server: ModelServer) => ModelProvider,
@@ -51,8 +51,8 @@ const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvi
   );
 
 /**
- * Makes a provider that creates each model once. So if the server of a model asks to wait (`retrying-model.ts`), all
- * replies of the process that use this model wait.
+ * Makes a provider that creates each model once, because replies that use the same model share the wait that its server
+ * asks for (`retrying-model.ts`).
  */
 const cachingModels = (provider: ModelProvider): ModelProvider => ({
   ...provider,

@@ -1,6 +1,6 @@
 /**
- * The stores in S3. Functions that use S3 in every call import this module statically. Other functions import it at the
- * first use (runtime/composition/services.ts), because the S3 client takes long to load.
+ * The stores in S3. Functions that do not use S3 in every call import this module at the first use
+ * (runtime/composition/services.ts), because the S3 client takes long to load.
  */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
@@ -15,7 +15,7 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { clientTimeouts, DeadlineRetries, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 
-/** Calls that transfer files or their texts take longer than others: a file may have 50 MB. */
+/** Calls that transfer files or their texts may take longer than others: a file may have 50 MB. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
 const clientWith = (
@@ -29,8 +29,8 @@ export const files = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * The client signs addresses for uploads whose bodies it does not have. Without this setting, it would sign the
- * checksum of an empty body.
+ * The client signs addresses for uploads whose bodies it does not have. Without the setting `WHEN_REQUIRED`, it would
+ * sign the checksum of an empty body.
  */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(
@@ -62,10 +62,10 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
 let reader: AttachmentReader | undefined;
 
 /**
- * Returns the one reader of attachments of this process. Each call of the function that prepares files has two
- * attempts, and each attempt has more time than the 60 s timeout of that function.
+ * Returns the one reader of attachments of this process. An attempt to call the function that prepares files has more
+ * time than the 60 s timeout of that function.
  * @param shares those of the process
- * @param leases only those of the first call are used, because a process reads files either for chats or for batches
+ * @param leases only those of the first call are used
  */
 export const attachments = (shares: Shares, leases: PreparationLeases | undefined): AttachmentReader => {
   reader ??= attachmentReader(

@@ -15,11 +15,11 @@ import { outboundRules } from './outbound-rules.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
 /**
- * What remote tools of agents need. Import this module only dynamically, for an agent with an entry of such tools: in the
- * functions' bundles it is a separate chunk, which does not slow down their start.
+ * What remote tools of agents need. Import this module only dynamically: in the functions' bundles it is a separate
+ * chunk, which does not slow down their start.
  */
 
-/** The cipher's code is loaded at the first use of a secret. */
+/** The cipher's code is loaded at its first use. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
@@ -41,7 +41,7 @@ function makeKinds(toolSecrets: ToolSecretStore) {
 }
 
 /**
- * Makes a function that opens a connection to an MCP server. The MCP client is loaded at the first call to a server,
+ * Makes a function that opens a connection to an MCP server. The MCP client is loaded at the first use of a connection,
  * because an agent may have tools that its replies do not use.
  */
 export const openMcpWith =
@@ -58,8 +58,8 @@ export const openMcpWith =
   };
 
 /**
- * Throws an error of the MCP client as an error of this module's classes. In the functions' bundles, the client is a
- * separate file with its own copies of the classes.
+ * Throws an `OutboundFailure` or `McpRejection` of the MCP client as one of this module's classes. In the functions'
+ * bundles, the client is a separate file with its own copies of the classes.
  */
 function ownError(error: Error & { kind?: OutboundFailureKind }): never {
   if (error.name === 'OutboundFailure' && error.kind !== undefined)
@@ -76,7 +76,7 @@ export function remoteServices(toolSecrets: ToolSecretStore, allow = environment
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
-    // Only operators' commands load this module: replies check no entries.
+    // Loaded at its first use, because replies check no entries.
     checkTarget: async (...target: Parameters<CheckTarget>) =>
       (await import('#agents/tools/remote/check-target.ts')).checkTargetWith(toolSecrets, allow)(...target),
     http: remoteHttp({

@@ -28,7 +28,7 @@ export const countUse =
     };
   };
 
-/** The names of failures in metrics, which have only a few. A kind that is not here has its own name there. */
+/** The names of failures in metrics, which have few. A kind that is not here has its own name there. */
 const failureKinds: Readonly<Partial<Record<OutboundFailureKind, string>>> = {
   ...{ malformed: 'forbidden', unlisted: 'forbidden', redirects: 'refused', unauthorized: 'auth' },
   ...{ unresolved: 'unreachable', untrusted: 'unreachable', broken: 'protocol', unreadable: 'protocol' },

@@ -1,7 +1,4 @@
-/**
- * The composition root: it connects ports to their adapters and creates most of the AWS clients. A function's bundle
- * contains only the exports that its handler uses. Most values are created at their first use.
- */
+/** The composition root: it connects ports to their adapters. Most values are created at their first use. */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
@@ -102,10 +99,7 @@ export const shares = /* @__PURE__ */ lazily(
 );
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
-/**
- * The module is imported at the first use, because few messages have a text that is too large for the table, and most
- * have no files.
- */
+/** The module is imported at the first use, because the S3 client takes long to load. */
 const objectStores = () => import('./object-stores.ts');
 const contents = () => deferred<ContentStore>(async () => (await objectStores()).contents());
 export const fileAddresses = () =>
@@ -150,10 +144,7 @@ export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
-/**
- * For functions that write messages only to close abandoned turns of batches. The replies in such turns are empty, so
- * these functions need no store of large texts.
- */
+/** For functions that write messages only to close abandoned turns of batches, which needs no store of large texts. */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {
@@ -185,7 +176,7 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
-/** For agentctl. The slowest known file of 50 MB takes 60 s, and the limit is twice that. */
+/** For agentctl. The time limit is twice the 60 s of the slowest known file of 50 MB. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
@@ -194,8 +185,8 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
   }),
 );
 /**
- * For the function that prepares files. Both limits are below the function's own, which are 60 s and twice this memory.
- * So the function reports a harmful file before Lambda ends it. The thread's code is a file next to the function's.
+ * For the function that prepares files. Both limits are below the function's own, so that it can report a harmful file
+ * before Lambda ends it.
  */
 export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
@@ -214,7 +205,7 @@ export const webSearch = /* @__PURE__ */ lazily(() => {
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** The module is imported only for agents with tools of other systems, which few have, and for operators' commands. */
+/** The module is imported at the first use, so that it does not slow down the start of functions. */
 const remoteTools = () => import('./remote-tools.ts');
 export const toolSecrets = () => dynamoToolSecretStore(table(), audit);
 export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
@@ -243,10 +234,7 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
   purgeOutbox: purgeOutbox(),
   requestEraser: requestEraser(),
 }));
-/**
- * Shows an error of a model provider on the terminal of a local run. The module is imported only in a stage that shows
- * such errors.
- */
+/** Sends an error of a model provider to the terminal of a local run that shows such errors. */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
   void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>
@@ -275,10 +263,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
-/**
- * The runtime of batches uses leases to prepare files, because many workers often need the same new file at the same
- * time.
- */
+/** The runtime of batches uses leases to prepare files, because workers may need the same new file at the same time. */
 export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
   agentRuntimeWith(() => attachments(fileIndex())),
 );
@@ -325,7 +310,7 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
 export const webhookSource: WebhookServices['webhookSource'] = {
   get: ({ workspaceId, batchId }) => batches().webhook({ workspaceId, id: batchId }),
 };
-/** The module is imported at the first webhook, because few batches have one. */
+/** The module is imported at the first webhook. */
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher = /* @__PURE__ */ deferred<SecretCipher>(async () =>
   (await webhookClients()).secretCipher(),

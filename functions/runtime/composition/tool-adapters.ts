@@ -16,11 +16,11 @@ import { clientTimeouts, environment } from '#runtime/environment/environment.ts
 import { outboundRules } from './outbound-rules.ts';
 
 /**
- * The adapters of agents' tools. Import this module only dynamically, at the first use: most replies use no tool. In
- * the functions' bundles it is a separate chunk, which does not slow down their start.
+ * Adapters of agents' tools. Import this module only dynamically: in the functions' bundles it is a separate chunk,
+ * which does not slow down their start.
  */
 
-/** The code of the thread is a file next to the code of the function. */
+/** In a function's bundle, the code of the thread is a file next to the code of the function. */
 const worker = textWorker(new URL('text-thread.mjs', import.meta.url));
 
 export const ranking: PassageRanking = {

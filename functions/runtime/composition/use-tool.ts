@@ -5,8 +5,8 @@ import { agents, attachments, toolsWith } from './services.ts';
 
 /**
  * Uses a tool of another system for an operator's command, as a reply does, but whatever its approval, and without the
- * timeout of replies. The use belongs to no chat. The number of the agent's version is null if none is published.
- * @param of.user the external user of a chat, for placeholders
+ * timeout of replies.
+ * @param of.user the external user, for placeholders
  * @returns the data that the step would have
  * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
  */

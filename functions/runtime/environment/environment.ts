@@ -17,13 +17,13 @@ export function lazily<Value>(create: () => Value): () => Value {
 }
 
 /**
- * Makes an object each of whose methods first calls `load`, for an import that most invocations do not need. All
- * methods return promises.
+ * Makes an object each of whose methods first calls `load`, for an import that not all invocations need. All methods
+ * return promises.
  */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
     get: (_target, name) =>
-      // `await` asks any value for the method `then`.
+      // `await` asks any object for the method `then`.
       name === 'then'
         ? undefined
         : async (...given: unknown[]) => {
@@ -33,14 +33,12 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
           },
   });
 
-/**
- * The variables with the addresses of Lambda's own endpoints, which provide the function's credentials and invocations.
- */
+/** The variables with the addresses of the endpoints that give a function its invocations and credentials. */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
 /**
  * Returns the endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs
- * from users must never reach them. AWS's public endpoints are not among them.
+ * from users must never reach them.
  */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
@@ -53,8 +51,8 @@ export const internalEndpoints = (): HostAndPort[] =>
     });
 
 /**
- * The usual timeouts of AWS clients, in milliseconds. Without them, a hanging socket blocks a request until the
- * function times out. AWS responds within tens of milliseconds; 3 s are also enough for the 16 MB of a BatchGetItem.
+ * The usual timeouts of AWS clients, in milliseconds. Without them, a hanging socket could block a request until the
+ * function times out. A BatchGetItem may return 16 MB.
  */
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
@@ -69,10 +67,10 @@ export const waitLonger = (): void => {
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
-/** Milliseconds that a function needs after the last attempt of a call, for example to log and to send its trace. */
+/** Milliseconds that must be left for a retry to start: the function still has to log and to send its trace. */
 export const reservedMilliseconds = 10_000;
 
-/** The backoff in milliseconds doubles up to this value, so that a call succeeds soon after the end of an outage. */
+/** The bound of the random backoff doubles up to this value, in milliseconds. */
 const maxBackoff = 2000;
 
 let commandRemaining: () => number | undefined = () => undefined;
@@ -89,8 +87,8 @@ export const retryWhile = (remaining: () => number | undefined): void => {
 
 /**
  * The retry strategy of AWS clients. In functions of the gateway and in web functions, calls have `maxAttempts`
- * attempts, because a client waits. In all other functions, throttled and failed calls are retried with full jitter
- * until shortly before the function's timeout. So finished work, such as a model's reply, is not lost. Client errors
+ * attempts, because a client waits. In other functions, throttled and failed calls are retried with full jitter until
+ * shortly before the function's timeout, so that finished work, such as a model's reply, can be stored. Client errors
  * are not retried.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
@@ -114,7 +112,7 @@ const hostsAndPorts = () =>
 
 /**
  * Schemas of the variables that are not simply a required text. Each schema is created at the first read of its
- * variable, because creating all of them would add 8 ms to a function's start.
+ * variable, because creating all of them would slow down a function's start.
  */
 const schemas = {
   openAiBaseUrl: () => z.url(),

@@ -58,7 +58,7 @@ const key = Symbol.for('agent-service.invocation-context');
 const shared = globalThis as { [key]?: AsyncLocalStorage<InvocationContext> };
 
 /**
- * Returns the storage of the context. It is global, because a lazily imported chunk of a function may contain its own
+ * Returns the storage of the context. It is global, because a lazily imported file of a function may contain its own
  * copy of this module.
  */
 export function invocationContext(): AsyncLocalStorage<InvocationContext> {

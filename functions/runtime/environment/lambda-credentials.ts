@@ -5,8 +5,8 @@ import { doesIdentityRequireRefresh, isIdentityExpired, memoizeIdentityProvider 
 
 /**
  * Makes a function that reads the role's credentials from the place that Lambda provides: environment variables, or an
- * endpoint that they name. It replaces the SDK's default chain in all bundles. The chain's other providers, such as
- * profiles and SSO, add 130 KB to a bundle, and no function can use them.
+ * endpoint that they name. It replaces the SDK's default chain in the functions' bundles: no function can use the
+ * chain's other providers, such as profiles and SSO.
  */
 export const defaultProvider: typeof fromHttp = (init = {}) =>
   memoizeIdentityProvider(

@@ -23,7 +23,7 @@ export const variables = {
   batchWorkspaceSlots: 'BATCH_WORKSPACE_SLOTS',
   requestsPerWorker: 'REQUESTS_PER_WORKER',
   prepareAttachmentFunction: 'PREPARE_ATTACHMENT_FUNCTION_ARN',
-  /** Only agentctl sets this variable. */
+  /** Operators' commands set this variable. */
   testAgentFunction: 'TEST_AGENT_FUNCTION_ARN',
   historyCharacters: 'HISTORY_CHARACTERS',
   attachedFiles: 'ATTACHED_FILES',

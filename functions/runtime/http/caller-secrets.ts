@@ -9,13 +9,13 @@ import {
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 
 /**
- * After a rotation, the authorizer signs with the previous value for this time. At its end, every environment of the
- * web function has read the new value. The minute is for the clocks of two machines and for slow reads.
+ * After a rotation, the authorizer signs with the previous value for this time: environments of the web function may
+ * have cached that value. The minute is for the clocks of two machines and for slow reads.
  */
 const propagationMilliseconds = secretCacheMilliseconds + 60_000;
 
 /**
- * Returns the milliseconds for which the web function accepts the previous value after a rotation. The gateway sends
+ * Returns the milliseconds for which the web function accepts the previous value after a rotation. The gateway may send
  * the last signature made with that value until its cache of the authorizer's response expires. The minute is for
  * requests on their way.
  */
@@ -60,7 +60,6 @@ const originSecrets = /* @__PURE__ */ lazily(() =>
  */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {
   if (typeof sent !== 'string') return false;
-  // The distribution sends the first value, so few requests read the others.
   for (const secret of originSecrets()) if (isEqualText(sent, await secret())) return true;
   return false;
 }
@@ -72,18 +71,15 @@ const callerSecret = /* @__PURE__ */ cachedVersions(
 );
 
 /**
- * Signs what the authorizer knows of a caller, for a web function. Anyone can call the web function's endpoint, so it
- * trusts only signed callers.
+ * Signs what the authorizer knows of a caller, for the web function behind the gateway: anyone can call its endpoint,
+ * so it trusts only signed callers.
  */
 export async function signCaller(caller: Readonly<Record<string, string>>): Promise<string> {
   const text = Buffer.from(JSON.stringify(caller)).toString('base64url');
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/**
- * Reads the caller that the authorizer has signed; undefined without a valid signature. After a rotation, it accepts
- * signatures with the previous secret for `overlapMilliseconds`.
- */
+/** Reads the caller that the authorizer has signed; undefined without a valid signature. */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

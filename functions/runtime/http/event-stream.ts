@@ -31,17 +31,14 @@ export const eventStreamHeaders = {
   'X-Accel-Buffering': 'no',
 };
 
-/**
- * Whether an event is a delta or belongs to a step: a reply may have many of them. The other events are few, and are
- * sent even if the buffer is full.
- */
+/** Whether an event is one of those that a reply may have many of: the deltas of its text, and the events of steps. */
 const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
 
 /**
  * Makes a sink that writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a
  * slow or disconnected reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with
- * an error and the reply continues. `done` writes `[DONE]`; later events are dropped.
+ * an error and the reply continues. Events after `done` are dropped.
  * @param recorder the recorder of a resumable reply. It also gets the events after the stream has ended for a slow
  *   reader. The error for that reader has the number of the last event before it, so that the client can resume after
  *   it

@@ -21,7 +21,7 @@ export const lambdaHandler = ({ name, transfer }: Route, serve: Serve) => {
     serve(requestOf(event), { open, remainingMilliseconds: () => context.getRemainingTimeInMillis() });
   return transfer === 'streamed'
     ? awslambda.streamifyResponse(async (event, stream, context) => {
-        // After a streamed response, API Gateway invokes the function once more with an event that is not a request.
+        // After a streamed response, API Gateway may invoke the function with an event that is not a request.
         if (event.requestContext === undefined) return endOf(stream);
         const open: ResponseWriter['open'] = (statusCode, headers) =>
           awslambda.HttpResponseStream.from(stream, { statusCode, headers });

@@ -19,7 +19,7 @@ interface Listing<Item> {
 
 /**
  * Makes the Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start
- * after the check of the rate limit, because a page may cost a hundred times as much as the check.
+ * after the check of the rate limit, because a page may cost far more than the check.
  */
 export const listRoute = <R extends Route, Item>(
   route: R,

@@ -12,7 +12,7 @@ import { headersOf, type ResponseForm } from './response-form.ts';
 
 /**
  * The header has the value 0 only in a 429 response. Any other response with no remaining requests leaves it out:
- * promptfoo treats every response with 0 as a rejection, and would repeat a reply that is already paid.
+ * promptfoo treats a response with 0 as a rejection, and would repeat a reply that is already paid.
  */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
@@ -89,8 +89,8 @@ function openAiErrorOf(error: unknown): OpenAiError {
 }
 
 /**
- * Milliseconds of silence before an empty chunk is sent, and milliseconds that the status waits for the model's first
- * part. Proxies may close connections after 30 s of silence.
+ * Milliseconds of silence before an empty chunk is sent, and milliseconds that the status waits for the first chunk of
+ * the reply. Proxies may close connections after 30 s of silence.
  */
 const silenceMilliseconds = 15_000;
 
@@ -103,12 +103,12 @@ export interface CompletionStream {
    * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
    */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** Called when the reader is gone. No further empty chunks are written, which would keep the connection open. */
+  /** Called when the reader is gone: no further empty chunks are written. */
   drop(): void;
 }
 
 /**
- * Makes a stream for the chunks of one response. The status is sent with the first part of the reply, or after 15 s of
+ * Makes a stream for the chunks of one response. The status is sent with the first chunk of the reply, or after 15 s of
  * silence. So an earlier failure has its own status.
  * @param given.onSlowReader called if too much is buffered for the reader. The response must then end incomplete:
  *   clients treat a stream that ends normally as the whole text, with or without its last line

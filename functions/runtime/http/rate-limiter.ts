@@ -26,10 +26,7 @@ export interface RateLimiter {
    * @throws badRequest if the limit never allows so many at once; rateLimited
    */
   takeMore(tokens: Tokens): Promise<void>;
-  /**
-   * Charges further usage of the request without a check. If the bucket is empty then, it rejects later requests of the
-   * key.
-   */
+  /** Charges further usage of the request without a check. The bucket may then reject later requests of the key. */
   charge(tokens: Tokens): void;
 }
 

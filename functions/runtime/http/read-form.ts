@@ -14,7 +14,7 @@ const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
 
-/** A parser that stops within a chunk when a listener throws, because a chunk of 64 KB may have 13,000 parts. */
+/** A parser that stops within a chunk when a listener throws, because a chunk of 64 KB may have thousands of parts. */
 class FormParser extends Dicer {
   override _write(...[bytes, encoding, done]: Parameters<Dicer['_write']>): void {
     try {
@@ -99,7 +99,7 @@ export async function* readForm(
 
 /**
  * Makes a counter of a form's parts and of the bytes of their headers. Its methods throw badRequest, which names the
- * limit. Then the parser stops at once, and the rest of the body is only received.
+ * limit.
  */
 function partCounter() {
   let parts = 0;
@@ -119,9 +119,8 @@ function partCounter() {
 }
 
 /**
- * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a slot of the environment for
- * nothing. The slowest mobile networks send some KB a second. If the service is storing data at the end of the minute,
- * and so does not read, that minute does not count.
+ * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a slot for too long. A minute
+ * at whose end the body is paused, for example while data is stored, does not count.
  */
 const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 
@@ -197,7 +196,7 @@ function boundaryOf(contentType: string | undefined): string {
   return parameters.boundary;
 }
 
-/** Reads a header of a part. The parser returns each byte as one character, but headers are UTF-8. */
+/** Reads a header of a part. The parser returns each byte as one character, but headers must be UTF-8. */
 const headerOf = (headers: PartHeaders, name: string): string | undefined => {
   const [value] = headers[name] ?? [];
   if (value === undefined) return undefined;
@@ -207,9 +206,8 @@ const headerOf = (headers: PartHeaders, name: string): string | undefined => {
 };
 
 /**
- * Replaces an escaped character in a header. Browsers write a quote as `%22`, which the parser decodes, and do not
- * escape a backslash. Go and Python escape a quote and a backslash with a backslash. A backslash before any other
- * character is part of the name.
+ * Replaces an escaped character in a header. Browsers write a quote as `%22`, which `parseDisposition` decodes. Some
+ * clients, such as those in Go, escape a quote and a backslash with a backslash.
  */
 const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
 

@@ -67,7 +67,7 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
 /**
  * Returns the idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route,
  * the path parameters and the parsed body: requests that differ in none of them are the same. The stored record does
- * not reveal the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the
+ * not contain the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the
  * header.
  */
 export function idempotencyKeyOf(
@@ -86,10 +86,7 @@ export function idempotencyKeyOf(
   };
 }
 
-/**
- * Returns the idempotency key that a request has if its client sends no header Idempotency-Key. If the gateway repeats
- * the request, the work is done only once.
- */
+/** Returns an idempotency key made of the gateway's id of a request, for a request that the gateway may repeat. */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
   hash: `request ${request.gatewayId}`,
@@ -117,7 +114,7 @@ export interface Request {
   readonly path: string;
   /** The gateway's own name, for a request without the header Host. */
   readonly gatewayHost: string | undefined;
-  /** Undefined if the authorizer has let a request without a valid key pass, so that the route itself rejects it. */
+  /** Undefined if the authorizer has let a rejected request pass, so that the route itself rejects it. */
   readonly caller: Caller | undefined;
   /** Why there is no caller: an `ErrorKind` of the authorizer. */
   readonly rejection?: string | undefined;
@@ -233,7 +230,7 @@ function validRequest<R extends Route>(
 /**
  * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: the
  * replies of the batch are made later, when this number is no longer known.
- * @throws badRequest if the request has come through too many agents
+ * @throws badRequest if the request has come through too many agents, or if the header's value is no number
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
   const agentDepth = Number(headerIn(request, depthHeader) ?? 0);
@@ -282,7 +279,7 @@ function singles(
 
 /**
  * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte
- * order mark is retained, because with it the value names another user.
+ * order mark is retained, because with it the value is another one.
  */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);

@@ -38,7 +38,7 @@ export function headersOf(requestId: string): Record<string, string> {
 
 /**
  * Makes the response to a failed request. The text of a 5xx error is only logged: the client gets the request id, and
- * the fixed reason and the data if the error has them.
+ * the reason and the data if the error has them.
  */
 export function failureResponse(
   error: unknown,

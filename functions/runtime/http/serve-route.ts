@@ -25,9 +25,7 @@ export interface ResponseWriter {
 /** Serves a request of one route. The promise rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
-/**
- * Sends the success status and the headers. Returns the stream of the body. A streamed route sends each chunk at once.
- */
+/** Sends the success status and the headers. Returns the stream of the body. */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 /** A JSON response, sent as a whole. */
@@ -74,7 +72,7 @@ interface Exchange {
 /**
  * Makes a function that serves a route: it checks the request, lets `work` respond, and ends the response. The work
  * returns a JSON response, or opens a response and writes it. An error before the status is sent becomes an error
- * response. A later error ends the response early: its JSON stays incomplete, so that clients notice the error.
+ * response. A later error cuts the response off, so that clients can notice it.
  */
 export function serveRoute<R extends Route>(
   route: R,
@@ -177,7 +175,7 @@ function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>)
   };
 }
 
-/** Ends a stream. Resolves when everything is sent, or when the reader is gone. Rejects with an error of the stream. */
+/** Ends a stream, and waits until it has taken everything or the reader is gone. */
 export async function endOf(stream: Writable): Promise<void> {
   if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -12,10 +12,7 @@ import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
-/**
- * The maximum time in which a whole request must arrive. The gateway sends a request only after it has received all of
- * it. 6 MB in this time are 1.6 Mbit/s within a Region.
- */
+/** The maximum time in which a whole request must arrive: the gateway has received all of it before it sends it. */
 const requestMilliseconds = 30_000;
 
 interface ServedRoute {

@@ -23,10 +23,7 @@ import {
   sendWhole,
 } from './web-server.ts';
 
-/**
- * The maximum time in which a whole upload must arrive: the maximum timeout of a web function. 50 MB in this time are
- * 0.5 Mbit/s. `readToEnd` ends uploads of less than 1 KB a second earlier.
- */
+/** The maximum time in which a whole upload must arrive: the maximum timeout of a web function. */
 const requestMilliseconds = 900_000;
 
 type Authorize = (apiKey: string) => Promise<Caller>;
@@ -69,8 +66,8 @@ async function respond(
         return responseTo(serve, request, id, caller);
       },
     );
-    // A web function of Lambda is half-duplex, so it reads the whole body before it responds. It ends sooner if the
-    // body is too long or arrives too slowly, and waits at most 3 s for a client that has no slot.
+    // A web function of Lambda is half-duplex: the body is read before the response is sent. For a client without a
+    // slot, this takes at most 3 s.
     if (caller !== undefined)
       await Promise.race([
         readToEnd(request),

@@ -36,17 +36,10 @@ const headersMilliseconds = 60_000;
 /** The interval at which Node.js checks open requests for a timeout. */
 const checkMilliseconds = 30_000;
 
-/**
- * An idle connection stays open for longer than the proxy in front of this server keeps it. So the proxy closes it
- * first.
- */
+/** How long an idle connection stays open: long enough for the proxy in front of this server to close it first. */
 const keepAliveMilliseconds = 600_000;
 
-/**
- * How long a client may continue to send after the response; an upload without a slot also before the response. An
- * honest client that sends its body before it reads can send several megabytes in this time. A deliberately slow client
- * cannot occupy the connection for much longer.
- */
+/** How long a client may continue to send after the response; an upload without a slot also before the response. */
 export const drainMilliseconds = 3000;
 
 /**
@@ -55,10 +48,7 @@ export const drainMilliseconds = 3000;
  */
 const rejectedMilliseconds = 500;
 
-/**
- * How long the requests in progress may continue after an error outside of any request: replies are aborted, and stored
- * in chats.
- */
+/** How long requests may continue after an error outside of any request, for example to store their replies. */
 const endMilliseconds = 10_000;
 
 /** Set when the process must end: new requests are rejected. */
@@ -70,7 +60,7 @@ type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<v
 export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   webServer(respond, requestMilliseconds).listen(Number(port), host);
-  // Lambda kills the process about a second after SIGTERM.
+  // Lambda kills the process soon after SIGTERM.
   process.once('SIGTERM', end);
   process.on('uncaughtException', endAfter);
   process.on('unhandledRejection', endAfter);
@@ -110,10 +100,7 @@ function endAfter(error: unknown): void {
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
-/**
- * Rejects new requests, and aborts running replies, whose texts so far are stored in chats. Ends the process once no
- * request is running.
- */
+/** Rejects new requests, and aborts running replies. Ends the process once no request is running. */
 function end(): void {
   isEnding = true;
   for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
@@ -174,9 +161,8 @@ const directRequests = new Measurements();
 let isScheduled = false;
 
 /**
- * Rejects and counts a request that came neither through the distribution nor through the gateway. Its body is not
- * read, and its connection is closed. The response has a status, because otherwise Lambda would respond with 502 and
- * count a failure of this function.
+ * Rejects and counts a request without the distribution's secret or a signed caller. Its body is not read, and its
+ * connection is closed. The response has a status, because otherwise Lambda would respond with 502.
  */
 export function rejectDirectRequest(request: IncomingMessage, response: ServerResponse): void {
   countDirectRequest();

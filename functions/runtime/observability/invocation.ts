@@ -36,7 +36,7 @@ export class Measurements {
   }
 
   /**
-   * Writes one log line for each combination of dimensions: in a common line, CloudWatch would assign all dimensions to
+   * Writes different dimensions in different log lines: in a common line, CloudWatch would assign all dimensions to
    * every metric.
    * @param properties additional searchable fields of each line
    */
@@ -111,7 +111,7 @@ interface InvocationStart {
 let hasStarted = false;
 
 /**
- * Runs an invocation: `work` in its context. All its log lines and metrics contain `properties`. Metrics and trace are
+ * Runs an invocation: `work` in its context. Its log lines and metrics contain `properties`. Metrics and trace are
  * published only if `work` calls `endInvocation`.
  */
 export function runInvocation<Result>(
@@ -155,7 +155,7 @@ export function addTracedPart(part: TracedPart): void {
 
 /**
  * Publishes the metrics and the trace of the current invocation. The function must await this before it returns,
- * because Lambda then freezes the environment.
+ * because Lambda may then freeze the environment.
  */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
   const current = currentInvocation();

@@ -6,17 +6,14 @@ import type { Log } from '#domain/platform/services.ts';
 import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { serviceDimension } from './metric-names.ts';
 
-/**
- * Matches a position such as `file:///var/task/index.mjs:12:3456`. A path contains no other colon than that of a drive.
- */
+/** Matches a position such as `file:///var/task/index.mjs:12:3456`. */
 const location = /(file:\/\/\/(?:[A-Za-z]:)?[^\s():]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();
 
 /**
- * Maps the positions of a stack trace from the bundle to the sources. Only logged stack traces need it. Node's
- * `--enable-source-maps` maps every stack that is read, and each reply has one (cancelling a web stream creates an
- * error): the first costs a function 150 ms of processor time and 50 MB.
+ * Maps the positions of a stack trace from the bundle to the sources. Node's `--enable-source-maps` would also map
+ * stacks that are not logged, which takes time and memory.
  */
 export const withSourcePositions = (stack: string): string =>
   stack.replace(location, (bundled, module: string, line: string, column: string) => {
@@ -48,7 +45,7 @@ const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.servic
 
 type Fields = Record<string, unknown>;
 
-/** Returns the harmless properties of an error. The other properties may contain data of the request. */
+/** Returns the properties of an error that are logged. The other properties may contain data of the request. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error;
   const { name, message, stack, cause } = error;

@@ -35,7 +35,7 @@ export type MetricDimension =
   | 'failure'
   /** Why an event of a model was skipped: `empty`, `unparsable`, `without-choices` or `after-end`. */
   | 'kind'
-  /** `type` of a reasoning step: ten values. */
+  /** `type` of a reasoning step. */
   | 'tool'
   /** Final status of a batch: `completed`, `failed`, `cancelled`. */
   | 'status'
@@ -53,9 +53,9 @@ export type MetricDimension =
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
 
 export const metrics = {
-  /** Requests that reached the function of their route, successful or not, except while its process ended. */
+  /** Requests that their route has handled, successfully or not. */
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** Requests with an error response, and those whose response broke off. */
+  /** Handled requests with an error response, or whose response broke off. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /**
    * Responses with a 5xx status to replies for whose failure the model counts as the cause (`isFailedByModel`). A
@@ -86,7 +86,7 @@ export const metrics = {
    * if it belongs to a chat.
    */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
-  /** Turns and completions whose reply failed: the client got an error event or an error status. */
+  /** Turns and completions whose reply failed. */
   failedReplies: { name: 'FailedReplies', unit: 'Count', dimensions: one('route') },
   /** The size of each stored file. Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
@@ -106,8 +106,8 @@ export const metrics = {
    */
   modelRetries: { name: 'ModelRetries', unit: 'Count', dimensions: [['model'], ['failure']] },
   /**
-   * Replies that ended with a model failure after all retries. Replies in batches count too, although a later attempt
-   * may succeed.
+   * Replies that ended with a failure of the model, without those of agent tests. Replies in batches count too,
+   * although a later attempt may succeed.
    */
   modelFailures: { name: 'ModelFailures', unit: 'Count', dimensions: [['model'], ['failure']] },
 
@@ -145,23 +145,19 @@ export const metrics = {
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
   /**
-   * How long the oldest request has waited since the creation of its batch, among those of open batches that no worker
-   * has taken yet. Batches that are stopped (cancelled, expired or failed) do not count. The reconciler emits it every
-   * minute; 0 if no request waits.
+   * How long the oldest request that no worker has taken has waited since the creation of its batch, as a run of the
+   * reconciler finds it; 0 if no request waits. Stopped batches do not count.
    */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that a run of the reconciler found open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /**
-   * Deleted chats and erased persons whose data is not purged an hour after the deletion. The reconciler emits it every
-   * minute.
-   */
+  /** Deleted chats and erased persons whose purge a run of the reconciler found not ended after an hour. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   /** Chats that were deleted because they were unused for longer than their workspace retains them. */
   unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },
 
-  /** Webhooks whose last delivery attempt failed. */
+  /** Webhooks that were given up after their last delivery attempt. */
   webhooksExhausted: {
     name: 'WebhooksExhausted',
     formerName: 'WebhooksGivenUp',

@@ -7,8 +7,8 @@ import { log } from './log.ts';
 
 /**
  * Makes the Lambda handler of a function that the gateway does not invoke: that of a queue, of a schedule, of the
- * workflow, or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Calls to
- * AWS are retried until the function's timeout is near.
+ * workflow, or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Clients
+ * with `DeadlineRetries` retry their calls until the function's timeout is near.
  */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>

@@ -10,7 +10,7 @@ export interface ProviderError {
   text: string;
 }
 
-/** Enough characters for the reason, which comes first. */
+/** The characters that are shown: the reason usually comes first. */
 const shownCharacters = 300;
 
 /** Sends the start of the body of a 4xx response to the terminal of a local run. */

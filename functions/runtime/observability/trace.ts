@@ -15,7 +15,7 @@ export interface TracedPart {
 /** Searchable properties of a trace. X-Ray indexes at most 50. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
-/** The maximum number of parts in a trace. 100 parts are about 10 KB. A datagram to the daemon may have 64 KB. */
+/** The maximum number of parts in a trace. A datagram to the daemon may have 64 KB. */
 const maxParts = 100;
 
 let socket: Socket | undefined;
@@ -23,7 +23,7 @@ let socket: Socket | undefined;
 /**
  * Sends the trace of an invocation to the local X-Ray daemon, as one UDP datagram. Does nothing without a daemon, as on
  * a local run, or if Lambda does not sample the invocation.
- * @returns resolves when the datagram was sent, or could not be sent; never rejects
+ * @returns resolves when the datagram was sent, or could not be sent
  */
 export async function sendTrace(
   invocation: TracedPart,
@@ -55,8 +55,8 @@ const sampledShare = 0.05;
 let lastSampledSecond = 0;
 
 /**
- * Logs the parts of an invocation of a web function, because X-Ray does not trace these. Logs each invocation with the
- * outcome `fault`, the first one in each second, and 5 % of the others.
+ * Logs the parts of an invocation of a web function, because X-Ray does not trace these: of each invocation with the
+ * outcome `fault`, and of a sample of the others.
  */
 export function logTrace({ start, end, outcome }: TracedPart, parts: readonly TracedPart[]): void {
   const second = Math.floor(end / 1000);

@@ -65,7 +65,7 @@ export const serve = serveRoute(
       awaitRateLimit,
       deadline: () => timeForModel(completeChatRoute, isStreamed, remainingMilliseconds()),
     });
-    // Nobody can read the reply later, so the reply ends when its reader is gone.
+    // Nobody can read the reply later, so it is aborted if its reader is gone.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));
     if (gone.signal.aborted) abandon();
     gone.signal.addEventListener('abort', abandon);

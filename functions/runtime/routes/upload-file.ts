@@ -23,8 +23,8 @@ const services = {
 };
 
 /**
- * The size of the chunks in which a buffered body is parsed: as large as those of a connection, so that both give the
- * same result. The parser ignores what follows the end of a form, except in the chunk that contains the end.
+ * The size of the chunks in which a buffered body is parsed, like a body from a connection. The parser ignores what
+ * follows the end of a form, except in the chunk that contains the end.
  */
 const chunkBytes = 64 * 1024;
 
