@@ -93,8 +93,11 @@ export async function* exportChats(
   },
   filter: { workspaceId: string; externalUserId: string | undefined },
 ): AsyncGenerator<ExportedLine[]> {
-  for (let offset = 0; ; offset += chatsPerPage) {
-    const page = await services.chatPages.page(filter, { limit: chatsPerPage, offset, ascending: true });
+  // Pages that begin after a chat miss none if others are deleted meanwhile, as those at an offset would.
+  for (let after: number | null = 0; after !== null; ) {
+    const cursor = { isAfter: true, id: after, offset: 0 };
+    const order = { limit: chatsPerPage, offset: 0, ascending: true, cursor };
+    const page = await services.chatPages.page(filter, order);
     for (const chat of page.chats) {
       yield [{ type: 'chat', ...chatResource(chat) }];
       const last = await countMessages(services, chat);
@@ -109,6 +112,6 @@ export async function* exportChats(
           ),
         );
     }
-    if (page.chats.length < chatsPerPage) return;
+    after = page.ends.hasMore ? page.ends.last : null;
   }
 }
