@@ -4,8 +4,7 @@ import { limits } from '#contract/limits.ts';
 export const replyLimits = {
   /**
    * How long a chat, or a slot of a batch, stays locked at most after its function has crashed. A function renews the
-   * lease of a chat after each third of this time, and a worker its slot after each sixth: 30 s survive two failed
-   * renewals of a chat.
+   * lease of a chat after each third of this time, and a worker its slot after each sixth.
    */
   leaseSeconds: 30,
   /**
@@ -14,34 +13,32 @@ export const replyLimits = {
    */
   plainReplySeconds: 110,
   /**
-   * Characters of earlier messages that a model is given, unless its agent has `max_history_characters`: about 15,000
-   * tokens of English, of four characters each, and up to 60,000 tokens in scripts where a character is a token.
+   * The maximum of characters of earlier messages that a model is given, unless its agent has `max_history_characters`:
+   * about 15,000 tokens of English, of four characters each, and more tokens in other scripts.
    */
   historyCharacters: 60_000,
   /** The maximum of files of a message: as many as a person would read for one question. */
   attachedFiles: limits.attachedFilesDefault,
   /**
-   * The maximum size of a reply's text. 1 MiB is eight times what the 32,000 tokens of most models can say, and ends a
-   * reply that repeats itself. A page of a batch's results has 50 replies in memory at once, as text of up to twice as
-   * many bytes.
+   * The maximum size of a reply's text. 1 MiB is about eight times the text of 32,000 tokens of English, and ends a
+   * reply that repeats itself.
    */
   replyBytes: 1024 * 1024,
   /**
    * The maximum of model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with
-   * all retries. They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that
-   * call three others in every round, three levels deep, make 12,965 calls.
+   * all retries. They are enough for six agents that use all 8 calls of the default `max_steps`. Without a limit,
+   * agents that call other agents in every round could make thousands of calls.
    */
   replyModelCalls: 50,
   /**
-   * The maximum of tool uses of a reply: four in each of the seven rounds before an agent's last call, and two more.
+   * The maximum of tool uses of a reply: four in each of the seven rounds before the last call of an agent with the
+   * default `max_steps`, and two more.
    */
   replyToolUses: 30,
   /**
-   * The maximum of tools that a reply uses at once. Each may use 15 MB of the function's memory, for a page of 5 MB and
-   * its text of up to 10 MB. Four use up to 60 MB, and are as many pages as an agent compares. With them a reply has
-   * six connections: four of its tools, one to its client, and one to a model for its title. 128 replies in one
-   * environment have 768 connections. Its 1,024 file descriptors leave 256 for four clients of AWS services, with up to
-   * 50 connections each, and for its own files.
+   * The maximum of tools that a reply uses at once: as many pages as an agent compares. A page of 5 MB and its text may
+   * take 15 MB of the function's memory. Tools also take connections, and up to 128 replies share the 1,024 file
+   * descriptors of an environment.
    */
   replyToolsAtOnce: 4,
 } as const;

@@ -135,7 +135,7 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   tags: ['Batches'],
-  // Without this mark, generators of clients would make a method that calls the service itself.
+  // Without this mark, generators of clients may make a method that calls the service itself.
   'x-internal': true,
   summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${webhookTimeoutSeconds} seconds, at most ${webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
@@ -331,7 +331,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(status === errorTable.rateLimited.status && headerReferences('retry-after')),
-        // A failed reply is in the history too, so these responses have the reply's headers, and may be replayed.
+        // The response may be that of a failed reply, which is in the history too: it has the reply's headers.
         ...(isReply &&
           status === errorTable.serverError.status &&
           headerReferences(replayedHeader.toLowerCase(), messageId, responseId, tokenUsage)),

@@ -101,7 +101,7 @@ export class Composer {
   }
 
   /**
-   * Puts a message that was not sent back into the form. If the form has a text already, that text stays.
+   * Puts a message back into the form. If the form has a text already, that text stays.
    *
    * @param {Pick<Draft, 'text' | 'files'>} draft
    */

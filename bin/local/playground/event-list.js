@@ -5,7 +5,7 @@ import { button, copyButton, fill, html, onceAFrame } from './dom.js';
 
 /** The lines that the list has at first, and that each press of the button adds. A reply may have 20,000 events. */
 const linesAtOnce = 200;
-/** Longer events are shown in part: the layout of two megabytes takes seconds. */
+/** Longer events are shown in part, because their layout may take seconds. */
 const shownCharacters = 100_000;
 
 /** The raw events of a conversation's newest stream, each with the time since the stream was opened. */
