@@ -3,8 +3,8 @@ import { limits } from '#contract/limits.ts';
 /** The limits of a reply in every stage, by the names of their variables (runtime/environment/variables.ts). */
 export const replyLimits = {
   /**
-   * How long a chat, or a slot of a batch, stays locked at most after its function has crashed. A function renews the
-   * lease of a chat after each third of this time, and a worker its slot after each sixth.
+   * How long the lease of a chat's turn, or of a batch's slot, lasts without a renewal. A function renews the former
+   * after each third of this time, and a worker the latter after each sixth. Requests of batches lease chats longer.
    */
   leaseSeconds: 30,
   /**
@@ -53,9 +53,9 @@ export const batchItemSeconds = 240;
 export const webhookTimeoutSeconds = 15;
 
 /**
- * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30
- * minutes for a deployment, and hours for failures that people must repair. All waits together are 27.6 hours, so that
- * nobody has to work at night.
+ * Waits between the attempts to deliver a webhook, each varied by up to a tenth. 5 s are for a short failure, 5 and 30
+ * minutes for a deployment, and hours for failures that people must repair. All waits together are about 27.6 hours, so
+ * that nobody has to work at night.
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 

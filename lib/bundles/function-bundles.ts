@@ -71,7 +71,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
 
 /** Data of packages that a function reads. It is in `node_modules` next to `index.mjs`, where Node.js finds it. */
 const packageData: Readonly<Record<string, readonly string[]>> = {
-  // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings: 1.1 MB.
+  // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings.
   'prepare-attachment': ['pdfjs-dist/package.json', 'pdfjs-dist/cmaps'],
 };
 

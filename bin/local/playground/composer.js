@@ -5,7 +5,7 @@ import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
-/** The form for a message with files. The unsent message of each chat stays in the tab's session. */
+/** The form for a message with files. Unsent messages are stored in the tab's session. */
 export class Composer {
   #input = html.textarea({
     'aria-label': 'Message',
