@@ -81,8 +81,8 @@ export class Alarms extends Construct {
     };
     this.add(id, {
       summary,
-      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
-      // as 0 from the deployment of the stack on.
+      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs
+      // count as 0 from the deployment of the stack on.
       metric: sumOf(
         {
           runs: handler.metricInvocations({ period, statistic: 'Sum' }),

@@ -10,9 +10,9 @@ import type { OriginSecrets } from './trust.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * AWS's managed rule groups, each with the rules that only count and do not block. Rules that inspect bodies only
- * count, because messages quote code, markup, exploits and addresses, and files have up to 50 MB. A missing User-Agent
- * only counts, because the interface does not require the header.
+ * AWS's managed rule groups, each with the rules that this service lets only count: those that inspect bodies, because
+ * messages quote code, markup, exploits and addresses, and that for a missing User-Agent, because the interface does
+ * not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },

@@ -8,8 +8,8 @@ export const replyLimits = {
    */
   leaseSeconds: 30,
   /**
-   * How long a reply in one JSON response may take. The response must leave before CloudFront's read timeout of 120 s; the
-   * other 10 s are for the gateway, and for storing the reply.
+   * How long a reply in one JSON response may take. The response must leave before CloudFront's read timeout of 120 s;
+   * the other 10 s are for the gateway, and for storing the reply.
    */
   plainReplySeconds: 110,
   /**

@@ -22,8 +22,8 @@ import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Lambda assigns processor time in proportion to memory, a whole processor at 1,769 MB. 1,024 MB give 0.58 of a processor:
- * enough for a cold start to load a bundle, without paying for a processor that waits for a model.
+ * Lambda assigns processor time in proportion to memory, a whole processor at 1,769 MB. 1,024 MB give 0.58 of a
+ * processor: enough for a cold start to load a bundle, without paying for a processor that waits for a model.
  */
 const usualMegabytes = 1024;
 
