@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { ownCacheFolder } from './own-cache-folder.ts';
 
-// Without the compile cache, a command that loads the AWS SDK spends about a third of its time on compiling it.
+// The compile cache saves a command the time to compile the AWS SDK.
 const cacheFolder = ownCacheFolder();
 if (cacheFolder !== undefined) enableCompileCache(cacheFolder);
 const { bugReport } = await import('./failures.ts');

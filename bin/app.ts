@@ -33,9 +33,9 @@ if (firewall !== undefined && hasDistribution)
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (hasDistribution && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
-// The checks take 3 s. A local run leaves them out, because nothing is deployed from it.
+// A local run leaves out the checks, which take seconds, because nothing is deployed from it.
 if (app.node.tryGetContext('unchecked') === undefined) {
-  // A deferred import, because it takes 0.4 s.
+  // A deferred import, because it takes time.
   const { AwsSolutionsChecks } = await import('cdk-nag');
   Validations.of(app).addPlugins(
     // The types of the library's optional members do not fit exactOptionalPropertyTypes.

@@ -3,9 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 
 const { startLocally } = await loadVisibly(() => import('./local/start-locally.ts'));
 
-// `npm start` limits the young generation of the main thread to 3 x 8 MB: V8’s own limit is 3 x 64, which only needs
-// more memory. V8 applies this flag to all threads, and the other threads have limits of their own, so the flag is
-// reset before they start.
+// `npm start` limits the young generation of the main thread, to save memory. V8 applies this flag to all threads, and
+// the other threads have limits of their own, so the flag is reset before they start.
 setFlagsFromString('--max-semi-space-size=0');
 
 await startLocally(process.argv);

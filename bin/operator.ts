@@ -10,10 +10,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import { UsageError } from './failures.ts';
 import { type Connection, targetResources } from './local/connection.ts';
 
-/**
- * Seconds after the last success until which calls to AWS are retried. A table needs less time to adapt to more load. A
- * busy machine leaves a local run without processor time for less than this.
- */
+/** Seconds after the last success until which calls to AWS are retried, such as while a table adapts to more load. */
 const defaultRetrySeconds = 120;
 
 /**

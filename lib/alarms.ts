@@ -38,8 +38,8 @@ interface Rule {
 }
 
 /**
- * The alarms of a stack and their topic. Each capability adds its own. Each alarm notifies the topic, and its
- * description names its part of docs/runbook.md.
+ * The alarms of a stack and their topic. Each alarm notifies the topic, and its description names its part of
+ * docs/runbook.md.
  */
 export class Alarms extends Construct {
   private readonly topic: Topic;
@@ -81,8 +81,8 @@ export class Alarms extends Construct {
     };
     this.add(id, {
       summary,
-      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs count
-      // as 0 from the deployment of the stack on.
+      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs
+      // count as 0 from the deployment of the stack on.
       metric: sumOf(
         {
           runs: handler.metricInvocations({ period, statistic: 'Sum' }),
@@ -145,10 +145,7 @@ type Metrics = Readonly<Record<string, IMetric>>;
 export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
-/**
- * The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. AWS
- * documents neither whether `FILL` fills a metric without any data, nor clearly what `a + b` is if only one has data.
- */
+/** The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. */
 export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 

@@ -118,7 +118,7 @@ export class BatchWorkflow extends Construct {
    *
    * Other errors have ten retries. Their pauses take 151 s on average, at most 303, and less than 49 in one of 1,000
    * executions. These retries are for new code that fails: by default a roll-out sends it a tenth of the calls, so a
-   * retry reaches the former code.
+   * retry usually reaches the former code.
    */
   private invoke(
     name: string,
@@ -157,8 +157,8 @@ export class BatchWorkflow extends Construct {
     // group after its stack is deleted, so a new stack of the same stage could not create a group of the same name.
     const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
-      // For a group with this prefix Step Functions adds no entry to the account's resource policy for logs in the
-      // Region. That policy has at most 5,120 characters, which all stacks share.
+      // AWS advises this prefix. Groups of other names take room in the account's resource policy for logs, which has
+      // at most 5,120 characters.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       ...logsOf(settings),
     });
@@ -179,9 +179,9 @@ export class BatchWorkflow extends Construct {
 }
 
 /**
- * Errors that mean: Lambda, or a service that the function calls, is throttled or unavailable. Functions of this
- * service throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means that the function
- * timed out, for example because a call received no response; AWS's documentation calls that `Lambda.Unknown`.
+ * Errors that count as transient: Lambda, or a service that the function calls, may be throttled or unavailable.
+ * Functions of this service throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means
+ * that the function timed out; AWS's documentation calls that `Lambda.Unknown`.
  */
 const transientErrors = [
   serviceUnavailable,

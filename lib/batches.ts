@@ -28,18 +28,18 @@ import type { Webhooks } from './webhooks.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * The timeout of a batch worker, Lambda's longest: it starts requests for up to five minutes, and the rest of the time is
- * for the last replies and for outages.
+ * The timeout of a batch worker, Lambda's longest: it takes requests for up to five minutes, and the rest of the time
+ * is for the last replies and for outages.
  */
 const workerTimeoutSeconds = 900;
 
 /**
- * The share of the batch workers that one workspace may use: a quarter remains for the others. Each open batch has at
- * least one slot, so a workspace with more open batches than slots uses more.
+ * The share of the batch workers that one workspace may use. Each open batch has at least one slot, so a workspace with
+ * more open batches than slots uses more.
  */
 const workspaceShare = 0.75;
 
-/** AWS recommends six times the function's timeout, so that SQS never redelivers a message that is still in work. */
+/** AWS recommends six times the function's timeout. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
 /**
@@ -210,8 +210,7 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(reconciler);
-    // With a lease of 30 s, the slot of a dead worker has a new message within 92 s. A run costs three reads if no
-    // batch is open, every webhook is delivered and no purge waits.
+    // A run costs three reads if no batch is open, every webhook is delivered and no purge waits.
     reconciler.runsEvery(Duration.minutes(1), {
       ...{ scope: this, id: 'Reconciliation', maxEventAge: startsWithin },
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',

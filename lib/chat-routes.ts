@@ -16,8 +16,8 @@ export interface EntryPointSettings {
 }
 
 /**
- * Returns the entry points with which a stage serves `chatRoutes`. It has both only while it changes from one to the
- * other: the gateway calls the one of `webFunctions`, and the other one completes its running replies.
+ * Returns the entry points with which a stage serves `chatRoutes`. Both are for the change from one to the other: the
+ * gateway calls the one of `webFunctions`, and the other one completes its running replies.
  */
 export const entryPointsOfChats = ({ webFunctions, bothEntryPoints }: EntryPointSettings) => ({
   webFunction: webFunctions === 'all' || bothEntryPoints,

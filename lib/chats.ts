@@ -28,7 +28,7 @@ export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 /** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
-/** The time to the first delta at which an alarm is raised: people leave a screen that does nothing for this long. */
+/** The time to the first delta at which an alarm is raised. */
 const firstDeltaSeconds = 10;
 
 /** Below this number of replies, one of them is more than the 5 % that may be late. */
@@ -149,7 +149,7 @@ export class Chats extends Construct {
     });
     alarms.add('ModelErrors', {
       summary: 'More than 5 % of the replies fail because of models, after all retries.',
-      // A few failures are normal: the provider's own rate of errors is a few per thousand.
+      // A few failures are normal.
       metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }),
       threshold: 5,
       periods: [2, 3],

@@ -1,13 +1,10 @@
 import { type EntryPointSettings, entryPointsOfChats, isChatRoute } from './chat-routes.ts';
 import type { FunctionName } from './function-names.ts';
 
-/**
- * Lambda always leaves this concurrency to functions without a reservation. It rejects a reservation that would leave
- * less.
- */
+/** Lambda rejects a reservation that would leave less than this concurrency to functions without a reservation. */
 export const minUnreservedExecutions = 100;
 
-/** The default number of batch workers. With 25 requests each, 20 workers process 500 requests at once. */
+/** The usual number of batch workers. With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
 /**
@@ -17,38 +14,34 @@ const usualWorkers = 20;
 const purgers = 2;
 
 /**
- * This number and the following ones are for an account of 1,000 executions. All routes share the authorizer, so the
- * authorizer has twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Without a free
- * execution of the authorizer, the gateway responds to every route with 500. A key that is used for the first time is
- * in no cache.
+ * The usual numbers are for an account of 1,000 executions. The routes of the gateway share the authorizer, so it has
+ * twice the executions that 1,000 requests a second of an assumed 0.1 s each need. Without a free execution of the
+ * authorizer, the gateway responds with 500 to keys that are not in its cache.
  */
 export const usualAuthorizers = 200;
-/**
- * The executions that stay unreserved for the short routes: as many as the authorizer has, because each request needs
- * both.
- */
+/** The executions that stay unreserved for the short routes: as many as the authorizer has. */
 const usualShortRoutes = 200;
-/** Preparing a file takes 1.5 s, so 50 executions prepare 33 files a second. A message can attach ten files. */
+/** If the preparation of a file takes 1.5 s, 50 executions prepare 33 files a second. */
 const usualPreparations = 50;
 
 /**
- * A receiver may take 15 s. So 50 executions make three deliveries a second to dead receivers, and more than a hundred to
- * receivers that respond within 0.3 s.
+ * A receiver may take 15 s. So 50 executions make about three deliveries a second to dead receivers, and more than a
+ * hundred to receivers that respond within 0.3 s.
  */
 const usualWebhooks = 50;
 
 /**
- * Functions whose invocations have no other limit; most of them may run for long. Their reservation is a ceiling, so
- * that they cannot use up the account's concurrency. Callers retry a throttled invocation.
+ * Functions whose calls may be many, or take long. Their reservation is a ceiling, so that they cannot use up the
+ * account's concurrency.
  */
 const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,
-  // A reader may wait as long as a reply takes. Few connections break, and a throttled client resumes a moment later.
+  // A reader may wait as long as a reply takes, but few connections break.
   'resume-stream': 50,
   // A reply waits for its model. Without a web function, this route has less than `send-message`, because its clients
   // retry by themselves.
   'complete-chat': 50,
-  // A batch takes less than a second, whatever its size, so 20 executions dispatch 20 batches a second.
+  // If a batch takes less than a second, 20 executions dispatch more than 20 batches a second.
   'dispatch-batch': 20,
   // What an account of 1,000 has left; a larger account gives it the rest.
   'send-message': 257,
@@ -121,7 +114,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);
-  // New accounts have only 10 executions, and an event source needs at least 2.
+  // New accounts may have only 10 executions, and an event source needs at least 2.
   if (workers >= accountConcurrency)
     return `batchWorkers is ${workers}, and leaves nothing of ${accountConcurrency} to other functions`;
   const given = givenParts(settings);
@@ -141,8 +134,7 @@ export const uploadsPerEnvironment = (settings: { readonly requestsPerEnvironmen
   Math.min(32, settings.requestsPerEnvironment);
 
 /**
- * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, but at least 2: the
- * rest is for clients that wait for a response.
+ * Returns the number of batch workers. The default is at most a fifth of the account's concurrency, but at least 2.
  */
 const workersOf = ({ accountConcurrency, batchWorkers }: ConcurrencySettings): number =>
   batchWorkers ?? Math.min(usualWorkers, Math.max(2, Math.floor(accountConcurrency / 5)));

@@ -25,7 +25,7 @@ export function pointDomain(
     hostedZoneId: hostedZone.id,
     zoneName: hostedZone.name,
   });
-  // The final dot makes the name absolute; otherwise CDK would append the zone's name.
+  // The final dot makes the name absolute.
   const record = { zone, recordName: `${name}.`, target: RecordTarget.fromAlias(target) };
   new ARecord(scope, 'Address', record);
   if (options.ipv6) new AaaaRecord(scope, 'AddressV6', record);

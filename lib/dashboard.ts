@@ -27,7 +27,7 @@ export class Dashboard extends Construct {
     id: string,
     platform: Platform,
     props: {
-      /** Graphs side by side, one line below the other; each capability draws its own. */
+      /** Graphs side by side, one line below the other. */
       lines: readonly (readonly IWidget[])[];
       queue: Queue;
     },

@@ -106,7 +106,7 @@ export class Distribution extends Construct {
       cachePolicy: CachePolicy.CACHING_DISABLED,
       originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
       viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
-      // Compression would buffer streamed responses.
+      // Compression might delay streamed responses.
       compress: false,
       functionAssociations: [{ function: code, eventType: FunctionEventType.VIEWER_REQUEST }],
       responseHeadersPolicy: this.createHeadersPolicy(corsOrigins),
@@ -174,7 +174,7 @@ const corsOf = (origins: readonly string[]) => ({
     accessControlAllowCredentials: false,
     originOverride: true,
   },
-  // CloudFront documents no Vary header for CORS. A custom header is on every response.
+  // A cache must not give the response for one origin to a page of another.
   customHeadersBehavior: { customHeaders: [{ header: 'Vary', value: 'Origin', override: true }] },
 });
 

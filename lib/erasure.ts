@@ -14,7 +14,7 @@ import type { Writes } from './written-items.ts';
  */
 const purgeTimeoutSeconds = 300;
 
-/** After five failures, the chat itself is probably the cause. The reconciler continues to enqueue its purge. */
+/** After so many failures a purge becomes a dead letter. The reconciler continues to enqueue it. */
 const maxDeliveries = 5;
 
 /**
@@ -113,9 +113,8 @@ export class Erasure extends Construct {
     const description = 'Deletes the chats that are unused for longer than their workspace retains them';
     const handler = platform.task(
       'delete-unused-chats',
-      // After four minutes, a run starts no further page. The last page takes seconds. The function is in no alarm
-      // group: it runs once an hour, so an alarm for its crash would be on for hours, and would stop the roll-out of
-      // its own repair.
+      // After four minutes, a run starts no further page. The function is in no alarm group: the alarm of a group needs
+      // crashes in two of five minutes, and this function runs once an hour.
       { description, timeoutSeconds: 300 },
       platform.data(reads, {
         ...chatDeletions,

@@ -10,9 +10,9 @@ import type { OriginSecrets } from './trust.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * AWS's managed rule groups, each with the rules that only count and do not block. Rules that inspect bodies only
- * count, because messages quote code, markup, exploits and addresses, and files have up to 50 MB. A missing User-Agent
- * only counts, because the interface does not require the header.
+ * AWS's managed rule groups, each with the rules that this service lets only count: those that inspect bodies, because
+ * messages quote code, markup, exploits and addresses, and that for a missing User-Agent, because the interface does
+ * not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -105,8 +105,8 @@ export class Firewall extends CfnWebACL {
 
 /**
  * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution; in the mode
- * `count` it only counts them. The distribution's rules do not work at the gateway: there all requests come from
- * CloudFront's few addresses.
+ * `count` it only counts them. The distribution's rules do not work at the gateway, where the requests of many clients
+ * come from one address of CloudFront.
  */
 export class OriginFirewall extends CfnWebACL {
   constructor(
@@ -157,10 +157,7 @@ export const cloudFrontRegion = 'us-east-1';
 const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
-/**
- * The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. It
- * stores none of the service's data, which stays in the Region of the service.
- */
+/** The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {
     super(scope, id, {

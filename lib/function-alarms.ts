@@ -60,8 +60,7 @@ function watchThrottles({ alarms, functions, throttledUnseen }: Platform): void 
   alarms.add('FunctionsThrottled', {
     summary: `Lambda throttles functions of this stack: one of ${throttledUnseen.join(', ')}.`,
     metric: sumOfFunctions(functions, throttledUnseen, 'metricThrottles'),
-    // Callers of these functions retry, and a burst is throttled only for seconds: so the alarm needs ten throttled
-    // calls a minute, in two of five minutes.
+    // A short burst is no reason for an alarm: callers of these functions retry.
     threshold: 10,
     periods: [2, 5],
   });
@@ -83,18 +82,13 @@ function watchConcurrency({ alarms, concurrency, settings: { accountConcurrency 
   });
 }
 
-/**
- * Returns the claimed concurrency at which functions without a reservation use seven eighths of what is left to them.
- */
+/** Returns the claimed concurrency at which an eighth of `unreserved`, rounded down, is left. */
 export const concurrencyThreshold = (
   accountConcurrency: number,
   { unreserved }: Pick<ConcurrencyPlan, 'unreserved'>,
 ): number => accountConcurrency - Math.floor(unreserved / 8);
 
-/**
- * Returns the sum of a metric over functions. The ids of the single metrics are the names of the functions in camel
- * case.
- */
+/** Returns the sum of a metric over functions. */
 function sumOfFunctions(
   functions: ReadonlyMap<FunctionName, ServiceFunction>,
   names: readonly FunctionName[],

@@ -71,8 +71,8 @@ const quoted = (headers: Readonly<Record<string, string>>): Record<string, strin
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 
 /**
- * How long browsers cache a preflight response: ten minutes, so a changed setting takes that long. Chromium's maximum
- * is 2 h.
+ * How long browsers cache a preflight response: ten minutes, so a changed setting may take that long. Chromium's
+ * maximum is 2 h.
  */
 export const preflightSeconds = 600;
 

@@ -11,7 +11,7 @@ import { gatewayHeaders, signedCallerField } from '#runtime/environment/variable
 import type { ServiceFunction } from './service-function.ts';
 import type { WebServer } from './web-server.ts';
 
-/** API Gateway's maximum timeout of a buffered response. */
+/** API Gateway's maximum timeout of a buffered response, unless AWS has raised the account's quota. */
 const bufferedLimitSeconds = 29;
 
 /** API Gateway's maximum timeout of a streamed response. */

@@ -3,45 +3,42 @@ import { limits } from '#contract/limits.ts';
 /** The limits of a reply in every stage, by the names of their variables (runtime/environment/variables.ts). */
 export const replyLimits = {
   /**
-   * How long a chat, or a slot of a batch, stays locked at most after its function has crashed. A function renews the
-   * lease of a chat after each third of this time, and a worker its slot after each sixth: 30 s survive two failed
-   * renewals of a chat.
+   * How long the lease of a chat's turn, or of a batch's slot, lasts without a renewal. A function renews the former
+   * after each third of this time, and a worker the latter after each sixth. Requests of batches lease chats longer.
    */
   leaseSeconds: 30,
   /**
-   * How long a reply in one JSON response may take. The response must leave before CloudFront's read timeout of 120 s; the
-   * other 10 s are for the gateway, and for storing the reply.
+   * How long a reply in one JSON response may take. The response must leave before CloudFront's read timeout of 120 s;
+   * the other 10 s are for the gateway, and for storing the reply.
    */
   plainReplySeconds: 110,
   /**
-   * Characters of earlier messages that a model is given, unless its agent has `max_history_characters`: about 15,000
-   * tokens of English, of four characters each, and up to 60,000 tokens in scripts where a character is a token.
+   * The maximum of characters of earlier messages that a model is given, unless its agent has `max_history_characters`:
+   * about 15,000 tokens of English, of four characters each, and more tokens in other scripts.
    */
   historyCharacters: 60_000,
   /** The maximum of files of a message: as many as a person would read for one question. */
   attachedFiles: limits.attachedFilesDefault,
   /**
-   * The maximum size of a reply's text. 1 MiB is eight times what the 32,000 tokens of most models can say, and ends a
-   * reply that repeats itself. A page of a batch's results has 50 replies in memory at once, as text of up to twice as
-   * many bytes.
+   * The maximum size of a reply's text. 1 MiB is about eight times the text of 32,000 tokens of English, and ends a
+   * reply that repeats itself.
    */
   replyBytes: 1024 * 1024,
   /**
    * The maximum of model calls of a reply: of its agent, of the agents that it calls, and for the chat's title, with
-   * all retries. They are enough for six agents that use all 8 calls of their `max_steps`. Without a limit, agents that
-   * call three others in every round, three levels deep, make 12,965 calls.
+   * all retries. They are enough for six agents that use all 8 calls of the default `max_steps`. Without a limit,
+   * agents that call other agents in every round could make thousands of calls.
    */
   replyModelCalls: 50,
   /**
-   * The maximum of tool uses of a reply: four in each of the seven rounds before an agent's last call, and two more.
+   * The maximum of tool uses of a reply: four in each of the seven rounds before the last call of an agent with the
+   * default `max_steps`, and two more.
    */
   replyToolUses: 30,
   /**
-   * The maximum of tools that a reply uses at once. Each may use 15 MB of the function's memory, for a page of 5 MB and
-   * its text of up to 10 MB. Four use up to 60 MB, and are as many pages as an agent compares. With them a reply has
-   * six connections: four of its tools, one to its client, and one to a model for its title. 128 replies in one
-   * environment have 768 connections. Its 1,024 file descriptors leave 256 for four clients of AWS services, with up to
-   * 50 connections each, and for its own files.
+   * The maximum of tools that a reply uses at once: as many pages as an agent compares. A page of 5 MB and its text may
+   * take 15 MB of the function's memory. Tools also take connections, and up to 128 replies share the 1,024 file
+   * descriptors of an environment.
    */
   replyToolsAtOnce: 4,
 } as const;
@@ -56,9 +53,9 @@ export const batchItemSeconds = 240;
 export const webhookTimeoutSeconds = 15;
 
 /**
- * Waits between the attempts to deliver a webhook, each varied by a tenth. 5 s are for a short failure, 5 and 30
- * minutes for a deployment, and hours for failures that people must repair. All waits together are 27.6 hours, so that
- * nobody has to work at night.
+ * Waits between the attempts to deliver a webhook, each varied by up to a tenth. 5 s are for a short failure, 5 and 30
+ * minutes for a deployment, and hours for failures that people must repair. All waits together are about 27.6 hours, so
+ * that nobody has to work at night.
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 

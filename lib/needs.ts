@@ -15,8 +15,8 @@ interface Grantee {
 }
 
 /**
- * Gives a function something that it needs: the permissions for it, a variable with its name, ARN or value, or both. A
- * function gets its needs where it is created, with few exceptions.
+ * Gives a function something that it needs: permissions, variables, or both. A function gets its needs where it is
+ * created, with few exceptions.
  */
 export type Need = (grantee: Grantee) => void;
 

@@ -55,10 +55,7 @@ const settings = parseSettings({});
 
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
-/**
- * Sentences about the interface as a whole. docs/limits.md has a row for each of them; a test compares them word by
- * word.
- */
+/** Sentences about the interface as a whole. docs/limits.md repeats them, and a test compares them. */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   `A JSON body has at most ${limits.bodyLevels} objects and arrays in each other.`,
@@ -72,10 +69,7 @@ const everyRequest = [
   'Rates, open batches, the time of a batch and the time without a piece of a reply are settings: a stage may have others.',
 ];
 
-/**
- * Sentences about limits of a route that a schema cannot express. docs/limits.md has a row for each sentence with a
- * limit, an addition or a status; the same test compares them.
- */
+/** Sentences about limits of a route that a schema cannot express. */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
@@ -135,7 +129,7 @@ After the last event comes the line \`data: [DONE]\`, which is not JSON. An addi
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   tags: ['Batches'],
-  // Without this mark, generators of clients would make a method that calls the service itself.
+  // Without this mark, generators of clients may make a method that calls the service itself.
   'x-internal': true,
   summary: 'Report the end of a batch',
   description: `Sent to the \`webhook\` of a batch until the receiver responds with a 2xx within ${webhookTimeoutSeconds} seconds, at most ${webhookRetrySeconds.length + 1} times; see docs/webhooks.md.`,
@@ -331,7 +325,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(status === errorTable.rateLimited.status && headerReferences('retry-after')),
-        // A failed reply is in the history too, so these responses have the reply's headers, and may be replayed.
+        // The response may be that of a failed reply, which is in the history too: it has the reply's headers.
         ...(isReply &&
           status === errorTable.serverError.status &&
           headerReferences(replayedHeader.toLowerCase(), messageId, responseId, tokenUsage)),

@@ -26,7 +26,7 @@ interface Task {
   timeoutSeconds: number;
   /** `usualMegabytes` by default. */
   memoryMegabytes?: number;
-  /** The group whose alarm reports crashes of the function; without a group, no alarm does. */
+  /** The group whose alarm reports crashes of the function; without a group, there is no such alarm. */
   group?: AlarmGroup;
   /**
    * Whether the alarm for throttled functions watches this function, because nothing else shows that its calls are
@@ -106,7 +106,7 @@ export class Platform {
   }
 
   /** The need of functions that add to the workspace's usage counts. */
-  // Usage is stored for 400 days: a year for `agentctl usage`, and a month to read it.
+  // Usage is stored for a year, and more than a month to read it.
   readonly usage = variable('usageDays', 400);
 
   /** The need of functions that must know the limits of a workspace without its own. */
@@ -115,8 +115,7 @@ export class Platform {
   }
 
   private create(name: FunctionName, { group, ...task }: Task, needs: readonly Need[]): ServiceFunction {
-    // The function is a child of the stack, not of a capability. So its logical id is its name, whichever capability
-    // creates it.
+    // The function is a child of the stack, so its logical id does not depend on the capability that creates it.
     const handler = new ServiceFunction(this.stack, pascalCase(name), {
       ...task,
       codeFolder: this.bundles.folderOf(name),

@@ -35,7 +35,7 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
       'More than 1 % of the requests fail with a 5xx status, or in their stream, and not because of a model.',
     metric: formula(
       // Fewer than three errors a minute are not an outage, even if they are most of the requests. `errors` and
-      // `byModels` may count the same response in different minutes, so `own` may be wrong by a tenth of the errors.
+      // `byModels` may count the same response in different minutes, so less than a tenth of the errors does not count.
       'IF(own < 3 OR own < errors / 10, 0, 100 * own / requests)',
       {
         own: sumOf(
@@ -60,10 +60,10 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
 const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
 
 /**
- * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes: those of the gateway, beyond
- * its limit for a route, and those of Lambda in place of the web function of chats. There is no metric for them, so
- * this one is made from the gateway's log, less the 429 that functions have counted. The log does not contain the
- * uploads to their web function, but their 429 are subtracted too.
+ * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes, such as those of the gateway
+ * beyond its limit for a route. There is no metric for them, so this one is made from the gateway's log, less the 429
+ * that functions have counted. The log does not contain the uploads to their web function, but their 429 are subtracted
+ * too.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;
@@ -81,7 +81,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
       responses: throttled.metric({ statistic: 'Sum' }),
       exceptRateLimit: less('byRateLimit', byRateLimit),
     }),
-    // A burst of one client lasts for seconds, and the client retries.
+    // A short burst is no reason for an alarm: clients retry.
     threshold: 100,
     periods: [2, 3],
   });
@@ -92,16 +92,16 @@ export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',
     metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }),
-    // A client with a wrong key sends some dozens.
+    // One client with a wrong key usually sends fewer.
     threshold: 500,
     periods: [2, 3],
   });
 }
 
 /**
- * Adds alarms that count responses with 5xx of web functions, and requests that bypass CloudFront or the gateway. If a
- * web function crashes or times out, Lambda itself responds with 5xx.
- * @param areReplying whether one of the web functions serves the replies of models
+ * Adds alarms for responses with 5xx of web functions, and for requests that bypass CloudFront or the gateway. If a web
+ * function crashes or times out, Lambda itself responds with 5xx.
+ * @param areReplying whether the gateway sends messages to one of the web functions
  */
 export function watchWebServers(
   alarms: Alarms,
@@ -129,13 +129,12 @@ export function watchWebServers(
     threshold: 3,
     periods: [2, 5],
   });
-  // Such requests reach the code of the web functions, because no firewall can protect their endpoints.
+  // Such requests reach the code of the web functions: no firewall protects their endpoints.
   alarms.add('Strangers', {
     summary:
       'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
     metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}),
-    // A scanner sends some dozens of requests. The server rejects them unread, so fewer than 100 requests cost almost
-    // nothing.
+    // The server rejects such requests without reading their bodies, so fewer than 100 cost almost nothing.
     threshold: 100,
   });
 }
@@ -145,7 +144,7 @@ export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer
     left: servers.map((server) => server.metricServerErrors({ label: server.name })),
     right: [serviceMetric(scope, 'requestsWithoutOriginSecret', {}, { label: 'strangers' })],
   }),
-  // A table, because its rows have different units: requests, milliseconds, environments.
+  // A table, because its rows have different units, such as requests and milliseconds.
   new TableWidget({
     title: 'Web functions: all that Lambda reports',
     width: 18,

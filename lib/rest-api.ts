@@ -249,7 +249,7 @@ export class RestApi extends Construct {
         // API Gateway applies these limits to each method separately.
         throttlingRateLimit: settings.gatewayRequestsPerSecond,
         throttlingBurstLimit: gatewayBurst(settings),
-        // A data trace would log whole requests with their messages and keys.
+        // A data trace would log the messages of requests.
         dataTraceEnabled: false,
         // Traces then start at the gateway and not at the function.
         tracingEnabled: true,
@@ -272,8 +272,8 @@ export class RestApi extends Construct {
 }
 
 /**
- * The fields of an access log line. No field is a header, so no key is logged. No field can contain a quotation mark,
- * because API Gateway does not escape it; so error messages are only in the execution log.
+ * The fields of an access log line. No field is a header, so no key is logged. API Gateway does not escape quotation
+ * marks, so no field is a text that may contain them, such as an error message.
  */
 function accessLogFormat(): AccessLogFormat {
   return AccessLogFormat.custom(
@@ -286,7 +286,7 @@ function accessLogFormat(): AccessLogFormat {
       responseBytes: '$context.responseLength',
       responseMilliseconds: '$context.responseLatency',
       integrationMilliseconds: '$context.integrationLatency',
-      // The first is the status of the Lambda service, the second the status that the function returned.
+      // Of a function, the first is the status of the Lambda service, the second the status that the function returned.
       invocationStatus: '$context.integration.integrationStatus',
       integrationStatus: '$context.integration.status',
       authorizerStatus: '$context.authorizer.integrationStatus',

@@ -4,9 +4,8 @@ import type { Construct } from 'constructs';
 import type { Settings } from './settings.ts';
 
 /**
- * Returns whether data, keys and logs are retained when their stack is deleted. Production retains them, except in the
- * rollback of the deployment that creates them: they are empty then, and every failed first deployment would leave more
- * of them.
+ * The policy of resources that production retains when their stack is deleted. The rollback of the deployment that
+ * creates them does not retain them: otherwise every failed first deployment would leave more of them.
  */
 export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
   production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;
@@ -18,8 +17,8 @@ export const logsOf = (settings: Settings) => ({
 });
 
 /**
- * Fixes the logical id of a resource with data, or with an address that clients use. CloudFormation replaces a resource
- * whose logical id changes, for example because its construct has moved in the code.
+ * Fixes the logical id of a resource that must not be replaced, such as one with data. CloudFormation replaces a
+ * resource whose logical id changes, for example because its construct has moved in the code.
  */
 export function pinLogicalId(construct: Construct, logicalId: string): void {
   const resource = construct.node.defaultChild;

@@ -21,8 +21,8 @@ export class Rollout extends Construct {
   private readonly role: ServiceRole;
   /**
    * Lets CodeDeploy move the aliases. It names each function and its alias, because a prefix of their names would also
-   * match the functions of other stages. IAM checks most calls on an alias with the function's ARN, and
-   * GetProvisionedConcurrencyConfig with the alias's ARN.
+   * match the functions of other stages. IAM checks GetProvisionedConcurrencyConfig with the alias's ARN, and the other
+   * calls with the function's ARN.
    */
   private readonly moves = new PolicyStatement({
     actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],

@@ -22,21 +22,21 @@ import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Lambda assigns processor time in proportion to memory, a whole processor at 1,769 MB. 1,024 MB give 0.58 of a processor:
- * enough for a cold start to load a bundle, without paying for a processor that waits for a model.
+ * Lambda assigns processor time in proportion to memory, a whole processor at 1,769 MB. 1,024 MB give 0.58 of a
+ * processor: enough for a cold start to load a bundle, without paying for a processor that waits for a model.
  */
 const usualMegabytes = 1024;
 
 /** A Lambda function with the defaults of this service. */
 export class ServiceFunction extends LambdaFunction {
   /**
-   * Callers invoke this alias. A roll-out shifts it gradually to a new version, and back if the new version fails. The
-   * gateway, queues and schedules refer to it, because CloudFormation must create the alias before them.
+   * Callers invoke this alias, which a deployment moves to the new version. The gateway, queues and schedules refer to
+   * it, because CloudFormation must create the alias before them.
    */
   readonly alias: Alias & IFunction;
   /**
-   * The same alias by its name, for callers that need it only at run time: functions and the workflow. A reference to
-   * the resource would make their own aliases wait until this alias has moved, so functions would roll out one after
+   * The same alias by its name, for callers that need it only at run time, such as other functions. A reference to the
+   * resource would make their own aliases wait until this alias has moved, so functions would roll out one after
    * another.
    */
   readonly aliasByName: IFunction;
@@ -64,8 +64,7 @@ export class ServiceFunction extends LambdaFunction {
       id: 'AwsSolutions-IAM5[Resource::*]',
       reason: 'X-Ray has no permissions for single resources.',
     });
-    // Production retains the log group after its stack is deleted. A fixed logical id ensures that no change of the
-    // code replaces it.
+    // With a fixed logical id, a move of the construct in the code does not replace the log group.
     pinLogicalId(logGroup, `${id}Logs`);
 
     super(scope, id, {

@@ -17,7 +17,7 @@ import type { Stage } from './stage.ts';
 import { Uploads } from './uploads.ts';
 import { Webhooks } from './webhooks.ts';
 
-/** The whole service. Each part is created after the parts that it needs. */
+/** The stack of the service. Each part is created after the parts that it needs. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, { stage, bundles }: { stage: Stage; bundles: FunctionBundles }) {
     const { settings } = stage;

@@ -9,8 +9,8 @@ export interface Stage {
 }
 
 /**
- * Matches the name of a stage. Names of resources contain it. The longest is the name of a CloudFront function, which
- * has at most 64 characters. The Region takes up to 14 and the other parts 27, so 23 are left for the stage.
+ * Matches the name of a stage. Names of resources contain it. That of a CloudFront function leaves the fewest
+ * characters: it has at most 64, of which the Region takes up to 14 and the other parts 27, so 23 are left.
  */
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 

@@ -30,8 +30,8 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
 }
 
 /**
- * Aborts unfinished multipart uploads, which are invisible and billed. A day is enough: an upload takes at most 15
- * minutes, a function's timeout.
+ * Aborts unfinished multipart uploads, which are billed. A day is enough: an upload takes at most 15 minutes, a
+ * function's timeout.
  */
 const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
 
@@ -67,7 +67,7 @@ export const createFileBucket = (scope: Construct, settings: Settings): Bucket =
       'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/** Creates a bucket. It has no versioning, because no object gets another content. */
+/** Creates a bucket. With versioning, deleted data would stay in it. */
 function createBucket(
   scope: Construct,
   id: 'Content' | 'Files',
@@ -95,8 +95,8 @@ function createBucket(
 }
 
 /**
- * The operations whose errors raise an alarm: only the most frequent ones. An outage of DynamoDB concerns all
- * operations, and each metric costs money.
+ * The operations whose errors raise an alarm: only a few, because an outage of DynamoDB would concern them too, and
+ * each metric costs money.
  */
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
@@ -109,13 +109,13 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
       statistic: 'Sum',
     });
   // DynamoDB reports throttled calls and errors only while there are any, and by default an alarm on its metrics keeps
-  // its state without data. The reconciler reads the table every minute, so this metric always has a value.
+  // its state without data. The reconciler reads the table every minute, which gives this metric a value.
   const withZero = (counted: Record<string, IMetric>) =>
     sumOf({ ...counted, zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }) });
   alarms.add('TableThrottled', {
     summary: 'DynamoDB throttles reads or writes of the table.',
     metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),
-    // The SDK retries throttled calls. From 50 throttled calls in five minutes on, clients notice.
+    // Of fewer throttled calls in five minutes clients notice little, because the SDK retries them.
     threshold: 50,
   });
   alarms.add('TableErrors', {

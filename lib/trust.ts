@@ -47,10 +47,10 @@ export class Trust {
 }
 
 /**
- * Creates the secrets of the origins. The origins accept three generations: the one that the distribution sends, the
- * one after it and, unless it is the first, the one before it. So a deployment that raises or lowers the generation by
- * one can update, or roll back, its resources in any order: the origins of both templates accept the old and the new
- * value. docs/decisions/022-rotation.md has the reasons.
+ * Creates the secrets of the origins. The origins accept the generation that the distribution sends, the one after it
+ * and, unless it is the first, the one before it. So a deployment that raises or lowers the generation by one can
+ * update, or roll back, its resources in any order: the origins of both templates accept the old and the new value.
+ * docs/decisions/022-rotation.md has the reasons.
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>

@@ -17,8 +17,7 @@ export class Uploads extends Construct {
     platform.routes('FileAndDeletion')(
       'upload-file',
       platform.data([], { PutItem: ['files'], UpdateItem: ['rateBuckets', 'usage'] }),
-      // No AbortMultipartUpload: the gateway accepts only requests that are smaller than one part, so no upload has
-      // several parts.
+      // No AbortMultipartUpload: a file that comes through the gateway is smaller than one part.
       platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'),
       platform.usage,
     );
@@ -26,7 +25,7 @@ export class Uploads extends Construct {
       'prepare-attachment',
       {
         description: 'Reads an uploaded file for models',
-        // The slowest known files of 50 MB take 60 s with one whole processor, which a function has from 1,769 MB on.
+        // Large files may take most of this time with one whole processor, which a function has from 1,769 MB on.
         timeoutSeconds: 60,
         memoryMegabytes: 2048,
         group: 'FileAndDeletion',

@@ -20,7 +20,7 @@ import { ServiceRole } from './service-role.ts';
 export class WebServer extends Construct {
   /**
    * The endpoint's domain name. Anyone can call the endpoint, so the server itself rejects requests that it does not
-   * trust, and closes their connections.
+   * trust.
    */
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
@@ -122,7 +122,7 @@ export class WebServer extends Construct {
   }
 
   /**
-   * Makes a search for all metrics with the function's name as a dimension. Only for dashboards: alarms take no search.
+   * Makes a search for the metrics with the function's name. Only for dashboards: alarms take no search.
    */
   everyMetric(statistic: string): MathExpression {
     return new MathExpression({

@@ -6,8 +6,8 @@ export const assumptions = {
   /** The default of the setting requestsPerEnvironment. */
   requestsPerEnvironment: 64,
   /**
-   * The mean number of concurrent requests in an environment of a web function, from its start to its end. Figures that
-   * name no other concurrency use it.
+   * The mean number of concurrent requests in an environment of a web function, from its start to its end. Figures of
+   * web functions that name no other concurrency use it.
    */
   usualConcurrency: 20,
   /**

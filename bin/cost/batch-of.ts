@@ -1,7 +1,7 @@
 import { assumptions } from './assumptions.ts';
 import { type OperationCalls, operations } from './operations.ts';
 
-/** A worker first claims thirty requests, and then twenty at a time. So the larger batch has two claims more. */
+/** As measured, a worker first claims thirty requests, then twenty at a time: the larger batch has two claims more. */
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**

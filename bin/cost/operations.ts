@@ -59,7 +59,7 @@ const batchWithWebhook = callsOfBatch(
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
-  // The call for the title is counted apart, because the title may end after the reply.
+  // The usage of the title has a write of its own, because the title may end after the reply.
   'send-message, first of a chat': callsOfMessage(6, [4, 8]),
   // The calls without the cache of histories, which pauses while several environments serve the same chats. With the
   // cache there is no query.

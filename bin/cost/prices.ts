@@ -21,9 +21,9 @@ export const prices = {
   invocation: ['Lambda invocation', 0.2, 1e6, 'lambda'],
   // seen: https://cloudchipr.com/blog/aws-lambda-pricing
   gigabyteSecond: ['Lambda GB-second, arm64', 0.0000133334, 1, 'lambda'],
-  // The next two are assumptions: no rate of web functions was found. Lambda MicroVMs are billed by the same units, also
-  // on Arm. Fargate on Arm costs a third (0.03238 dollars for a vCPU-hour, 0.00356 for a GB-hour:
-  // https://www.vantage.sh/blog/fargate-pricing), so these rates are rather too high.
+  // The next two are assumptions: no rate of web functions was found. Lambda MicroVMs are billed by the same units,
+  // also on Arm. Fargate on Arm costs less (0.03238 dollars for a vCPU-hour, 0.00356 for a GB-hour:
+  // https://www.vantage.sh/blog/fargate-pricing), so these rates may be too high.
   // seen: https://northflank.com/blog/aws-lambda-microvms-vs-northflank-pricing
   processorSecond: [
     'Lambda web function, vCPU-second: assumed, as Lambda MicroVMs',

@@ -27,7 +27,7 @@ export async function emptyDataFolder(folder: string): Promise<void> {
  * everyone read them. If the folder has content and is not a data folder, its own mode does not change.
  */
 export async function makePrivate(folder: string): Promise<void> {
-  // closeTree changes the mode of a folder after its content. So the content of a private top folder is private.
+  // closeTree changes the mode of a folder after its content. So the content of a private folder is not checked again.
   for (const name of await readdir(folder))
     if (runFiles.test(name) && (await isOpen(join(folder, name)))) await closeTree(join(folder, name));
   const names = await contentOf(folder);

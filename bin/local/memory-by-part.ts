@@ -9,7 +9,7 @@ export interface MemoryPart {
   threads: number;
   /**
    * The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. For `rest
-   * of the process` all other memory.
+   * of the process` the difference to the resident set size.
    */
   bytes: number;
 }
@@ -19,8 +19,7 @@ const responseTimeoutMilliseconds = 5000;
 
 /**
  * Returns a function that reports the memory of this process by part. Call it before the first thread starts, because
- * it tracks threads from their start. The sum of all parts is the resident set size. `rest of the process` is Node.js
- * itself, its stacks and all other memory outside of the heaps.
+ * it tracks threads from their start. The sum of all parts is the resident set size.
  */
 export function watchMemory(): () => Promise<MemoryPart[]> {
   const workers = new Set<Worker>();

@@ -4,8 +4,7 @@ import { type ProviderError, providerErrorsChannel } from '#runtime/observabilit
 const minute = 60_000;
 
 /**
- * Shows 4xx responses of model providers, at most one a minute of each status. A batch may get a thousand of them, and
- * the first one says what is wrong.
+ * Shows 4xx responses of model providers, at most one a minute of each status: a batch may get a thousand of them.
  * @param now returns the time in milliseconds
  * @returns a function that ends it
  */

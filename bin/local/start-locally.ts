@@ -46,8 +46,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions that are loaded at the start, by the beginnings of their logical ids. A batch calls them one after the
- * other, so the times to load them would add up in the first batch.
+ * The functions that are loaded at the start, by the beginnings of their logical ids. The first batch needs them one
+ * after the other, so the times to load them would add up.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
@@ -180,8 +180,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     port: options.port,
     site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
-    // The start of a second thread takes processor time from the first one. In nine pairs of runs with 200 replies at
-    // once, the 95th percentile of the time to the first text with one thread was 0.65 times that with two (median).
+    // The start of a second thread takes processor time from the first one.
     environmentsPerThread: { ChatsServer: 2 },
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,

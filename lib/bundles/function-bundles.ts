@@ -71,7 +71,7 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
 
 /** Data of packages that a function reads. It is in `node_modules` next to `index.mjs`, where Node.js finds it. */
 const packageData: Readonly<Record<string, readonly string[]>> = {
-  // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings: 1.1 MB.
+  // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings.
   'prepare-attachment': ['pdfjs-dist/package.json', 'pdfjs-dist/cmaps'],
 };
 
@@ -200,10 +200,7 @@ function writeBundles(
   }
 }
 
-/**
- * Deletes all cached folders except the `cachedBundles` that were used last. The deleted ones are not in use, because a
- * synth copies its bundles immediately.
- */
+/** Deletes all cached folders except the `cachedBundles` that were used last. */
 function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
@@ -221,8 +218,7 @@ export function sourceOf(name: string): string {
 
 /**
  * The folder that esbuild is told to write to; nothing is written there. Source maps name their sources relative to
- * this folder. With the cache's folder, the hash of the code would depend on the location of the project, and each
- * location would deploy all functions again.
+ * this folder.
  */
 const outputFolder = join(projectFolder, 'bundles');
 

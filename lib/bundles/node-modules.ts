@@ -1,13 +1,12 @@
 import { builtinModules } from 'node:module';
 import type { Plugin } from 'esbuild';
 
-/** Modules of Node.js that the AWS SDK rarely or never needs. Loading them takes 4 to 6 ms. */
+/** Modules of Node.js that most calls do not need. */
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
  * Loads modules of Node.js as `require` does. An `import` reads all exports of a module, and some exports load other
- * modules when they are read: `node:http` loads its WebSocket and with it all of undici, 20 ms of processor time. Lazy
- * modules are loaded at their first use.
+ * modules when they are read: `WebSocket` of `node:http` loads undici. Lazy modules are loaded at their first use.
  */
 export const nodeModules: Plugin = {
   name: 'node-modules',

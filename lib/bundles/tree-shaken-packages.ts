@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
 /**
- * Packages of the AI SDK import `z`, one object with all of zod and its messages in fifty languages: 350 KB. esbuild
- * cannot tree-shake an object, but it can tree-shake a namespace. So this plugin lets the packages import the
- * namespace, which has the same members.
+ * Packages of the AI SDK import `z`, one object with all of zod and its messages in many languages. esbuild cannot
+ * tree-shake an object, but it can tree-shake a namespace. So this plugin lets the packages import the namespace, which
+ * has the same members.
  */
 export const treeShakenZod: Plugin = {
   name: 'tree-shaken-zod',
@@ -19,8 +19,8 @@ export const treeShakenZod: Plugin = {
 
 /**
  * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects,
- * so it retains all schemas: 50 KB for S3. This plugin writes literal names in their place. With them, esbuild retains
- * only the schemas of the commands in use.
+ * so it retains all schemas. This plugin writes literal names in their place, so that esbuild can drop the schemas of
+ * unused commands.
  */
 export const treeShakenSchemas: Plugin = {
   name: 'tree-shaken-schemas',

@@ -5,7 +5,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const largestInt32 = 2 ** 31 - 1;
 
-/** A reviver for `JSON.parse`. It changes each schema to the form that generators of clients read best. */
+/** A reviver for `JSON.parse`. It changes schemas to a form that generators of clients can read. */
 export function normalizeSchema(_key: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   // Later releases may add fields to responses, so clients must accept further fields.
@@ -20,7 +20,7 @@ export function normalizeSchema(_key: string, value: unknown): unknown {
   return schema;
 }
 
-/** Replaces `anyOf` of one inline schema and null by the schema with two types. */
+/** Replaces `anyOf` of one inline schema and null by one schema. */
 function withoutAnyOf(value: JsonObject): JsonObject {
   const { anyOf, ...others } = value;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
@@ -33,8 +33,8 @@ function withoutAnyOf(value: JsonObject): JsonObject {
 }
 
 /**
- * Gives an integer its format, because clients need to know whether 32 bits are enough. It removes bounds that the
- * format implies: zod writes the range of safe integers as bounds.
+ * Gives an integer its format, because clients need to know whether 32 bits are enough. Removes the bounds of safe
+ * integers, which zod writes, and the largest 32-bit integer as a maximum.
  */
 function addIntegerFormat(schema: JsonObject): void {
   const { minimum, maximum } = schema;

@@ -293,7 +293,7 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
   },
 };
 
-/** Describes the properties of an envelope that has no descriptions of its own. */
+/** Describes the usual properties of an envelope. */
 export const envelopeProperties = {
   message: 'null: only failures have a message.',
   error_code: '0: success.',

@@ -42,7 +42,7 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message is one of this project's own. Zod's messages do not name the type and the limits. */
+/** Whether the message is one of this project's own. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 

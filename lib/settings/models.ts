@@ -11,14 +11,12 @@ const httpUrl = z
   .meta({ form: 'URL, `http` or `https`' });
 
 /**
- * The bytes that addresses may take of a function's variables. Of Lambda's 4,096 bytes, the other variables of
- * `process-batch-items` take 1,900 with the longest names of resources.
+ * The bytes that addresses may take of a function's variables. The rest of Lambda's 4,096 bytes is for the other
+ * variables of `process-batch-items`, with the longest names of resources.
  */
 const addressBytes = 2100;
 
-/**
- * The bytes of an endpoint in the variable, besides its URL and twice its name: 36 of JSON, and 90 of the secret's ARN.
- */
+/** The bytes of an endpoint in the variable, besides its URL and twice its name: JSON and the secret's ARN. */
 const endpointBytes = 130;
 
 export type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;

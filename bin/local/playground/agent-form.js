@@ -43,7 +43,7 @@ export function createAgentForm(onInput) {
     /** @param {AgentDefinition} definition */
     fill({ name, description, llm_model, system_prompt, ...others }) {
       const values = { name, description, llm_model, system_prompt, others: orderedJson(others) };
-      // To set a value moves the cursor to its end, even if the value stays the same.
+      // To set a value may move the cursor to its end.
       for (const [field, value] of Object.entries(values)) {
         const node = fields[/** @type {keyof typeof fields} */ (field)];
         if (node.value !== value) node.value = value;

@@ -3,10 +3,7 @@
 import { diffLines } from '/jsdiff/diff/line.js';
 import { html } from './dom.js';
 
-/**
- * The maximum milliseconds of a comparison. That of two long texts without a common line would take longer than a
- * person waits.
- */
+/** The maximum milliseconds of a comparison. That of two long texts without a common line may take longer. */
 const timeout = 500;
 
 /**

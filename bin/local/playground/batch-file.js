@@ -91,7 +91,7 @@ export const csvOf = (results) =>
 /** @param {string | number | null} value */
 function cellOf(value) {
   const text = String(value ?? '');
-  // A spreadsheet would run such a text as a formula.
+  // A spreadsheet might run such a text as a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -5,7 +5,7 @@ import { button, drawPager, fill, html } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
-/** The maximum of requests in a batch. All their results fit into one page of the service. */
+/** The maximum of requests in a batch, and of results in a page of the service. */
 const requestsPerBatch = 1000;
 
 /**

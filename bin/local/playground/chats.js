@@ -28,8 +28,8 @@ export class Chats {
   /** Conversations that can be shown again, such as those whose reply is running. @type {Map<number, Conversation>} */
   #conversations = new Map();
   /**
-   * The chats of all lists so far, and new ones, because the service finds a chat only with its user. @type
-   * {Map<number, Chat>}
+   * The chats of all lists so far, and new ones, because the service finds the chat of a user only with that user.
+   * @type {Map<number, Chat>}
    */
   #known = new Map();
   /** @type {Conversation | undefined} */

@@ -5,7 +5,7 @@ import { storeDraft, storedDraft } from './session.js';
 
 /** @typedef {{ text: string, files: UploadedFile[], stream: boolean }} Draft */
 
-/** The form for a message with files. The unsent message of each chat stays in the tab's session. */
+/** The form for a message with files. Unsent messages are stored in the tab's session. */
 export class Composer {
   #input = html.textarea({
     'aria-label': 'Message',
@@ -101,7 +101,7 @@ export class Composer {
   }
 
   /**
-   * Puts a message that was not sent back into the form. If the form has a text already, that text stays.
+   * Puts a message back into the form. If the form has a text already, that text stays.
    *
    * @param {Pick<Draft, 'text' | 'files'>} draft
    */

@@ -164,8 +164,8 @@ export class Conversation {
   }
 
   /**
-   * Sends a suggested question, or the answers of a form. The pressed button disappears, so another element gets the
-   * focus.
+   * Sends a suggested question, or the answers of a form. The pressed button is then hidden or disabled, so another
+   * element gets the focus.
    *
    * @param {string} text
    */
@@ -183,7 +183,7 @@ export class Conversation {
     await this.#run(
       (reply, signal) => this.#exchange(draft, reply, signal),
       (error) => {
-        // The service has stored nothing of the message.
+        // The service has rejected the message.
         question.remove();
         this.#composer.restore(draft);
         this.showError(error);
@@ -316,7 +316,7 @@ export class Conversation {
   async #readReply(send, reply) {
     await send();
     this.#composer.store();
-    // The body of the response is the text alone. The history also has the reply's id, steps and usage.
+    // The response's `data` is the text alone. The history also has the reply's id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);
     await this.#readName();
@@ -358,7 +358,7 @@ export class Conversation {
     try {
       await call('POST', `/chats/${this.chat.id}/stop`, { body });
     } catch (error) {
-      // If there is no service or no reply, there is nothing to wait for.
+      // If the service fails, or the reply has sent no event yet, the wait ends here.
       const isLost = error instanceof RequestFailed && !error.isRejection;
       if (isLost || responseId === undefined) abort.abort(error);
       else this.showError(error);

@@ -3,9 +3,9 @@ import { button, copyButton, fill, html, onceAFrame } from './dom.js';
 
 /** @typedef {{ raw: string, event: StreamEvent | undefined, milliseconds: number }} Entry */
 
-/** The lines that the list has at first, and that each press of the button adds. A reply may have 20,000 events. */
+/** The most lines that the list has at first, and that a press of the button adds. A reply may have 20,000 events. */
 const linesAtOnce = 200;
-/** Longer events are shown in part: the layout of two megabytes takes seconds. */
+/** Longer events are shown in part, because their layout may take seconds. */
 const shownCharacters = 100_000;
 
 /** The raw events of a conversation's newest stream, each with the time since the stream was opened. */

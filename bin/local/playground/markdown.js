@@ -3,23 +3,20 @@
 import MarkdownIt from '/markdown-it.js';
 import { copyButton, fill, html, onceAFrame } from './dom.js';
 
-/**
- * The maximum of characters that a frame parses and draws, except of a code block. It takes a few milliseconds, and 100
- * ms for texts that are made to be slow.
- */
+/** The maximum of characters that a frame parses and draws, except of a code block. */
 const segmentCharacters = 10_000;
 /** The same for a code block, which is fast to parse. A longer code block continues in another one. */
 const codeCharacters = 200_000;
 /**
- * After drawing comes a pause that is three times as long as the drawing, so that the page responds while a long list
- * or table arrives.
+ * After drawing comes a pause of at least three times its duration, so that the page responds while a long list or
+ * table arrives.
  */
 const restFactor = 3;
 
 const isWebAddress = (/** @type {string} */ address) => /^https?:\/\//i.test(address);
 
 // Without the option `html`, tags are text. What the parser finds becomes elements one by one, so that no text of a
-// model is ever read as HTML.
+// model is read as HTML.
 const parser = new MarkdownIt({ breaks: true, linkify: true });
 // Links without http or https, also relative ones, stay text.
 parser.validateLink = isWebAddress;
@@ -254,7 +251,7 @@ function nodeOf(token) {
     case 'table_open':
       return html.div({ class: 'table', tabindex: 0, role: 'group', 'aria-label': 'Table' }, html.table());
     case 'heading_open':
-      // Each heading is one level lower, because the page has its own heading.
+      // Headings are one level lower, down to h6, because the page has its own heading.
       return html[/** @type {'h2'} */ (`h${Math.min(Number(tag[1]) + 1, 6)}`)]();
     case 'ordered_list_open':
       return html.ol({ start: attribute(token, 'start') || undefined });

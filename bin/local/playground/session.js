@@ -1,19 +1,19 @@
 /** @import { UploadedFile } from './types.d.ts' */
 
-// The names of what the browser stores. The key, the token, the user and the unsent messages are those of this tab, and
-// gone when it is closed. The ids of running replies are for all tabs.
+// The names of what the browser stores. The key, the token, the user and the unsent messages are those of this tab. The
+// ids of running replies are for all tabs.
 
 const KEY = 'api-key';
 const OPERATOR_TOKEN = 'operator-token';
 const USER = 'external-user-id';
 const DRAFT = 'draft-';
 const RUNNING = 'running-';
-/** A longer draft is not stored: the service would reject it, and the browser stores 5 MB in all. */
+/** A longer draft is not stored: the service would reject it. */
 const draftCharacters = 262_144;
 
 /**
- * Removes the key and the operator's token from the address, so that neither the history nor a copied address has them.
- * Stores the token, and returns the key, null if the address has none.
+ * Removes the key and the operator's token from the address, so that a copied address does not have them. Stores the
+ * token, and returns the key, null if the address has none.
  */
 export function takeKeyFromAddress() {
   const address = new URLSearchParams(location.hash.slice(1));
