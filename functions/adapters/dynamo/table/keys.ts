@@ -231,7 +231,7 @@ export const keys = {
   openBatches: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#BATCHES-N#open`, sk: 'OPEN' }),
   /** Index of the open batches of all workspaces, for the reconciler. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
-  /** Index of the undelivered webhooks of all workspaces, by workspace and the time of the reconciler's next check. */
+  /** The reconciler's index of webhooks, by workspace and the time of its next check. */
   operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,
