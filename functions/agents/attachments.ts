@@ -59,22 +59,15 @@ export async function* wellFormedParts(
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
 /**
- * The maximum of characters of files in a prompt, all files together: about 15,000 tokens of English at four characters
- * a token, the same number as the default for earlier messages. The model searches longer texts with a tool; they are
- * not cut silently.
+ * The characters of files for which a prompt has room, all files together: the same number as the default for earlier
+ * messages. Previews of files that are read together may exceed it. The model searches longer texts with a tool.
  */
 const charactersShown = 60_000;
 /** The number of characters that are shown of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/**
- * The maximum of images of files in a prompt: the newest ones are shown. Older images are only named. Bedrock accepts
- * 20 images in a message.
- */
+/** The maximum of images of files in a prompt: the newest ones are shown. Bedrock accepts 20 images in a message. */
 const imagesShown = 10;
-/**
- * The maximum of files that the prompt names: as many as ten messages may attach by default. With names of 255
- * characters, they are 25,000 characters in all.
- */
+/** The maximum of files that the prompt names: as many as ten messages may attach by default. */
 const filesListed = 100;
 /**
  * The files that are read at once: as many as one message may attach by default. Each read uses a connection, and may
@@ -193,8 +186,8 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
 }
 
 /**
- * Matches the `<` of what a model could read as a tag of the element `file`: with any spacing, slashes and invisible
- * characters, also within the name, and in full-width forms.
+ * Matches the `<` of what a model could read as a tag of the element `file`: after spaces, slashes and invisible
+ * characters, with invisible ones within the name too, and in full-width forms.
  */
 const fileTag =
   /[<＜﹤](?=[\s\p{C}\p{DI}\p{M}/／⁄∕]*(?:[fｆ][\p{C}\p{DI}\p{M}]*[iｉ]|ﬁ)[\p{C}\p{DI}\p{M}]*[lｌ][\p{C}\p{DI}\p{M}]*[eｅ](?!\w))/giu;

@@ -19,8 +19,8 @@ export interface ByteBounds {
 }
 
 /**
- * The stream of a model call, up to its bounds. Text is cut between two characters. Nothing is read past the bounds:
- * when `parts` ends, the model's connection is closed.
+ * The stream of a model call, up to its bounds. Text is cut between two characters. After the cut, nothing more is
+ * read.
  */
 export function withinBytes(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
@@ -116,9 +116,9 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
  * The messages in the form of a model's prompt. The files of a message come before its text. Of earlier steps, the
- * prompt contains only those that wait for the user, such as a form: the next user message responds to them. The
- * reply's text usually contains the results of other steps. A reply with neither text nor such a step is left out, and
- * the user messages around it become one, because some models reject two consecutive user messages.
+ * prompt contains only those that wait for the user, such as a form: the next user message responds to them. A reply
+ * with neither text nor such a step is left out, and the user messages around it become one, because some models reject
+ * two consecutive user messages.
  */
 export function conversationOf(
   history: readonly PromptMessage[],

@@ -33,8 +33,8 @@ export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
 }
 
 /**
- * Returns an error that names the class of another and has its stack, but not its message: that of a parser quotes what
- * it reads.
+ * Returns an error that names the class of another and has its stack, but not its message: that of a parser may quote
+ * what it reads.
  */
 function withoutMessage({ name, message, stack = '' }: Error): Error {
   const error = new Error(`A call of a model failed with ${name}`);
@@ -93,8 +93,8 @@ const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?fou
 const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
 
 /**
- * Whether a provider rejects what a request contains, and not who sends it. The status decides if there is one, because
- * every provider spells names in its own way.
+ * Whether a provider rejects what a request contains, and not who sends it. If there is a status, it decides, because
+ * providers spell names differently.
  */
 const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
   kind === 'tooLong' ||
@@ -102,8 +102,9 @@ const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: 
     (status === undefined ? !accessNames.test(names) : status === 400 || status === 413 || status === 422));
 
 /**
- * Whether an error says that a request exceeds the model's context window. Servers have no common code for it; most say
- * it only in the message (OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference, models of Bedrock).
+ * Whether an error says that a request exceeds the model's context window. Servers have no common code for it, so this
+ * searches their texts, such as those of OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference and models
+ * of Bedrock.
  */
 const isContextLengthError = (text: string): boolean =>
   contextLengthPhrases.test(text) ||

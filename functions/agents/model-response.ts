@@ -55,8 +55,7 @@ export async function readModelResponse(
       continue;
     }
     listener.text(part.delta);
-    // Node.js writes to a socket only after the chunks that have arrived were read. A model often sends several at
-    // once, so without this pause the client would receive the first text after all of them were processed.
+    // With this pause, the client receives the first text before other chunks that have arrived with it are processed.
     if (isFirstText) await nextTurn();
     isFirstText = false;
   }
@@ -102,7 +101,7 @@ class Blocks {
     this.all.push(block);
   }
 
-  /** The end of a reasoning block may carry the provider's signature. The provider requires it in the next call. */
+  /** The end of a reasoning block may carry the provider's signature. The provider may require it in the next call. */
   #append(type: BlockType, part: BlockPart & { delta?: string }): void {
     const block = this.open.get(`${type} ${part.id}`);
     if (block === undefined) return;

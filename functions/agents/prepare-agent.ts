@@ -27,7 +27,7 @@ export interface Task extends Omit<ReplyRequest, 'agent'> {
 
 export type Emit = (part: ReplyPart) => void;
 
-/** The model calls of a task, if the agent's `meta` sets no maximum: seven rounds of tools and the final text. */
+/** The maximum of model calls of a task, if the agent's `meta` sets none: seven rounds of tools and the final text. */
 const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {
@@ -70,7 +70,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const requested = task.agents.length === 1 ? task.form : undefined;
   // The agent's own schema was checked when the agent was saved.
   const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
-  // OpenAI rejects a schema that is sent as strict, but is not. Only replies with a schema load the module.
+  // OpenAI rejects a schema that is sent as strict, but is not.
   const strictJsonSchema = form?.schema && (await import('#domain/chats/reply-form.ts')).isStrictForm(form);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
@@ -111,7 +111,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
         };
         return models.current.model.stream(options, onCall);
       };
-      // The prompts of later calls may contain the thoughts of the first call's model, which other models reject.
+      // The prompts of later calls may contain the thoughts of the first call's model, which other models may reject.
       const stream = await models.call(exchange.length === 0, () =>
         streamWithinContext(previous, open, (failure) => models.current.mayRetry(failure)),
       );

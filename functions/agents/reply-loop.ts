@@ -91,7 +91,7 @@ export class ReplyLoop {
 
   /**
    * Calls the model, and emits the usage of the call. A call that fails before its first output has no usage. After an
-   * abort, the usage is unknown. While a rejected call waits for its retry, no call is in progress.
+   * abort during a call, its usage is unknown.
    * @param calls starts the model's tool calls; undefined if the model must return text
    */
   private async callModel(
@@ -292,7 +292,7 @@ class ReplyText {
     return this.text === '';
   }
 
-  /** The next text starts a new paragraph, unless it is the first: reasoning steps may come between them. */
+  /** Separates the next text from the text before it: reasoning steps may come between them. */
   startParagraph(): void {
     this.isNewParagraph = true;
   }

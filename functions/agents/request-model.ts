@@ -13,12 +13,12 @@ export interface ModelSettings {
   random: () => number;
   /**
    * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. If it
-   * rejects, the call is not made and fails with that error.
+   * rejects, the call is not made.
    */
   allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
   /** Called before each further call for the same response: a retry, a fallback model, a shorter prompt, a repair. */
   onRetry: (model: string, reason: RetryReason) => void;
-  /** Called after each call that a provider has rejected. The body of its response may quote the prompt. */
+  /** Called after a call that a provider has rejected. The body of its response may quote the prompt. */
   onRejected: (call: RejectedCall) => void;
 }
 

@@ -29,10 +29,9 @@ export interface RetrySettings {
 }
 
 /**
- * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s. Short throttling is over by then, and a user accepts the delay. The
- * whole wait is random, so that replies that failed together do not call together again. Four waits of the longest
- * `Retry-After`, the first of them because of another reply, are 80 s. This is less than the default idle timeout, 90
- * s.
+ * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s if the provider asks for no wait. The whole wait is then random, so
+ * that replies that failed together do not call together again. Four waits of the longest `Retry-After`, the first of
+ * them because of another reply, are 80 s. This is less than the default idle timeout, 90 s.
  */
 const usualAttempts = 4;
 
@@ -45,7 +44,7 @@ const firstDelay = 500;
 /** The longest `Retry-After` for which a reply waits, in milliseconds. */
 const maxRetryAfter = 20_000;
 
-/** The time of a process, as retries need it. */
+/** The time and the waits of retries, by a clock. */
 export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySettings, 'now' | 'wait'> => ({
   now: () => clock.now().getTime(),
   wait(milliseconds, signal) {

@@ -6,7 +6,7 @@ const startOfStartTag = /^\s{0,1000}(<(t(h(i(n(k(i(n(g)?)?)?)?)?)?)?)?)?$/i;
 
 /**
  * Turns the text between `<think>` or `<thinking>` tags at the start of a stream into reasoning, which is neither in
- * the reply nor in the prompt of the next call. Servers that do not know their model's format leave the tags in the
+ * the reply nor in the prompt of the next call. Servers that do not know their model's format may leave the tags in the
  * text. If the end tag is missing, the whole text is reasoning.
  */
 export async function* withoutTaggedReasoning(

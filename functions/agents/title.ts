@@ -23,7 +23,7 @@ const maxOutputTokens = 1024;
  * Makes a title by a call of a model. The title is undefined if the model's text has no usable line, or if the model
  * ended with an error or was stopped by a content filter.
  * @param onCall called as `RetryingModel` says
- * @throws such as ModelFailure if the call fails
+ * @throws if the call fails, for example ModelFailure
  */
 export async function titleOf(
   model: RetryingModel,
@@ -69,7 +69,7 @@ export function trimTitle(text: string): string | undefined {
 
 /**
  * Returns the text without reasoning. The start tag may be missing, because some models get it with the prompt. If the
- * reasoning has no end tag, no text is left.
+ * text starts with a start tag and has no end tag, nothing is left.
  */
 function withoutReasoning(text: string): string {
   const end = Math.max(

@@ -19,8 +19,8 @@ export interface AwsCredentials {
 }
 
 /**
- * A model of Bedrock with these credentials, which expire. This file is imported at the first call of such a model: the
- * package adds half to the code that a reply loads otherwise, and many stages use no Bedrock models.
+ * A model of Bedrock with these credentials, which expire. This file is imported at the first call of such a model,
+ * because the package is large.
  */
 export function converseModel(
   name: string,
@@ -89,11 +89,7 @@ const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
 
 const isBlank = (text: string): boolean => text.trim() === '';
 
-/**
- * Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. With
- * Claude, tokens that are written to the cache cost five quarters of the price, and tokens that a later call reads from
- * it a tenth.
- */
+/** Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. */
 const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
@@ -101,8 +97,7 @@ const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 /**
  * Marks the end of what later calls are likely to begin with: the system message and, if the conversation goes on, the
  * last user message and the last results of tools. It goes on if the prompt has several user messages, or results of
- * tools. So the prompt of a single message, such as a request of a batch, writes only its system message to the cache.
- * Bedrock accepts four marks.
+ * tools. So the prompt of a single message writes only its system message to the cache. Bedrock accepts four marks.
  */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);

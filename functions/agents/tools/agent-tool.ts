@@ -8,7 +8,7 @@ import type { Chat } from '#domain/chats/chat.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import type { ReplyScope } from './reply-scope.ts';
 
-/** Amazon Bedrock's limit for a query of a knowledge base. More words only make the results less precise. */
+/** Amazon Bedrock's limit for a query of a knowledge base. */
 const queryCharacters = 1000;
 
 export const query = z
@@ -152,7 +152,7 @@ export class ToolFailure extends Error {
 
 /** One tool as a model gets it. */
 export interface Offer extends Pick<AgentTool, 'isAvailable' | 'searchesChat' | 'handsOver'> {
-  /** Unique among the tools of an agent. */
+  /** `issuesOfNames` checks that it is unique among the tools of an agent. */
   name: string;
   description: string;
   inputSchema: JsonSchema;
@@ -165,7 +165,7 @@ export interface Offer extends Pick<AgentTool, 'isAvailable' | 'searchesChat' | 
   /** As in `AgentTool`. */
   start(input: unknown): ReturnType<AgentTool['start']>;
   run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
-  /** A tool of another system: others have written its description and its results, also the texts of its failures. */
+  /** A tool of another system: others may have written its description, its results and the texts of its failures. */
   isRemote?: true;
 }
 

@@ -63,13 +63,12 @@ export const lookup = (
 /**
  * A search covers the newest messages and files of a chat. It ends at a message beyond the limit of messages or of
  * characters, which messages and files share. Files with more characters than are left, and files after the limit of
- * files, are skipped. To index 4 million characters takes 1 s and about 80 MB; 2,000 messages of 2,000 characters have
- * as many. Chats typed by people are smaller.
+ * files, are skipped.
  */
 const searchLimits = {
   messages: 2000,
   characters: 4_000_000,
-  /** The files are read one after another, a round trip each: some seconds in all if they are prepared. */
+  /** The files are read one after another. */
   files: 200,
 };
 

@@ -8,7 +8,6 @@ import {
 import { type AgentTool, query, scoreOf, ToolFailure, type ToolOutcome, type ToolUse } from './agent-tool.ts';
 
 const config = z.strictObject({
-  /** Five passages are about 1,250 tokens. */
   max_passages: z.int().min(1).max(20).default(5),
   /** A Bedrock knowledge base to search instead of the workspace's documents. */
   knowledge_base_id: z

@@ -3,7 +3,7 @@ import type { WebSearch } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
-/** Ten results are the first page of most search engines: about 1,000 tokens. */
+/** Ten results are the first page of most search engines. */
 const maxResultsLimit = 10;
 const config = z.strictObject({ max_results: z.int().min(1).max(maxResultsLimit).default(5) });
 

@@ -90,8 +90,7 @@ export function openToolCalls(
     args: Arguments,
   ): Promise<LanguageModelV4ToolResultPart['output']> {
     const entry = offered.find(({ name }) => name === call.toolName);
-    // The model invented a tool name. The error goes back to the model. There is no reasoning step, because there is no
-    // such tool.
+    // The error goes back to the model. There is no reasoning step, because there is no such tool.
     if (entry === undefined)
       return {
         type: 'error-text',
@@ -167,7 +166,7 @@ function argumentsOf(text: string): Arguments {
   }
 }
 
-/** The arguments, or an empty object: providers accept only objects as a tool call's input in the history. */
+/** The arguments, or an empty object: providers may reject anything else as a tool call's input in the history. */
 const objectIn = (args: Arguments): Record<string, unknown> =>
   typeof args.value === 'object' && args.value !== null && !Array.isArray(args.value)
     ? { ...args.value }

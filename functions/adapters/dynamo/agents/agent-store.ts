@@ -22,16 +22,10 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/**
- * The maximum size of the cached versions, measured as JSON: about 45 of the largest. As objects they take about twice
- * the memory.
- */
+/** The maximum size of the cached versions, measured as JSON. */
 const cachedBytes = 16 * 1024 * 1024;
 
-/**
- * The number of versions that are read at once. A version has up to 350 KB: 25 are 9 MB, below the limit of 16 MB for
- * one batch read.
- */
+/** The number of versions that are read at once. A version may have 350 KB, and one batch read 16 MB. */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {
@@ -62,8 +56,7 @@ export function dynamoAgentReader(table: Table): AgentReader {
       }
     },
     async *listPublished(workspaceId) {
-      // A page of 1 MB has thousands of index entries. The versions are read in smaller groups, because each may have
-      // 350 KB.
+      // A page of 1 MB may have thousands of index entries.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
         for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(

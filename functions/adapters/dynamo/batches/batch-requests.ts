@@ -11,8 +11,8 @@ import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.
 import { groupsOf } from '#domain/platform/services.ts';
 
 /**
- * If the texts of a request group have more bytes than this, each text gets its own item. An item has at most 400 KB;
- * the other attributes of ten requests have at most 80 KB.
+ * If the texts of a request group have more bytes than this, each text gets its own item. The rest of the 400 KB of an
+ * item is for the other attributes.
  */
 const groupTextBytes = 300_000;
 
@@ -22,10 +22,7 @@ const groupTextBytes = 300_000;
  */
 const manifestBytes = 300_000;
 
-/**
- * How long requests stay stored after their batch has expired. They are not needed then: the texts of started requests
- * are in their chats, and the other requests have failed.
- */
+/** How long requests stay stored after their batch has expired. */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
@@ -162,7 +159,7 @@ export const eraseRequest =
         ...empty,
         Key: keys.batchText(workspaceId, id, requestIndex),
       },
-      // This change is the last one, because an erasure finds the request by the user.
+      // This change is the last one, because the scan of an erasure finds the request by the user.
       change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
     for (const update of updates) await table.updateIf(update);

@@ -54,8 +54,7 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
       // The condition fails if a cancel has changed the status, because the batch must then end with another status, or
-      // if another completion was first. A stop for another reason does not change the status, and after the last
-      // result it has no effect.
+      // if another completion was first.
       ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };
@@ -68,7 +67,7 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
 
 /**
  * With the delays after conflicts, all attempts take about 2.5 s. Each creation and end of a batch changes the count of
- * the workspace's open batches, so concurrent ones conflict.
+ * the workspace's open batches, so concurrent ones may conflict.
  */
 const maxAttempts = 20;
 
@@ -195,7 +194,7 @@ function batchWrites(
   ];
 }
 
-/** How long a task token is stored after its state was entered, in seconds: longer than the longest batch. */
+/** How long a task token is stored after its state was entered, in seconds. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 
 /** Returns the ids of the workspace's open batches, newest first. */

@@ -57,10 +57,7 @@ const slotItems = attributesNamed<Slot>({
 export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
-/**
- * The attributes of a batch item. Short names, and no texts but the message of an error, keep the item at one write
- * unit, unless the request has many model calls.
- */
+/** The attributes of a batch item. Their names are short, so that an item usually costs one write unit. */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
   slot: ['k'],
@@ -88,10 +85,6 @@ export const itemOf = (item: Item): BatchItem => ({
   processedAt: item.at === undefined ? null : new Date(item.at as number).toISOString(),
 });
 
-/**
- * A claim conflicts with another creation of chats if both change the same one of 64 counts, so a second attempt is
- * rare.
- */
 const attemptsToClaim = 20;
 
 /** DynamoDB's maximum of writes in one transaction. Twenty requests of one agent and twenty users need 84 writes. */
@@ -102,8 +95,8 @@ const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
 /**
- * Makes the function that stores batch items with the chats that they need. It uses one transaction if that can have
- * all writes, or else several. Requests that have an item already are left out of the result.
+ * Makes the function that stores batch items with the chats that they need. It uses one transaction, or several if one
+ * would be too large. Requests that have an item already are left out of the result.
  */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {
@@ -170,6 +163,6 @@ export const replaceItem =
       ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // If the stored item has the same owner and status, this write has stored it, but its response was lost.
+    // If the stored item has the same epoch and status, an earlier attempt of the SDK has written it.
     return isDone || (stored?.e === item.epoch && stored.status === item.status);
   };

@@ -3,10 +3,7 @@ import { allOf, between, fieldsOf, type Table, where } from '#adapters/dynamo/ta
 import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
-/**
- * The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. A longer page would
- * have more entries that are unused at the reconciler's deadline.
- */
+/** The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. */
 const webhooksPerPage = 32;
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {

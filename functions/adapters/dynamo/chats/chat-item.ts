@@ -59,8 +59,7 @@ export const chatOf = (item: Item): Chat => ({
 
 /**
  * The update that releases the chat lease and sets the message count. Condition: the chat still has the lease
- * `leaseId`, or it has no lease and the count of `chat`. In the second case, the lease was released before the turn was
- * stored, and no other turn has been stored since.
+ * `leaseId`, or it has no lease and the count of `chat`.
  */
 export const releasing = (chat: Chat, leaseId: string, messageCount: number) => ({
   Key: keys.chat(chat.workspaceId, chat.id),

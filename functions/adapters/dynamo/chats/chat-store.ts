@@ -34,10 +34,7 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
   },
 });
 
-/**
- * With the delays after conflicts, all attempts take about 15 s. A creation conflicts with another one if both change
- * the same one of 64 counts, so a second attempt is rare.
- */
+/** With the delays after conflicts, all attempts take about 15 s. */
 const maxAttempts = 100;
 
 /**

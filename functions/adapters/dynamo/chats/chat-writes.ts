@@ -113,8 +113,8 @@ export async function planChats(
 }
 
 /**
- * The writes that remove chats from their lists. Their conditions fail if an entry has changed since it was read,
- * because another chat was removed from it. The caller deletes the chats themselves, in the same transaction.
+ * The writes that remove chats from their lists. Their conditions fail if an entry has changed since it was read. The
+ * caller deletes the chats themselves, in the same transaction.
  */
 async function planRemoval(table: Table, deleted: readonly Found[]): Promise<Write[]> {
   const creations = Map.groupBy(deleted, ({ item }) => item.entry as number);
@@ -167,7 +167,7 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
 });
 
 /**
- * Deletes chats with their list entries, and puts their purges.
+ * Deletes chats, removes them from their lists, and puts their purges.
  * @param only.unchanged whether chats that have changed since they were read are left out
  * @returns the deleted chats
  */
@@ -234,9 +234,6 @@ async function deleting(
   ];
 }
 
-/**
- * The condition that the chat is as it was read: each turn, and each change of its name or metadata, changes one of
- * these attributes.
- */
+/** The condition that the chat was not used or changed since it was read, as far as these attributes show it. */
 const isAsRead = ({ updatedAt, messageCount, lease }: Chat) =>
   ifStill({ updated_at: updatedAt, message_count: messageCount, ...leaseItem(lease) });

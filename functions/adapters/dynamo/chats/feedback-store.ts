@@ -6,7 +6,7 @@ import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/services.ts';
 
-/** The attempts after conflicts: enough for a hundred users who rate one message at the same time. */
+/** The attempts after conflicts: many users may rate one message at the same time. */
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({

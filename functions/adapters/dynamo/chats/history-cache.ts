@@ -17,9 +17,7 @@ const mostCharactersOfChat = 250_000;
 /** The characters that count for a message in addition to its texts, and for each attached file. */
 const charactersOfAttributes = 500;
 
-/**
- * How long nothing is cached after a cached chat turned out to have messages of another environment, in milliseconds.
- */
+/** How long nothing is cached after a cached history lacked the last messages, in milliseconds. */
 const pause = 60_000;
 
 export interface HistoryCache {
@@ -32,8 +30,8 @@ export interface HistoryCache {
  * Adds a cache to `store`, with the histories of chats that this environment has created or served. A cached history
  * that contains the last position, and all that the prompt may contain, needs no read: positions have no gaps, and
  * messages never change. If the cache lacks messages, they are read only after the last position is known, later than
- * without a cache. If the last messages are missing in the cache, several environments serve the same chats, so the
- * cache pauses.
+ * without a cache. If a cached history lacks the last messages, as when several environments serve a chat, the cache
+ * pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);
@@ -118,7 +116,7 @@ const charactersOf = (message: Message): number =>
 /**
  * Returns the messages for a prompt from a cached history: whole turns up to the position `last`, with at most
  * `characters`.
- * @returns undefined if messages that the prompt needs are not cached
+ * @returns undefined if the cache may lack messages that the prompt needs
  */
 function newestOf(messages: readonly Message[], last: number, characters: number): Message[] | undefined {
   const end = messages.findIndex(({ position }) => position === last) + 1;

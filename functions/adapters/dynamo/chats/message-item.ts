@@ -15,7 +15,7 @@ const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
 /**
  * The attributes of a message without its texts. Times are milliseconds and the usage is four or five numbers, so a
- * short message is one write unit (1 KB).
+ * short message usually fits into one write unit (1 KB).
  */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,

@@ -6,10 +6,7 @@ import { lastPosition } from '#domain/chats/message.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
-/**
- * The number of items (messages and feedback counts) on a page when a chat is read backwards for a prompt. One page is
- * usually enough for a prompt.
- */
+/** The number of items (messages and feedback counts) on a page when a chat is read backwards for a prompt. */
 const messagesPerRead = 50;
 
 /** The maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
@@ -41,15 +38,15 @@ export async function* pagesBack(
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // If `upTo` is a promise, it waits for the request that acquires the chat lease, which the whole reply waits for.
-  // Building and signing that request takes processor time. One turn of the event loop lets this happen before this
-  // query. The race also handles a rejection of the promise in the meantime.
+  // A promise `upTo` waits for the request that acquires the chat lease. Building and signing that request takes
+  // processor time: one turn of the event loop lets this happen before this query. The race also handles a rejection of
+  // the promise in the meantime.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
   // Positions have no gaps and messages do not change. So a page with a message at `last` or later misses no message
-  // before it. Any other page was read too early and is read again.
+  // before it. Any other page may have been read too early, and is read again.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);
     page = await pages.next();
@@ -75,7 +72,9 @@ const pagesBetween = (
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
 
-/** Joins each message with its feedback counts. They are the next item, which may be on the next page. */
+/**
+ * Joins each message with its feedback counts, if it has any. They are the next item, which may be on the next page.
+ */
 async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let waiting: RatedItem | undefined;
   for await (const page of pages) {
@@ -90,7 +89,10 @@ async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<Rat
   if (waiting !== undefined) yield [waiting];
 }
 
-/** Joins each message with its feedback counts. They are the previous item, which may be on the previous page. */
+/**
+ * Joins each message with its feedback counts, if it has any. They are the previous item, which may be on the previous
+ * page.
+ */
 async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let counts: RatedItem['counts'] = {};
   for await (const page of pages) {
@@ -106,9 +108,7 @@ async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<Ra
 
 const isMessage = (item: Item): boolean => item.position !== undefined;
 
-/**
- * The feedback counts, without types whose count is 0. Users had given such feedback, but have changed or removed it.
- */
+/** The feedback counts, without types whose count is 0. */
 const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
   Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
 

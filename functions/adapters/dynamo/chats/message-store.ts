@@ -29,14 +29,13 @@ const attemptsToWrite = 20;
 
 /**
  * The maximum number of messages that are read for a prompt: 60,000 characters, the default history, are 1,000 messages
- * of 60 characters. Each message may have files and steps.
+ * of 60 characters.
  */
 const messagesOfWindow = 1000;
 
 /**
- * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Prompts contain few of
- * the steps. Messages are read newest first. From the first message on whose steps exceed the rest of this number, they
- * are returned without steps.
+ * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Messages are read newest
+ * first. From the first message on whose steps exceed the rest of this number, they are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 
@@ -75,14 +74,11 @@ export const dynamoMessageStore = (table: Table, contents: Contents): MessageSto
   },
 });
 
-/** DynamoDB's errors for an item that is too large, too deep, or not valid text. A retry gets the same error. */
+/** DynamoDB's errors for an item that it cannot store, such as one that is too large. A retry does not help. */
 const isRejected = (error: unknown): boolean =>
   error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
-/**
- * Whether the stored item equals the item of this write. Then this write succeeded before, but its response was lost,
- * and the SDK retried it.
- */
+/** Whether the stored item equals the item of this write. Then an earlier attempt has stored it. */
 const isSame = (stored: Item | undefined, item: Item): boolean =>
   isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 
@@ -161,8 +157,8 @@ async function unlessDeleted<Read>(
 }
 
 /**
- * Yields the items of messages that prompts may contain, newest first. After `messagesOfWindow` messages, it yields one
- * undefined, which stands for all older ones.
+ * Yields the items of messages that prompts may contain, newest first. If there are more than `messagesOfWindow`
+ * messages, one undefined stands for all older ones.
  */
 async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
   const isInPrompt = promptFilter();

@@ -63,10 +63,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/**
- * Reads the item of a purge; empty if it is gone. After the deletion of a chat, only this item still has attributes of
- * the chat's own item.
- */
+/** Reads the item of a purge, which has some attributes of the deleted chat; empty if it is gone. */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
@@ -133,7 +130,7 @@ export const outboxKey = (purge: Purge | Erasure) =>
 
 /**
  * Makes the item of a new purge or erasure, for the transaction that starts it.
- * @param chat the item of the deleted chat. The item of the purge keeps the names that no other item contains
+ * @param chat the item of the deleted chat, whose batch request and reply in progress the item of the purge names
  */
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...outboxKey(purge),
@@ -196,7 +193,7 @@ export async function updateSame(
   });
 }
 
-/** Maps the counts of an erasure to attributes of its item, and back. An item of an earlier release has none. */
+/** Maps the counts of an erasure to attributes of its item, and back. */
 export const erasedCounts = attributesNamed<ErasedPart>({
   chats: ['erased_chats'],
   ratings: ['erased_ratings'],

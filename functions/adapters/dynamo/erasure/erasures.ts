@@ -31,7 +31,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
   add: (erasure, erased) => updateSame(table, erasure, '', {}, erased),
 });
 
-/** Whether the person has chats, ratings or requests of batches. */
+/** Whether the person's partition has an item, such as that of a chat. */
 async function hasItems(table: Table, { workspaceId, externalUserId }: Person): Promise<boolean> {
   const { pk } = keys.chatList(workspaceId, { externalUserId }).entry(0);
   for await (const page of table.queryPages({ ...allOf({ pk }), Limit: 1 })) return page.length > 0;
@@ -68,10 +68,7 @@ type Trace =
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
-  /**
-   * The trace is not erased here. The next run of the erasure finds the chat with its entry and counts, and the purge
-   * of the chat finds all that belongs to the chat.
-   */
+  /** The trace is not erased here: the next run of the erasure, or the purge of the chat, does that. */
   | { kind: 'chat' };
 
 /** Finds the trace of the person in an item; undefined if there is none. */

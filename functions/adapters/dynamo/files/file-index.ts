@@ -90,8 +90,8 @@ const preparationLeases = (table: Table): PreparationLeases => ({
         'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost. If the
-    // file has no item any more, there is no lease, and the caller continues without one.
+    // A stored lease with this time counts as this one: an earlier attempt of the SDK may have written it. If the file
+    // has no item any more, there is no lease, and the caller continues without one.
     return isDone || item === undefined || item.preparing_until === until;
   },
   async releaseLease({ workspaceId, uuid }, until) {

@@ -6,24 +6,21 @@ export interface Pause {
   pauseUpTo(milliseconds: number): Promise<void>;
 }
 
-/**
- * Waits for a random time: up to 20 ms after the first attempt, doubled for each further attempt, at most 320 ms. That
- * spreads 100 writers of one item over about the time that DynamoDB needs to serve them one after the other.
- */
+/** Waits for a random time: up to 20 ms after the first attempt, doubled for each further attempt, at most 320 ms. */
 export const backOff = (table: Pause, attempt: number): Promise<void> =>
   table.pauseUpTo(Math.min(20 * 2 ** (attempt - 1), 320));
 
 type SdkError = Parameters<typeof isTransientError>[0];
 
 /**
- * After this many successful attempts since the last halving, and after each further such number, one more attempt may
- * run at the same time.
+ * Each time that this many attempts have succeeded since the last halving, the bound rises by one, up to the one at the
+ * start.
  */
 const successesForMore = 20;
 
 /**
  * Bounds how many attempts of the client's calls run at once. Overload, such as a throttled attempt, halves the bound;
- * successes raise it slowly. So a scan leaves capacity for other work.
+ * successes raise it slowly.
  * @param most the bound at the start, which is never exceeded
  */
 export function adaptWidth(client: DynamoDBClient, most: number): void {
@@ -56,7 +53,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
         } catch (error) {
           const failure = error as SdkError;
           const isOverload = isThrottlingError(failure) || isTransientError(failure);
-          // Concurrent attempts fail at the same time: that is one overload, not several.
+          // Failures of attempts that ran at the same time count as one overload.
           if (isOverload && halvings === halvingsBefore) halve();
           throw error;
         } finally {

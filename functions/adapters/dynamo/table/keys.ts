@@ -51,8 +51,8 @@ function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind
 const batch = (workspaceId: string, batchId: string): string => `${workspace(workspaceId)}#B#${batchId}`;
 
 /**
- * The number of partitions for the items of a batch, and for its requests. One partition takes 1,000 write units a
- * second, but workers end hundreds of items a second, and up to 1,000 requests are stored at once.
+ * The number of partitions for the items of a batch, and for its requests. One partition takes at most 1,000 write
+ * units a second, and up to 1,000 requests are stored at once.
  */
 export const batchItemPartitions = 10;
 
@@ -68,8 +68,8 @@ export const keys = {
     sk: externalUserId,
   }),
   /**
-   * Has its own partition, because a busy key writes it often. The limits are a part of the key, so changed limits
-   * start with full buckets.
+   * Has its own partition, because a busy key writes it often. The limits are a part of the key, so changed limits have
+   * buckets of their own.
    */
   rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
@@ -92,8 +92,8 @@ export const keys = {
     sk: 'PUBLISHED',
   }),
   /**
-   * Index entry of a published agent. It names the version, so that a process that has cached the version reads only
-   * this entry.
+   * Index entry of a published agent. Unless an earlier release wrote it, it names the version, so that a process that
+   * has cached the version reads only this entry.
    */
   publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
@@ -103,7 +103,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: `VERSION#${padded(version)}`,
   }),
-  /** The last number that a chat or a batch of the workspace got. */
+  /** The last number that was taken for a chat, or for a batch, of the workspace. */
   lastNumber: (workspaceId: string, of: 'CHATS' | 'BATCHES'): Key => ({
     pk: `${workspace(workspaceId)}#IDS`,
     sk: of,
@@ -147,7 +147,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: 'FILE',
   }),
-  /** A chat that the file is attached in. In the file's partition, so that a purge finds the other chats. */
+  /** A chat that the file is attached in. In the file's partition, so that a purge finds other chats. */
   chatOfFile: (workspaceId: string, uuid: string, chatId: number): Key => ({
     pk: `${workspace(workspaceId)}#FILE#${uuid}`,
     sk: `CHAT#${chatId}`,
@@ -168,10 +168,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#REQUEST#${hash}`,
     sk: 'REQUEST',
   }),
-  /**
-   * The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. A turn writes it at
-   * most twice, for its reply and its title; the workspace's partition takes 1,000 writes a second.
-   */
+  /** The usage that a process has counted of an API key and agent on a day, such as `2027-01-31`. */
   usage: (
     workspaceId: string,
     day: string,
@@ -188,10 +185,7 @@ export const keys = {
     pk: batch(workspaceId, batchId),
     sk: 'TOKEN',
   }),
-  /**
-   * The settings of the webhook, often some KB. They are a separate item, so that the writes of the batch do not pay
-   * for them.
-   */
+  /** The settings of the webhook. They are a separate item, so that the writes of the batch do not pay for them. */
   batchWebhook: (workspaceId: string, batchId: string): Key => ({
     pk: batch(workspaceId, batchId),
     sk: 'HOOK',
@@ -237,7 +231,7 @@ export const keys = {
   openBatches: (workspaceId: string): Key => ({ pk: `${workspace(workspaceId)}#BATCHES-N#open`, sk: 'OPEN' }),
   /** Index of the open batches of all workspaces, for the reconciler. */
   operatorsOpenBatch: (batchId: string): Key => ({ pk: 'OPERATOR#OPEN-BATCHES', sk: batchId }),
-  /** Index of the undelivered webhooks of all workspaces, by workspace and the due time of the next attempt. */
+  /** The reconciler's index of webhooks, by workspace and the time of its next check. */
   operatorsWebhook: (workspaceId: string, due: string, batchId: string): Key => ({
     pk: 'OPERATOR#WEBHOOKS',
     sk: `${workspaceId}#${due}#${batchId}`,

@@ -9,8 +9,7 @@ import { transactIfFirst } from './transact-with-retry.ts';
 
 /**
  * Reads the key and the named attributes of every item of the table, in no order. Reads are strongly consistent, so a
- * scan that finds nothing proves that nothing was there when it started. DynamoDB bills whole items: one read unit for
- * 4 KB.
+ * scan finds each item that exists from its start to its end. DynamoDB bills whole items: one read unit for 4 KB.
  * @param attributes document paths, such as `requests[0].name`
  * @param visit gets the pages, those of different segments concurrently. A segment continues when `visit` has handled
  * its page
@@ -20,16 +19,12 @@ export type ScanKeys = (
   visit: (page: Item[]) => Promise<void>,
 ) => Promise<void>;
 
-/**
- * The number of parts of the table that are read concurrently. A page of 1 MB takes DynamoDB about 20 ms: 400 MB a
- * second at most.
- */
+/** The number of parts of the table that are read concurrently. */
 const segments = 8;
 
 /**
  * Makes a function that scans the table.
- * @param client a client for scans alone. It makes fewer concurrent reads if the table, the network or the machine is
- *   busy
+ * @param client a client for scans alone: `adaptWidth` bounds its concurrent calls
  */
 export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys {
   adaptWidth(client, segments);
@@ -60,25 +55,23 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 }
 
 /**
- * The maximum of numbers that one creation takes. A list has one entry for each creation. The entry's key is the
- * creation's lowest number, and the entry names those of its numbers that are in the list. A creation gets its numbers
- * in one step, so no other creation has a number between them, and the order of the keys is that of the numbers.
+ * The maximum of numbers that one creation takes. In a list, one creation has one entry, whose key is the creation's
+ * lowest number. No other creation has a number between those of one creation, so the order of the keys is that of the
+ * numbers.
  */
 export const numbersOfCreation = 30;
 
 /**
- * The size of a group of numbers, as a power of two. To find an offset, a page skips the entries of at most one group:
- * 131,072 of 84 bytes, 2,700 read units.
+ * The size of a group of numbers, as a power of two. To find an offset, a page skips the entries of at most one group.
  */
 const groupBits = 17;
 
-/**
- * The number of counts of a group, as a power of two. Of the pairs of 64 consecutive creations, one in two hundred
- * changes the same count. All 64 counts are 4.5 KB, two read units.
- */
+/** The number of counts of a group, as a power of two. With more counts, fewer concurrent creations conflict. */
 const shardBits = 6;
 
-/** Multiplied by this factor, consecutive numbers differ in their top bits. It is 2^32 over the golden ratio. */
+/**
+ * Multiplied by this factor, consecutive numbers differ in their top bits. It is 2^32 over the golden ratio, rounded.
+ */
 const spreading = 2_654_435_769;
 
 const nameOfCount = (first: number): string =>
@@ -103,7 +96,7 @@ export async function nextNumbers(
     ConditionExpression: 'attribute_not_exists(last_at) OR last_at <= :now',
     ExpressionAttributeValues: { ...values, ':now': clock.now().toISOString() },
   });
-  // If the condition fails, the clock of this process is behind that of another one. Then the stored time stays.
+  // If the condition fails, the stored time is later, and stays.
   const item = updated.isDone
     ? updated.item
     : await table.update({ ...add, UpdateExpression: 'ADD #id :count', ExpressionAttributeValues: values });

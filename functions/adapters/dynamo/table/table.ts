@@ -51,21 +51,20 @@ export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item
 /** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
 export interface Table {
   /**
-   * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, because its
-   * partition is throttled or the batch has more than 16 MB, is read alone: the others do not wait for it, and the SDK
-   * bounds its attempts.
+   * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, such as one of
+   * a throttled partition, is read alone: the others do not wait for it, and the SDK bounds its attempts.
    */
   get(key: Key): Promise<Item | undefined>;
   /**
-   * Gets an item that must exist, because an item that was read before names it. Reads are not isolated from a running
-   * transaction, so the item may become visible slightly later: `getNamed` retries for about 0.6 s.
+   * Gets an item that must exist. Reads are not isolated from a running transaction, so the item may become visible
+   * slightly later: `getNamed` retries for about 0.6 s.
    * @throws Error if the item is still missing then
    */
   getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
-  /** Puts items in any order, in batch writes of 25. Replaces an item that has the same key. */
+  /** Puts items in any order, in batch writes of up to 25. Replaces an item that has the same key. */
   putAll(items: readonly Item[]): Promise<void>;
-  /** Deletes items in any order, in batch writes of 25. */
+  /** Deletes items in any order, in batch writes of up to 25. */
   deleteAll(keys: readonly Key[]): Promise<void>;
   /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
@@ -208,10 +207,10 @@ const keysPerRequest = 100;
 /** All attempts take about 2.5 s. They are necessary if many transactions on one item follow each other closely. */
 const maxConflictAttempts = 20;
 
-/** All attempts take about 6 s. A throttled partition is split only after minutes, so a longer wait seldom helps. */
+/** All attempts take about 6 s. */
 const maxUnprocessedAttempts = 40;
 
-/** All attempts take about 0.6 s. That is enough, because a transaction completes within milliseconds. */
+/** All attempts take about 0.6 s. A transaction usually completes within milliseconds. */
 const maxGetAttempts = 8;
 
 /**
@@ -272,7 +271,7 @@ export function dynamoTable(
       await client.send(
         new TransactWriteItemsCommand({
           TransactItems: writes.map((write) => transactItem(name, write)),
-          // Makes a retry by the SDK idempotent: DynamoDB does not execute the same token twice.
+          // Makes a retry by the SDK idempotent:
           ClientRequestToken: randomUUID(),
         }),
       );

@@ -27,20 +27,19 @@ interface Attempts<Result> {
    */
   plan: () => Promise<{ writes: readonly Write[]; result: Result }>;
   /**
-   * Gets, for each write, whether its condition failed. If it returns a result, the attempts end with this result. If it
-   * returns undefined, the failure counts as a conflict.
+   * Gets, for each write, whether its condition failed. If it returns a result, the attempts end with this result. If
+   * it returns undefined, further attempts may follow.
    */
   onConditionFailed?: (failed: readonly boolean[]) => { result: Result } | undefined;
 }
 
 /**
  * After a throttled attempt, the next one waits for up to this many milliseconds. A partition gets new capacity each
- * second, and a throttled transaction also consumes capacity of its other partitions. `npm run bench:chats`: 64
- * creators at a partition's limit consume 19 instead of 34 write units a chat.
+ * second, and a throttled transaction also consumes capacity of its other partitions.
  */
 const throttledPause = 1500;
 
-/** After this many throttled attempts, a transaction fails. The pauses between them take about 15 s. */
+/** After this many throttled attempts, a transaction fails. The pauses between them take about 14 s. */
 const throttledAttempts = 20;
 
 /**

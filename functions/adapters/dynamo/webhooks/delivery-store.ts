@@ -97,7 +97,9 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
 const notEnded = { duration: null, status: null, failure: null };
 
-/** The write of the next state, on the condition that no other caller has changed the delivery since it was read. */
+/**
+ * The write of the next state, on the condition that the delivery's state, round and attempts are as they were read.
+ */
 const replacing = ({ state, round, attempts }: WebhookDelivery, next: WebhookDelivery): Write => ({
   Put: { Item: deliveryItem(next), ...ifStill({ state, round, attempts }) },
 });

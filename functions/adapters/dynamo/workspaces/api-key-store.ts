@@ -49,8 +49,7 @@ export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
   },
 
   async markUsed({ hash }, day, signal) {
-    // The condition fails if a concurrent request with this key has already stored this day of use, or a later one, or
-    // if the key no longer exists.
+    // The condition fails if this day of use, or a later one, is already stored, or if the key no longer exists.
     await table.updateIf(
       {
         Key: keys.apiKey(hash),
@@ -85,7 +84,7 @@ const auditedChanges = (table: Table, audit: Audit) =>
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
       ]);
-      // If the condition has failed, another caller has revoked the key in the meantime.
+      // If the condition has failed, the key was revoked or removed in the meantime.
       return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
     },
 

@@ -61,7 +61,7 @@ const fullTimesOf = (item: Item): FullTimes =>
       .filter(([, fullAt]) => fullAt !== undefined),
   );
 
-/** Seconds after which TTL deletes a report. Functions use a report for a shorter time. */
+/** Seconds after which a report expires. Functions use a report for a shorter time. */
 const retention = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({

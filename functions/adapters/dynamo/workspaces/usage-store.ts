@@ -30,14 +30,11 @@ interface Total {
   amounts: Map<string, number>;
 }
 
-/**
- * A process with this number of totals starts new items, and removes all old totals from its memory. A total usually
- * takes less than 1 KB.
- */
+/** A process with this number of totals starts new items, and removes all old totals from its memory. */
 const mostTotals = 1000;
 
 /**
- * Makes a store of usage. Each process writes its own items, and each write contains the process's whole total. So a
+ * Makes a store of usage. Each process writes its own items, and each write contains the item's whole total. So a
  * repeated or late write adds nothing, and the next write of an item contains what a failed one would have added.
  * @param retentionDays returns the days until an item expires, from the end of its day
  */

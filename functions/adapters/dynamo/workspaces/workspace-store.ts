@@ -163,9 +163,7 @@ const changeWhitelist =
       ]);
   };
 
-/**
- * The number of items in ten batch writes. With the eight segments of a scan, at most 80 batch writes run concurrently.
- */
+/** The number of items in ten batch writes, which run concurrently. */
 const deletesAtOnce = 250;
 
 /** The action of the audit entry that remains after a workspace is deleted. */
@@ -191,8 +189,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
           ConditionExpression: 'attribute_exists(pk)',
           ExpressionAttributeValues: { ':at': at },
         });
-    // This removes the workspace from the hourly deletion of unused chats. A run of it that has read the entry before
-    // ends long before the last pass of the scan.
+    // This removes the workspace from the hourly deletion of unused chats.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {

@@ -121,7 +121,7 @@ export class CompletionParts {
       this.close(new ModelFailure('failed', 'The model called too many tools at once'));
   }
 
-  /** Reads a part of the content. Mistral's models send thoughts in this way. Other types of parts are ignored. */
+  /** Reads a part of the content. Models of Mistral may send thoughts in this way. Other types of parts are ignored. */
   #readContentPart(part: Fields = {}): void {
     if (part.type === 'text') this.#append('text', textIn(part.text));
     if (part.type !== 'thinking' || !Array.isArray(part.thinking)) return;
@@ -239,7 +239,7 @@ function messagesOf(message: LanguageModelV4Message): object[] {
   }
 }
 
-/** The content of a user message: a string if it has no image, because strict servers accept no parts. */
+/** The content of a user message: a string if it has no image, because some servers accept no parts. */
 function userContent(content: Message<'user'>['content']): string | object[] {
   const parts = joinTexts(content);
   const [first] = parts;

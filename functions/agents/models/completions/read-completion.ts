@@ -3,21 +3,18 @@ import { createParser } from 'eventsource-parser';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
-/**
- * The maximum of characters in one event, or in a response that is one JSON object: 16 times the longest text of a
- * reply.
- */
+/** The maximum of characters in one event, or in a response that is one JSON object. */
 const longestEvent = 16 * 1024 * 1024;
 
 /**
  * The maximum of bytes in a response after its decompression. A reply of 1 MiB in deltas of one character has some 300
- * MB. Without a limit, a compressed response that says nothing could go on for ever.
+ * MB.
  */
 const longestResponse = 512 * 1024 * 1024;
 
 /**
  * The milliseconds for which the response may go on without an event after the reply is complete. Then it is ended,
- * because some servers leave the connection open. The usage comes at once, if at all.
+ * because some servers leave the connection open.
  */
 const timeToEnd = 3000;
 

@@ -13,7 +13,7 @@ const connectTimeout = 10_000;
  */
 const idleTimeout = 30_000;
 
-/** The maximum of redirects that one call follows. A server that has moved answers with one or two. */
+/** The maximum of redirects that one call follows. */
 const mostRedirects = 3;
 
 /** Decoders for servers that compress although the request asks them not to. */

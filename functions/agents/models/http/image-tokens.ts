@@ -10,9 +10,9 @@ export type Images = ReadonlyMap<string, Uint8Array>;
 const sliceBytes = 3 * 64 * 1024;
 
 /**
- * Replaces the images of a call by random tokens, which a provider takes for their base64. Otherwise all images would
- * be encoded and made one text at once: ten of the largest block the event loop for 0.3 s. The texts of a call exist
- * before its tokens, so they cannot contain a token.
+ * Replaces the images of user messages by random tokens, which a provider takes for their base64. Otherwise all images
+ * would be encoded at once, and block the event loop. The texts of a call exist before its tokens, so they cannot
+ * contain a token.
  */
 export function withImageTokens(options: LanguageModelV4CallOptions): {
   options: LanguageModelV4CallOptions;

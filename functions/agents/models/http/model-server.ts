@@ -29,7 +29,8 @@ export interface ModelServer {
 /**
  * Posts a call of a model as JSON, with the server's key.
  * @param path begins with a slash
- * @throws such as ModelFailure if the server cannot be reached; APICallError for an error response; the signal's reason
+ * @throws for example ModelFailure if the server cannot be reached; APICallError for an error response; the signal's
+ * reason
  */
 export async function postCall(
   server: ModelServer,

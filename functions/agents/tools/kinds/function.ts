@@ -21,8 +21,8 @@ interface Services {
 }
 
 /**
- * The maximum number of fields and elements in a result. Each takes two characters, so a larger one would be cut
- * anyway.
+ * The maximum number of fields and elements in a result. Each takes at least two characters, so a larger one would be
+ * cut anyway.
  */
 const mostValues = 100_000;
 

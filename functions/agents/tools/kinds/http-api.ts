@@ -18,7 +18,7 @@ const type = 'consultant_call_http_api';
 /** The maximum size of a decompressed response. */
 const responseBytes = 1_000_000;
 
-/** The kind of HTTP APIs: each operation is a tool. A use sends one request, and repeats it once after a 401. */
+/** The kind of HTTP APIs: each operation is a tool. */
 export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,

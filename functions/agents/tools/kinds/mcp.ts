@@ -48,8 +48,9 @@ export const mcpKind = ({ http, openMcp, countUse, checkTarget }: Services): Too
 type Content = McpResult['content'][number];
 
 /**
- * The result of a tool for the model: the structured content, or else the texts. The texts are in `text` if they say
- * more than the structured content. `attachments` describes other contents, such as images, without their bytes.
+ * The result of a tool for the model: the structured content, or else the texts. The texts are in `text` unless they
+ * are only the JSON of the structured content. `attachments` describes other contents, such as images, without their
+ * bytes.
  * @throws ToolFailure if the tool has failed, with the server's text if there is one
  */
 export function resultOf({ content, structuredContent, isError }: McpResult): RemoteResult {

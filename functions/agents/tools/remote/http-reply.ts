@@ -6,20 +6,18 @@ import type { RemoteHead } from '#domain/tools/remote-http.ts';
 import { ToolFailure } from '../agent-tool.ts';
 import type { RemoteResult } from './pinned-tool.ts';
 
-/** The maximum number of characters that a failure quotes. Error pages are longer, and say no more. */
+/** The maximum number of characters that a failure quotes. */
 const failureCharacters = 2000;
 
-/**
- * The maximum number of fields and elements in JSON. Objects and arrays take up to 20 times the memory of their text.
- */
+/** The maximum number of fields and elements in JSON. Parsed objects and arrays take more memory than their text. */
 const mostValues = 100_000;
 
 /**
  * The result of a response, without the secrets of the request: JSON, or else the text. It is null for an empty body,
  * and for one that is not UTF-8, which is an attachment.
  * @param pick the fields of the result; undefined for the whole
- * @throws ToolFailure for a status other than 2xx, with the start of the response's text; or if fields are to be picked from a body
- *   that is not JSON
+ * @throws ToolFailure for a status other than 2xx, with the start of the response's text; or if fields are to be picked
+ * from a body that is not JSON
  */
 export function resultOf(
   { status, headers, redact }: RemoteHead,

@@ -41,7 +41,7 @@ export function requestOf(
     else ofArguments[name] = simpleText(value, explode, (text) => headerText(text, name));
   }
   const url = new URL(base.origin + path);
-  // The parser of URLs encodes braces that had no value. Nothing else is left that it would change.
+  // The parser of URLs encodes braces that had no value.
   if (url.pathname !== path) throw new ToolFailure('The path needs further arguments');
   url.search = query.join('&');
   const content = contentOf(body, args);

@@ -23,10 +23,10 @@ export interface RemoteResult {
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
 /**
- * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what an operator has read
- * there, whatever the remote system says now. Steps name the tool, and never its host.
+ * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what is written there,
+ * whatever the remote system says now.
  * @param call uses a tool. Its ToolFailure may have a text of the remote system, of any length: it is cut. An
- *   OutboundFailure becomes a ToolFailure with its text, and is counted as a failure of the system
+ * OutboundFailure becomes a ToolFailure with its text, and is counted as a failure of the system
  */
 export const pinnedOffers = <Tool extends PinnedTool>(
   { tools, max_result_characters: most }: { tools: readonly Tool[]; max_result_characters: number },
