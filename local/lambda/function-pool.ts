@@ -20,7 +20,7 @@ const SHUT_DOWN: InvocationResult = {
   errorMessage: 'The run has ended',
 };
 
-/** How long a thread may be idle before it is ended. AWS documents no such time for its environments. */
+/** How long a thread may be idle before it is ended. */
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /**

@@ -17,7 +17,7 @@ interface Invocation {
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
 // V8's default is larger, in each of dozens of threads. With 12 MB, no loss of time was measurable, and a run with
-// batches needed less memory.
+// batches needed less memory than with 48 MB.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
 // A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none

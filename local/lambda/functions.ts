@@ -37,10 +37,7 @@ const DEFAULT_MAX_CONCURRENCY = 128;
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
 
-/**
- * The timeout and the memory of a function of another stack, which a run does not know. Its callers have timeouts of
- * their own.
- */
+/** The timeout and the memory of a function of another stack, which a run does not know. */
 const OTHER_FUNCTIONS = { timeoutSeconds: 900, memoryMegabytes: 512 };
 
 /** Lambda functions, each in worker threads. Versions and aliases have their own ARNs and run the function's code. */

@@ -86,7 +86,7 @@ export const webFunctions: ResourceKind = {
   },
 };
 
-/** Forwards a request of the distribution while it arrives, and the response to the client. */
+/** Forwards a request of the distribution, and the response to it, while they arrive. */
 async function respond(
   server: WebFunctionServer,
   request: IncomingMessage,

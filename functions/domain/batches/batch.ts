@@ -145,7 +145,7 @@ export interface ManifestEntry {
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
 
-/** The state of a request. A request without an item may have been started: see `outcomeOf`. */
+/** The state of a request. A request without an item may have been started: see `isStarted`. */
 export interface BatchItem {
   requestIndex: number;
   /** `waiting`: for a retry, unless the batch is stopped. */
@@ -210,8 +210,8 @@ export function isStarted(
 }
 
 /**
- * The result of a request as clients see it. A request that was not started, or that waited for a retry, when the batch
- * was stopped has failed.
+ * The status of a request as clients see it, with its error and its end. A request that was not started, or that waited
+ * for a retry, when the batch was stopped has failed.
  * @param batch read before the item. A stop and a start change the same stored batch, so one of them comes first
  */
 export function outcomeOf(

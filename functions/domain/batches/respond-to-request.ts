@@ -24,7 +24,7 @@ export interface RequestAttempt {
   newChat: Chat | null;
   /** The item. Before the model is called, it is stored with the chat and the position of the message. */
   item: BatchItem;
-  /** Whether an earlier attempt has stored the message. Then this attempt adds only the reply. */
+  /** Whether an earlier attempt has stored the message. */
   hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];

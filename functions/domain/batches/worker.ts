@@ -199,7 +199,7 @@ class Worker {
     this.#buffer.push(...claimed);
     for (const item of others) {
       if (item.status !== 'processing') continue;
-      // If the epoch is that of this worker, it has stored the item itself, in a write whose response was lost.
+      // If the epoch is that of this worker, it has stored the item itself, such as in a write whose response was lost.
       if (item.epoch === claimant.slot.epoch)
         this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);

@@ -52,7 +52,7 @@ export interface Walk {
   days: number;
   /** The id of the last chat that the pass has read; null between two passes. */
   after: number | null;
-  /** When the walk stored its progress last (ISO 8601); null before the first page with this number of days. */
+  /** When the walk stored its progress last (ISO 8601); null if it has stored none since the number of days was set. */
   walkedAt: string | null;
 }
 

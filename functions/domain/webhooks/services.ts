@@ -36,10 +36,7 @@ export interface DeliveryAttempt {
 
 export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 
-/**
- * The id of a batch's event. It is unique, because a batch ends once, so receivers can recognize a repeated event by
- * it.
- */
+/** The id of a batch's event. A batch ends once, so receivers can recognize a repeated event by it. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
 /** `BatchTransitions.complete` creates a delivery. */
