@@ -114,7 +114,7 @@ export interface ReconciliationIndex {
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
   /** The ids of the workspaces that have webhook entries. Each costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** The webhook entries of one workspace that are due until a time (ISO 8601), in the order of their due times. */
+  /** The webhook entries of one workspace that are due before a time (ISO 8601), in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   /** Replaces the due time of an entry (ISO 8601). */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;

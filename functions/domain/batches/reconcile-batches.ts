@@ -119,7 +119,7 @@ async function* webhookChecks(
  * Checks a webhook with a due index entry. If the delivery has ended, removes the entry. If the delivery has a later
  * due time, corrects the entry. Otherwise the attempt is overdue: the batch gets an execution if none runs, and the
  * entry gets the current time, so that it is not checked again at once.
- * @param until ISO 8601. Attempts that are due until then are overdue
+ * @param until ISO 8601. An attempt is overdue if it was due by this time
  */
 async function reconcileWebhook(
   services: ReconcileServices,
