@@ -13,8 +13,7 @@ import { isBinaryType } from './response-headers.ts';
 
 export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'webFunctions'>;
 
-// Lambda's limit for the event of a synchronous call. A request's body is only a part of the event, and base64 makes
-// a binary body a third longer.
+// Lambda's limit for the event of a synchronous call, of which a request's body is only a part.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
 /** Makes a function that calls the integration of a request's method and sends the response. */

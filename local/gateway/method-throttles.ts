@@ -8,7 +8,7 @@ export interface MethodSetting {
   readonly ThrottlingBurstLimit?: number;
 }
 
-// API Gateway's quota of an account for all APIs in a Region.
+// API Gateway's default quota of an account for all APIs in a Region.
 const ACCOUNT: Throttle = { requestsPerSecond: 10_000, burst: 5000 };
 
 /** A method's throttle. The method's settings override the stage's. The account's quota limits both. */

@@ -24,7 +24,8 @@ export interface GatewayRequest {
   headerValue(name: string): string | undefined;
 }
 
-// Headers of the connection, not of the request. The function gets the whole body, so it needs no Content-Length.
+// Headers of the connection, and others that the gateway handles itself. The function gets the whole body, so it needs
+// no Content-Length.
 const NOT_FORWARDED = new Set([
   'connection',
   'content-length',

@@ -5,7 +5,7 @@ import { GatewayFailure } from './gateway-failure.ts';
 // API Gateway's limit for the body of a request.
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
-// A body that is too long is read to its end, so that the client gets the response. This limits how much is read.
+// A body that is too long is still read, up to this size, so that the client gets the response.
 const MAX_DRAINED_BYTES = 200 * 1024 * 1024;
 
 /**

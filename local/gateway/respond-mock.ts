@@ -26,7 +26,7 @@ const JSON_TYPE = 'application/json';
 
 /**
  * Reads a mock integration with one response of static headers, for requests with JSON or without a content type.
- * @throws the error of `reject` for any other mock integration
+ * @throws the error of `reject` if the mock integration cannot run locally
  */
 export function readMock(
   { Integration: integration, MethodResponses = [] }: MockProperties,

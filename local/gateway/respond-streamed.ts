@@ -10,10 +10,9 @@ const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
  * Calls the function of a proxy integration, and forwards its response while the function writes it. Resolves when the
- * response is closed; the function may run longer. After the response, AWS invokes such a function once more, with an
- * event that is not a proxy event. This gateway does not.
- * @throws GatewayFailure if the function fails before its response has ended, is throttled or too slow, or writes
- * invalid metadata; if the client has the headers already, its connection is broken
+ * response is closed; the function may run longer.
+ * @throws GatewayFailure if the function fails before its response has ended, is throttled or too slow, or writes no
+ *   valid metadata; if the client has the headers already, its connection is broken
  */
 export function respondStreamed(
   api: ApiModel,
@@ -25,7 +24,7 @@ export function respondStreamed(
   return new Promise((resolve, reject) => {
     /** The reader of the metadata; undefined after it has read them. */
     let readMetadata: MetadataReader | undefined = createMetadataReader();
-    // When true, everything that the function writes is acknowledged and dropped, so that the function runs to its end.
+    // When true, everything that the function writes is acknowledged and dropped, so that the function can continue.
     let closed = false;
     const pendingWrites = new Set<() => void>();
 

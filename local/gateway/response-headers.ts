@@ -6,7 +6,7 @@ export interface ProxyHead {
   readonly cookies?: readonly unknown[] | null;
 }
 
-// API Gateway sets these headers itself, and renames those of the function.
+// API Gateway renames these headers of a response.
 const REMAPPED = new Set([
   'connection',
   'content-length',

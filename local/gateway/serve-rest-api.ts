@@ -20,7 +20,6 @@ export interface RestApiServer {
 // API Gateway's limit for the request line and all header values.
 const MAX_HEADER_BYTES = 10_240;
 
-// API Gateway's timeout for an idle connection.
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
 /** Starts the server of a REST API: its routes under the stage's path, and the run's site. */
@@ -76,7 +75,7 @@ export async function serveRestApi(
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 8 * MAX_HEADER_BYTES },
     (request, response) => void (serveSite(request, response) || serve(request, response)),
   );
-  // Without this listener, Node.js responds with 417 to an unknown `Expect` header. AWS ignores the header.
+  // Without this listener, Node.js responds with 417 to an unknown `Expect` header.
   server.on('checkExpectation', (request, response) => void serve(request, response));
   const { endpoint, close } = await listenOnLoopback(server, {
     port,

@@ -39,7 +39,8 @@ export interface WebFunctionTarget {
 // removed.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
-// Removed from a request before the function gets it. Transfer-Encoding stays, so that the body is forwarded unchanged.
+// Removed from a request before the function gets it. Transfer-Encoding stays, because the body is forwarded as it
+// arrives.
 const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authenticate', 'proxy-authorization']);
 
 const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);

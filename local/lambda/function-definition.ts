@@ -1,7 +1,10 @@
 import type { EmulatorRoute } from '../dynamodb/emulator-route/emulator-route.ts';
 import type { InvokableFunction } from './invokable-function.ts';
 
-/** What a thread needs to run a Lambda function or a web function. It contains no intrinsic functions such as Ref. */
+/**
+ * What the definitions of Lambda functions and web functions have in common. It contains no intrinsic functions such as
+ * Ref.
+ */
 export interface ThreadDefinition {
   readonly logicalId: string;
   readonly functionName: string;
@@ -27,6 +30,6 @@ export interface FunctionDefinition
 /** Listeners for what a thread reports in addition to the results of its invocations. */
 export interface ThreadEvents {
   onLine(line: string): void;
-  /** Called for what would fail in AWS. */
+  /** Called for what could fail in AWS. */
   onViolation(text: string): void;
 }

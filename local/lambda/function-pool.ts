@@ -20,7 +20,7 @@ const SHUT_DOWN: InvocationResult = {
   errorMessage: 'The run has ended',
 };
 
-/** AWS usually removes an idle environment after about this time. */
+/** How long a thread may be idle before it is ended. */
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /**
@@ -28,9 +28,8 @@ export const IDLE_MILLISECONDS = 5 * 60_000;
  * first that is: a new one, or one whose call has ended meanwhile. One thread at a time loads, because two that load
  * concurrently slow each other. A thread that is idle for five to six minutes ends.
  *
- * `maxConcurrency` is the only limit of threads. A lower limit, such as the number of processors, would block calls
- * behind others that only wait: a streamed reply, a worker of a batch and a webhook occupy their threads for seconds or
- * minutes without computing.
+ * `maxConcurrency` may be larger than the number of processors: calls such as a streamed reply, a worker of a batch or
+ * a webhook occupy their threads for seconds or minutes, and mostly wait.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
   const threads = new Set<FunctionThread>();
@@ -62,7 +61,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
   /** Gives waiting calls to idle threads. If calls still wait, it may start a thread. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
-      // A thread that has run more calls is faster. The other threads stay idle and end.
+      // A thread that has run more calls is usually faster, and the other threads may stay idle and end.
       const [warmest] = [...idle.keys()].toSorted((one, other) => other.calls - one.calls);
       const next = queue.shift();
       if (next && warmest) void run(warmest, next);

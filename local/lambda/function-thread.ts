@@ -16,8 +16,8 @@ interface Invocation {
 // AWS allows 10 s for a cold start. Here, threads of dozens of functions may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
-// V8's default is 192 MB in each of dozens of threads, and V8 does not return this memory. With 12 MB, no loss of time
-// was measurable, and a run with batches needed two thirds of the memory that it needed with 48 MB.
+// V8's default is larger, in each of dozens of threads. With 12 MB, no loss of time was measurable, and a run with
+// batches needed less memory than with 48 MB.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
 // A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none
@@ -70,9 +70,7 @@ export class FunctionThread {
     return this.#loading.promise;
   }
 
-  /**
-   * Invokes the function, after `loaded` and for one invocation at a time. Errors of the function are in the result.
-   */
+  /** Invokes the function, after `loaded`, one invocation at a time. Errors of the function are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
     this.calls += 1;
     if (this.#current)
@@ -184,7 +182,7 @@ export class FunctionThread {
 function startWorker(definition: FunctionDefinition): Worker {
   return new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
-    // Compiled code of an earlier thread halves the load time. Node reads the variable when the thread starts; the
+    // Compiled code of an earlier thread shortens the load time. Node reads the variable when the thread starts; the
     // thread then deletes it, so that the function does not see it.
     env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
     argv: [],

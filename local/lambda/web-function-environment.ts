@@ -29,18 +29,14 @@ const START_MILLISECONDS = 10_000;
 const SHUTDOWN_MILLISECONDS = 1000;
 
 // Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap.
-// V8 lets a heap with a limit of 2 GB or more grow to four times what it needs before it collects garbage. With such a
-// limit, 155 MB were in use after a run instead of 90 MB, for the same processor time.
+// With a limit of 2 GB, 155 MB were in use after a run instead of 90 MB, for the same processor time.
 const HEAP_MEGABYTES = 1024;
 
-// An environment serves many requests at once. V8 then promotes what a smaller young generation cannot hold to the old
-// one, which costs 0.5 to 0.8 ms of processor time a reply.
+// An environment serves many requests at once. With a smaller young generation, a reply cost 0.5 to 0.8 ms more
+// processor time.
 const YOUNG_GENERATION_MEGABYTES = 48;
 
-/**
- * Starts an environment. `onEnded` is called when it can take no more requests, at the latest when its thread has
- * ended.
- */
+/** Starts an environment. `onEnded` is called at the latest when its thread has ended. */
 export async function startEnvironment(
   definition: WebFunctionDefinition,
   onEnded: () => void,

@@ -13,8 +13,8 @@ import {
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
 const WINDOW_MILLISECONDS = 1000;
-// With more environments that compute than processors, they would only slow each other. One processor is for the
-// gateway and the emulators.
+// More environments that compute than processors would slow each other. One processor is for the gateway and the
+// emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
 
 interface Slot {

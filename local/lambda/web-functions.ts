@@ -44,7 +44,7 @@ const DEFAULT_CONCURRENCY = 64;
 // The memory of an environment of a web function. No template can change it.
 const MEMORY_MEGABYTES = 2048;
 
-/** Web functions: HTTP servers, whose environments are threads. */
+/** Web functions: HTTP servers, which run in threads. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 
@@ -86,7 +86,7 @@ export const webFunctions: ResourceKind = {
   },
 };
 
-/** Forwards a request of the distribution while it arrives, and then the response to the client. */
+/** Forwards a request of the distribution, and the response to it, while they arrive. */
 async function respond(
   server: WebFunctionServer,
   request: IncomingMessage,

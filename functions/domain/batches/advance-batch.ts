@@ -18,7 +18,7 @@ type DispatchServices = SlotServices & Services<'batchWorkflow'>;
 
 /**
  * The input of the workflow's task `dispatch-batch`. Names and types never change, because executions that an earlier
- * release has started still run.
+ * release has started may still run.
  */
 interface DispatchInput extends BatchIds {
   taskToken: string;
@@ -27,8 +27,8 @@ interface DispatchInput extends BatchIds {
 }
 
 /**
- * Stores the task token, and makes the slots of the batch. If the workflow has something to do already, completes the
- * callback instead of making slots: a worker that ended before the token was stored could not do so.
+ * Stores the task token of an open batch, and makes its slots. If the workflow has something to do already, completes
+ * the callback instead of making slots: a worker that ended before the token was stored could not do so.
  */
 export async function dispatchBatch(
   services: DispatchServices,
@@ -52,12 +52,12 @@ type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
 type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 
-/** `wait`: the batch has work; `finish`: it is stopped, but requests still run; `over`: it has ended or is gone. */
+/** `wait`: the batch has work; `finish`: it is stopped, but requests may still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
 /**
- * Marks the batch as expired if its time has passed, fails the requests of a stopped batch that have lost their worker,
- * and completes the batch if no work is left. Then the other batches of the workspace get more slots.
+ * Stops the batch if its time has passed, fails the requests of a stopped batch that have lost their worker, and
+ * completes the batch if no work is left. Then it tops up the slots of the other batches of the workspace.
  * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
  */
 export async function advanceBatch(
@@ -126,10 +126,11 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Removes the slots of a stopped batch that no living worker owns, and fails the started requests that no worker
+ * Removes the slots of a stopped batch that no living worker owns, and fails the started requests that no living worker
  * handles, because a stopped batch retries none. They get the same result as requests that were never started.
  * @param isForced treats all workers as lost
- * @returns false if a slot has changed since the batch was read; then no item is changed
+ * @returns false if, unless `isForced`, one of these slots has changed since the batch was read; then no item is
+ *   changed
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,
@@ -141,7 +142,7 @@ async function failAbandoned(
   const now = services.clock.now().getTime();
   const slots = Object.values(batch.slots);
   const lost = Object.entries(batch.slots).filter(([, slot]) => isForced || !isAlive(slot, now));
-  // A worker that was frozen must not continue: it would store a turn in a chat that was released. Without its slot it
+  // A worker that was frozen must not continue: it could store a turn in a chat that was released. Without its slot it
   // stops.
   const retired = await Promise.all(
     lost.map(([number, { epoch, until }]) =>
@@ -174,7 +175,7 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
 });
 
 /**
- * Completes the batch if all its requests have ended, and first closes the turns of those without a reply.
+ * Completes the batch if all its requests have ended. First releases chats that failed requests still own.
  * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller
  *   reads it once more
  */
@@ -184,8 +185,8 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
     ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
   );
   if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
-  // The chats are released before the batch completes, because nothing checks a batch after its end. A worker acquires
-  // the lease of an existing chat (`history_id`) before it stores the chat in the item.
+  // If the batch completed first, a crash could leave chats in use for minutes. A worker acquires the lease of an
+  // existing chat (`history_id`) before it stores the chat in the item.
   const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
     item?.status === 'waiting' || item?.status === 'failed'
       ? [{ requestIndex, chatId: item.chatId ?? historyId }]
@@ -209,10 +210,7 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
   return true;
 }
 
-/**
- * Closes the turns of requests that have no reply and still own their chat. Otherwise the chat would be in use for
- * minutes.
- */
+/** Closes the turns of those requests that still own their chat. Otherwise the chat could stay in use for minutes. */
 async function releaseChats(
   services: CloseTurnServices,
   batch: Batch,
@@ -227,7 +225,7 @@ async function releaseChats(
   );
 }
 
-/** Gives the other batches of the workspace more slots: their shares are larger after the end of this batch. */
+/** Tops up the slots of the other batches of the workspace: their shares may be larger after the end of this batch. */
 async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {
   const { batches, log, queueSettings } = services;
   try {

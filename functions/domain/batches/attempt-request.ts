@@ -42,20 +42,19 @@ export interface Claimant {
   isOwner: () => Promise<boolean>;
 }
 
-/** Indexes of requests that a take has started. */
+/** Indexes of requests of a take. */
 export interface Started {
   block: readonly number[];
   named: readonly number[];
 }
 
 /**
- * Stores the first items of requests that a take has started. First repeats the checks of the creation, because agents,
+ * Stores the first items of requests that a take has started. First repeats checks of the creation, because agents,
  * files and the whitelist may have changed since.
  * @param started `block`: new requests, of which those that follow another one in their history are left out; `named`:
  *   requests by their index
- * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already. A former owner
- *   of the slot has stored them, or this worker has, in a write whose response was lost. Both are empty if the caller
- *   has lost the slot
+ * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already, for example of a
+ *   former owner of the slot. Both are empty if the caller has lost the slot
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -129,8 +128,8 @@ export async function takeOver(
 }
 
 /**
- * Reads and checks what a request needs after its item was taken over. A request that cannot be processed any more is
- * returned with the reason.
+ * Reads and checks what a request with an item needs. A request that cannot be processed any more is returned with the
+ * reason.
  */
 export async function prepareRequest(
   services: ClaimServices,
@@ -154,8 +153,8 @@ export async function prepareRequest(
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   /**
    * - `success`, `failed`: the result is stored.
-   * - `lost`: the item belongs to another worker, or has changed.
-   * - `broken`, `busy`: see `AttemptEnd`. After `broken`, this item has one broken reply more than the stored item.
+   * - `lost`: the item may belong to another worker, or has changed.
+   * - `broken`, `busy`: see `AttemptEnd`. After `broken`, this item counts the reply, and is not stored yet.
    * - `blocked`: the chat is in use, or the service met an error.
    */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
@@ -204,7 +203,7 @@ export async function attemptRequest(
   }
 }
 
-/** Stores the result in the item. The outcome is `lost` if another worker has changed the item. */
+/** Stores the result in the item. The outcome is `lost` if the item has changed meanwhile. */
 async function finish(
   { batches, clock }: RespondServices,
   { batch, item, calls }: RequestAttempt,
@@ -216,10 +215,7 @@ async function finish(
   return { outcome: isStored ? outcome : 'lost', item: ended, calls };
 }
 
-/**
- * Milliseconds. The wait after attempt n is 2^n times this: after the first attempt 20 s if the model has failed, and
- * 5 s after `blocked`.
- */
+/** Milliseconds. The wait after attempt n is 2^n times this, up to `longestWait`. */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
 
 /** The longest wait that is computed so, in milliseconds, before `waitOf` spreads it. */
@@ -229,8 +225,8 @@ const longestWait = 300_000;
 const longestDelay = 900_000;
 
 /**
- * Milliseconds. If the model fails, a new request keeps its place in the worker before its first two retries, for about
- * these waits. So the worker starts no other request meanwhile, and calls a busy model less.
+ * Milliseconds. The first two waits of a request after failures of the model. During them, it keeps its place in the
+ * worker, so that the worker calls a busy model less.
  */
 export const waitsAtOnce = [5000, 10_000];
 

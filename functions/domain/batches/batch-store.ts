@@ -17,7 +17,7 @@ export interface RequestsOfUser {
 
 /** Erases stored requests. A store of its own, because few functions need it. */
 export interface RequestEraser {
-  /** Erases the texts of a request, and its user. It may be repeated. */
+  /** Erases the message and the name of a request, and its user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
   /** Yields the requests of a user, in pages, in the order in which their batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
@@ -49,8 +49,8 @@ export interface BatchStore extends BatchTransitions {
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
   /**
    * One page, newest first, and the number of all matching batches.
-   * @returns `ends`: where the page starts and ends in the list, for links to other pages; undefined if the filter is for
-   *   an open status. Then `offset` alone determines the page
+   * @returns `ends`: where the page starts and ends in the list, for links to other pages; undefined if the filter is
+   *   for an open status. Then `offset` alone determines the page
    */
   page(
     workspaceId: string,
@@ -63,7 +63,7 @@ export interface BatchStore extends BatchTransitions {
   item(batch: BatchKey, requestIndex: number): Promise<BatchItem | undefined>;
   /** The items of all requests that have one, in any order. The read is strongly consistent. */
   allItems(batch: Batch): Promise<BatchItem[]>;
-  /** The newest token of the workflow's task; undefined before the batch is dispatched. */
+  /** The newest token of the workflow's task; undefined if none is stored. */
   taskToken(batch: BatchKey): Promise<string | undefined>;
   webhook(batch: BatchKey): Promise<Webhook | undefined>;
   /**
@@ -114,7 +114,7 @@ export interface ReconciliationIndex {
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
   /** The ids of the workspaces that have webhook entries. Each costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
-  /** The webhook entries of one workspace that are due until a time (ISO 8601), in the order of their due times. */
+  /** The webhook entries of one workspace that are due before a time (ISO 8601), in the order of their due times. */
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;
   /** Replaces the due time of an entry (ISO 8601). */
   moveWebhook(entry: WebhookEntry, due: string): Promise<void>;
@@ -142,7 +142,7 @@ interface BatchSettings {
 interface QueueSettings {
   /**
    * The number of slots, and so of workers, that the batches of one workspace may have together. If there are more open
-   * batches, each has one slot.
+   * batches, each may have one slot.
    */
   workspaceSlots: number;
   /** Maximum of requests that one worker processes at once. */

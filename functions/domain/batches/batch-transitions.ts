@@ -15,9 +15,8 @@ export interface Claim {
 type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
- * The writes that change a batch or one of its items after the creation. Each is one conditional write, or one
- * transaction where its comment says so. So after a crash, either nothing or all of it is stored. Only `claim` may make
- * several transactions.
+ * The writes that change a batch or one of its items after the creation. Each is one conditional write or one
+ * transaction, so after a crash, either nothing or all of it is stored. Only `claim` may make several transactions.
  *
  * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. An expired
  * batch keeps `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was
@@ -34,8 +33,8 @@ export interface BatchTransitions {
   /**
    * Makes slots, or renews silent ones and takes them from their owners. The caller then sends their messages.
    * Writers: dispatch-batch, the reconciler, and advance-batch after it has closed another batch. Condition: since the
-   * batch was read, no slot was made, and the silent slots have not changed. After a crash: the slots are silent after
-   * `until`.
+   * batch was read, no slot was made, and the silent slots have kept their time. After a crash: the slots are silent
+   * after `until`.
    */
   topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**
@@ -82,16 +81,16 @@ export interface BatchTransitions {
    * Stops the batch: no further request is started.
    * - `cancelled` changes the status to `cancelling`, and keeps the reason of an earlier stop. Writer: cancel-batch.
    * - `expired` keeps the status. Writer: advance-batch.
-   * - `failed` keeps the status. Writers: fail-batch, and a worker of a disabled workspace.
+   * - `failed` keeps the status. Writers: fail-batch, and a worker of a disabled or deleted workspace.
    *
    * Condition: the status is `in_progress`. For `expired` and `failed`, the batch is also not stopped yet. After a
    * crash: the reconciler completes the task callback.
    */
   stop(batch: BatchKey, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /**
-   * Ends the batch with exact counts, removes its slots, and starts the delivery of its webhook, in one transaction.
+   * Ends the batch with its final counts, removes its slots, and stores the delivery of its webhook, if any, in one
+   * transaction.
    * Writers: advance-batch and fail-batch. Condition: the status is as it was read.
-   * After a crash before the write: the workflow retries the function.
    * @returns false if the condition did not hold
    */
   complete(
@@ -101,13 +100,13 @@ export interface BatchTransitions {
   ): Promise<boolean>;
   /**
    * Increments the execution number, before the caller starts the next execution of the workflow.
-   * Writers: the reconciler, resend-webhook, and a worker that has removed the last slot. Condition: the number has not
+   * Writers: the reconciler, resend-webhook, and a worker that has removed its slot. Condition: the number has not
    * changed since the batch was read.
    * After a crash: the reconciler starts the execution.
    */
   incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
   /**
-   * Stores the token by which workers complete the callback of the workflow's task.
+   * Stores the token with which the callback of the workflow's task is completed.
    * Writer: dispatch-batch. Condition: the token is not older than the stored one. A call of dispatch-batch may be
    * delayed until the workflow waits with another token.
    * @param enteredAt the time when the workflow entered the state that waits with the token, ISO 8601
@@ -126,10 +125,10 @@ export interface BatchTransitions {
   ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
    * Replaces an item.
-   * Writers: the owner of the slot. For an abandoned item of a stopped batch: advance-batch and fail-batch.
+   * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch.
    * Condition: the item still has the attempt and the status that were read, or there still is no item.
    * @param before the item as it was read; undefined if there was none
-   * @returns false if the condition did not hold
+   * @returns false if another write has changed the item
    */
   replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

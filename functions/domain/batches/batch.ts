@@ -20,8 +20,8 @@ export interface Batch {
   status: BatchStatus;
   total: number;
   /**
-   * Number of requests that have succeeded. This and `failed` are stored at the end of the batch. Until then they are
-   * 0, and clients get counts of the items (`countBatch` in `read-batches.ts`).
+   * Number of requests that have succeeded. This and `failed` are stored at the end of the batch. Until then they are 0
+   * as stored, and `countBatch` in `read-batches.ts` computes them for clients.
    */
   completed: number;
   failed: number;
@@ -30,8 +30,8 @@ export interface Batch {
   completedAt: string | null;
   cancelledAt: string | null;
   /**
-   * Why and when (ISO 8601) the batch was stopped; null before. Then no further request is started or retried: requests
-   * that were not started, or that wait for a retry, have failed.
+   * Why and when (ISO 8601) the batch was stopped; null if it was not. After a stop, no further request is started or
+   * retried: requests that were not started, or that wait for a retry, have failed.
    */
   stop: { reason: StopReason; at: string } | null;
   /** The events for which its webhook is called; empty without a webhook. */
@@ -57,27 +57,27 @@ export interface Batch {
 /** A numbered right to work for a batch. A message of the queue only offers it to a worker. */
 export interface Slot {
   /**
-   * A number that rises with each owner. No two owners of slots of a batch ever have the same epoch, so an item
-   * identifies its worker by it.
+   * A number that rises with each owner. No two owners of slots of a batch have the same epoch, so an item identifies
+   * its worker by it.
    */
   epoch: number;
-  /** Random name of the worker that owns the slot; null while its message is under way. */
+  /** Random name of the worker that owns the slot; null if no worker owns it. */
   owner: string | null;
   /** Number of takes that this owner has made. */
   takes: number;
-  /** Epoch milliseconds. After it the slot is silent: its worker or its message counts as lost. */
+  /** Epoch milliseconds. After it the slot is silent: its worker or its message may be lost. */
   until: number;
-  /** Whether the last owner has left only new requests. */
+  /** True only if former owners have left nothing except new requests. */
   isClean: boolean;
   /** Index of the first of the new requests that the last take has started. */
   first: number;
-  /** Number of these new requests. Together with `first`, it may reach beyond the `total` of the batch. */
+  /** Number of indexes that the last take covers, from `first` on. They may reach beyond the `total` of the batch. */
   size: number;
   /** The requests that the last take has started by their index, each with the number of its attempt. */
   named: Readonly<Record<number, number>>;
 }
 
-/** A slot with the epoch of its worker. The worker may change only this slot, and the items that belong to it. */
+/** The number of a slot, with the epoch of its worker or its message. */
 export interface OwnedSlot {
   number: number;
   epoch: number;
@@ -86,13 +86,13 @@ export interface OwnedSlot {
 /** Milliseconds by which the clocks of two functions may differ. */
 const clockDifference = 2000;
 
-/** Whether a worker owns the slot, and is not known to be dead. */
+/** Whether a worker owns the slot and has renewed it in time. */
 export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
   slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
 
 /**
- * Number of requests that are stored in one item. New requests are taken in whole groups. Ten texts of 1 KB in one item
- * cost 11 write units. In ten items, with their keys and attribute names, they would cost 20.
+ * Number of requests that are stored in one item. New requests are taken in whole groups. Ten texts of 1 KB cost about
+ * 11 write units in one item, and 20 in ten items.
  */
 export const requestsPerGroup = 10;
 
@@ -123,7 +123,7 @@ export interface BatchRequest {
   /** Name of the chat that is created for the request, if it has no `historyId`. */
   name: string;
   attachedFileUuids: string[];
-  /** The chat that the request continues; null if a chat is created for it. */
+  /** The chat that the request continues; null if it continues none. */
   historyId: number | null;
   /** Index of the request that starts after this one in the same chat (`history_id`); null if there is none. */
   next: number | null;
@@ -145,34 +145,37 @@ export interface ManifestEntry {
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
 
-/** The state of a request. A request without an item may have been started: see `outcomeOf`. */
+/** The state of a request. A request without an item may have been started: see `isStarted`. */
 export interface BatchItem {
   requestIndex: number;
-  /** `waiting`: an attempt failed, and another one follows. */
+  /** `waiting`: for a retry, unless the batch is stopped. */
   status: 'processing' | 'waiting' | 'success' | 'failed';
   /** Number of the slot that has started the request. It never changes; 0 if the request was ended without a worker. */
   slot: number;
-  /** The epoch of the slot owner that made the newest attempt. */
+  /** The epoch of the request's last worker; 0 if the request was ended without a worker. */
   epoch: number;
   /**
-   * Number of attempts, from 1; 0 if the request was ended without a worker. Each lost worker and each wait adds one,
-   * but not a short wait in the worker (`waitsAtOnce`).
+   * Number of the attempt, from 1; 0 if the request was ended without a worker. It rises when a worker takes the
+   * request over, from a lost worker or after a wait, but not after a short wait (`waitsAtOnce`).
    */
   attempt: number;
-  /** Number of broken replies (see `AttemptEnd`) after which the request is retried. */
+  /** Number of broken replies (see `AttemptEnd`), as far as they were stored. */
   brokenReplies: number;
-  /** Number of attempts whose worker was lost. */
+  /** Number of times that the request was taken over from a worker that had not ended its attempt. */
   lostAttempts: number;
-  /** The time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other request. */
+  /**
+   * The earliest time of the next attempt of a waiting request, in milliseconds since the epoch; null for any other
+   * request.
+   */
   due: number | null;
-  /** Id of the request's chat; null until it is known. */
+  /** Id of the request's chat; null while it is unknown. */
   chatId: number | null;
-  /** Position of the request's message in the chat; null until it is known. */
+  /** Position of the request's message in the chat; null while it is unknown. */
   messagePosition: number | null;
   /** Why the request has failed, with a code of a result (specification, section 7.4); null if it has not failed. */
   error: { code: number; message: string } | null;
   incomplete: Incomplete | null;
-  /** The model calls of the reply of a successful request; empty for any other request. */
+  /** The model calls of the reply of a successful request, or one call with their sums; empty for any other request. */
   calls: CountedCall[];
   /** When the request ended, ISO 8601; null before. */
   processedAt: string | null;
@@ -207,8 +210,8 @@ export function isStarted(
 }
 
 /**
- * The result of a request as clients see it. A request that was not started, or that waited for a retry, when the batch
- * was stopped has failed.
+ * The status of a request as clients see it, with its error and its end. A request that was not started, or that waited
+ * for a retry, when the batch was stopped has failed.
  * @param batch read before the item. A stop and a start change the same stored batch, so one of them comes first
  */
 export function outcomeOf(

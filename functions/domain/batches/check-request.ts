@@ -54,9 +54,7 @@ export function requestChecks(
   };
 }
 
-/**
- * What the claimed requests need for their replies, by request index; or why a request cannot be processed any more.
- */
+/** What requests need for their replies, by request index; or why one cannot be processed any more. */
 export async function prepareRequests(
   services: CheckServices,
   workspace: Workspace,

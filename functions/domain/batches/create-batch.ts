@@ -30,8 +30,8 @@ interface CreateOptions {
 }
 
 /**
- * How many times a repeated request checks whether the first request has created the batch. After that, the repeated
- * request creates the batch itself.
+ * How many times, at most, a repeated request checks whether the first request has created the batch. After that, the
+ * repeated request creates the batch itself.
  */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
@@ -39,8 +39,8 @@ const millisecondsBetweenChecks = 250;
 /**
  * Creates a batch, and starts its workflow. The checks come first; the transaction that creates the batch checks the
  * limit of open batches once more.
- * @returns `replayed`: whether an earlier request with the idempotency key has created the batch. Then the batch has
- *   the status and the counts of a new one
+ * @returns `replayed`: whether another request with the idempotency key has created the batch. Then the batch has the
+ *   status and the counts of a new one
  * @throws badRequest for a repeated `custom_id`; accessDenied if the workspace does not exist; clientNotAllowed; then,
  *   for example, badRequest, or notFound for a history. An error of one request names the request and the field
  *   (specification, sections 4.2 and 5.4). rateLimited by the rate limit, or if the workspace has too many open
@@ -61,8 +61,7 @@ export async function createBatch(
   const made = previous && (await awaitBatch(services, workspaceId, previous.batchId));
   if (made !== undefined) return replayOf(made);
 
-  // The reads run concurrently, and their results are checked in a fixed order. So of several errors always the same
-  // one is reported.
+  // The reads run concurrently, and the first error in this order is reported.
   await allEnded([
     rejectAgents(checks, body, requests),
     rejectForeignHistories(services, workspaceId, requests),
@@ -93,7 +92,9 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/** The status and the counts of a new batch. Each response to its creation has these, also a replayed one. */
+/**
+ * The status, the counts and the times of end of a new batch. Responses to its creation have these, also replayed ones.
+ */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -124,7 +125,7 @@ function newBatch(
   };
 }
 
-/** Retry-After in seconds. A batch with few requests takes some seconds. How long a larger one takes is unknown. */
+/** Retry-After in seconds. How long an open batch will take is unknown. */
 const recheckSeconds = 30;
 
 const tooManyOpen = (open: number) =>
@@ -156,8 +157,8 @@ async function reserveId(
 }
 
 /**
- * Waits for the batch of an earlier request with the same idempotency key, for about 3 s: its creation usually takes
- * less. If this request created the batch instead, all of it would be written twice.
+ * Waits up to about 3 s for the batch of an earlier request with the same idempotency key. If this request created the
+ * batch as well, all its requests would be written twice.
  * @returns undefined if the batch does not exist then
  */
 async function awaitBatch(

@@ -27,10 +27,7 @@ export async function findBatch(
   return batch;
 }
 
-/**
- * Maximum of batches that are counted concurrently. Each needs up to ten queries at once, with a page for each 1 MB of
- * items.
- */
+/** Maximum of batches that are counted concurrently. Each needs up to ten queries at once. */
 const batchesAtOnce = 8;
 
 /**
@@ -64,14 +61,13 @@ export async function countBatches(
   return counted;
 }
 
-/** Maximum of replies in memory at once. Each may have a megabyte. */
+/** Maximum of replies that are read at once, because they may be long. */
 const repliesAtOnce = 50;
 
 /**
- * One page of a batch's results, in input order. The states of all requests are small items and are read together. The
- * replies of the page are read while it is written.
- * @returns `total`: number of all results with the given status; `pages`: the results of the page, in parts that fit
- *   into memory
+ * One page of a batch's results, in input order. The replies of the page are read while it is written.
+ * @returns `total`: number of all results, or of those with the given status; `pages`: the results of the page, in
+ *   parts
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(

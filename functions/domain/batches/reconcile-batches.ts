@@ -8,18 +8,13 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
-/** A check usually takes about 20 ms: two reads. So 16 concurrent checks are 800 checks a second. */
+/** Maximum of checks at once. Most checks only wait for two reads. */
 const checksAtOnce = 16;
 
-/**
- * A run starts no check after this time. So its last checks end before the function's timeout and before the next run.
- */
+/** A run starts no check after this time, so that its last checks end before the function's timeout. */
 const runMilliseconds = 45_000;
 
-/**
- * An expired batch is overdue after this time: many runs of the reconciler have checked it, so it will hardly end by
- * itself.
- */
+/** An expired batch is overdue after this time: it will hardly end by itself. */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
 /** Checks one batch or one webhook. No check is started after the run's deadline. */
@@ -35,8 +30,8 @@ interface Found {
  * attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with open
  * batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
  * repeated run, or a run concurrent with workers, does no harm.
- * @returns `overdue`: the number of batches that are still open long after they expired; `oldestWait`: milliseconds
- *   that the oldest request has waited for a worker
+ * @returns `overdue`: number of the checked batches that are still open long after they expired; `oldestWait`: the
+ *   longest time, in milliseconds, for which new requests of a checked batch have waited for a worker
  */
 export async function reconcileBatches(services: ReconcileServices): Promise<Found> {
   const { clock, log, random, reconciliationIndex } = services;
@@ -46,7 +41,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
     ({ batchId }: DeliveryOwner, work: Check): Check =>
     () =>
       work().catch((error: unknown) => log.error('A batch was not reconciled', { batchId, error }));
-  // The next run reads the list that this run could not read.
+  // The next run reads the list again.
   const onFailure = (error: unknown) => log.error('A list of the reconciler was not read', { error });
   const entries = (await reconciliationIndex.openBatches())
     .map((entry) => ({ entry, order: random() }))
@@ -90,7 +85,7 @@ async function reconcileOpenBatch(
   const now = services.clock.now().getTime();
   if (now - Date.parse(batch.expiresAt) > overdueAfterMilliseconds) found.overdue += 1;
   found.oldestWait = Math.max(found.oldestWait, waitOf(batch, now));
-  // Step Functions allows only 15 descriptions of executions a second. Workers need no execution before the end of the
+  // Step Functions allows few descriptions of executions a second, and workers need no execution before the end of the
   // batch. So the execution is checked only if it must make the first slots or end the batch.
   const mustEnd = batch.stop !== null || needsCheck(batch, now);
   if (mustEnd || batch.slotsMade === 0) await restartExecution(services, batch);
@@ -105,14 +100,13 @@ async function reconcileOpenBatch(
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
-/** Yields, for each workspace with undelivered webhooks, an iterator of the checks of its overdue webhooks. */
+/** Yields, for each workspace with webhook entries, an iterator of the checks of its overdue webhooks. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,
 ): AsyncGenerator<AsyncIterator<Check>> {
   const { clock, reconciliationIndex, replySettings } = services;
-  // The execution makes each attempt when it is due. If an attempt is overdue by the length of a lease, its execution
-  // may be lost.
+  // An attempt that is overdue by the length of a lease may have lost its execution.
   const until = new Date(clock.now().getTime() - replySettings.lease).toISOString();
   for await (const workspaceId of reconciliationIndex.workspacesWithWebhooks())
     yield (async function* () {
@@ -123,9 +117,9 @@ async function* webhookChecks(
 
 /**
  * Checks a webhook with a due index entry. If the delivery has ended, removes the entry. If the delivery has a later
- * due time, corrects the entry. Otherwise the attempt is overdue: the batch gets an execution if it has none, and the
+ * due time, corrects the entry. Otherwise the attempt is overdue: the batch gets an execution if none runs, and the
  * entry gets the current time, so that it is not checked again at once.
- * @param until ISO 8601. Attempts that were due before this time should have been made
+ * @param until ISO 8601. An attempt is overdue if it was due by this time
  */
 async function reconcileWebhook(
   services: ReconcileServices,

@@ -22,15 +22,15 @@ export interface RequestAttempt {
   request: BatchRequest;
   /** The chat, if the claim has just created it under the chat lease of the request; otherwise null. */
   newChat: Chat | null;
-  /** The item as it is stored. The chat and the position of the message are stored in it before the model is called. */
+  /** The item. Before the model is called, it is stored with the chat and the position of the message. */
   item: BatchItem;
-  /** Whether an earlier attempt has stored the message. Then this attempt adds only the reply. */
+  /** Whether an earlier attempt has stored the message. */
   hasMessage?: boolean;
   /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
   /** Whether this worker owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
   isOwner(): Promise<boolean>;
-  /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when the request belongs to another attempt. */
+  /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when it has lost the slot. */
   stop: AbortController;
 }
 
@@ -41,7 +41,7 @@ export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
  * - `busy`: the model was busy or unavailable, and no call of it had begun to respond.
  * - `broken`: the reply has failed otherwise, such as in its middle or by a timeout. Another attempt may succeed.
  * - `blocked`: another turn owns the chat.
- * - `lost`: the request belongs to another attempt.
+ * - `lost`: another worker may have the request.
  *
  * `retryAfter`: milliseconds that the provider asks to wait.
  */
@@ -49,10 +49,13 @@ export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/** Maximum of broken replies of a request. The last of them becomes its result, without a further retry. */
+/**
+ * Maximum of broken replies of a request, as far as they were stored. The last of them becomes its result, without a
+ * further retry.
+ */
 const brokenRepliesAtMost = 3;
 
-/** Milliseconds by which the chat lease outlives a reply. So it need not be renewed. */
+/** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */
 const chatLeaseMargin = 30_000;
 
 /** Length of the chat lease of a request, in milliseconds. */
@@ -60,9 +63,8 @@ export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number 
   batchSettings.item + chatLeaseMargin;
 
 /**
- * Responds to one claimed request of a batch. Message and reply are stored after the model has ended; until then, the
- * text of the message is stored with the batch. So an attempt whose model fails leaves no message in the chat. The
- * caller stores the result in the item. Sets `attempt.calls`, and `attempt.item` when it changes the stored item.
+ * Responds to one claimed request of a batch. Message and reply are stored after the model has ended. The caller stores
+ * the result in the item. Sets `attempt.calls`, and `attempt.item` when it changes the stored item.
  * @throws Error if the service fails, for example the table
  */
 export async function respondToRequest(
@@ -81,8 +83,8 @@ export async function respondToRequest(
   attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
-  // While the retry waits, users may send to an existing chat, so it is released. They do not know a chat that was
-  // created for the request.
+  // While the retry waits, users may send to an existing chat, so it is released. A chat that was created for the
+  // request stays leased.
   if (failure.outcome !== 'lost' && attempt.request.historyId !== null && !attempt.hasMessage)
     await closeAbandonedTurn(services, turn.chat);
   return failure;
@@ -136,8 +138,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 
 /**
  * Whether the failure may pass by itself: the model is busy or unavailable, and no call has begun to respond. Such
- * failures are retried without a limit of their own. A model that fails in the middle of a response, or sends nothing
- * until a timeout, may do so every time, and each attempt is paid.
+ * failures are retried without a limit of their own.
  */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
@@ -161,7 +162,7 @@ async function store(
   const { agent, attachments, chat, form } = turn;
   try {
     await attachFiles(services, chat.id, attachments, request.attachedFileUuids);
-    // If the request has failed meanwhile, its chat is released, and the message would stay there without a reply.
+    // If the request has failed meanwhile, its chat may be released, and the message could stay there without a reply.
     if (!(await attempt.isOwner())) return { outcome: 'lost' };
     const stored = await storeTurn(services, turn, reply);
     if (stored !== undefined) return ended(stored, turn);

@@ -22,7 +22,7 @@ export async function restartExecution(
   if (state === 'running') return;
   if (state === 'none') return services.batchWorkflow.start(batch);
   const restarted = await services.batches.incrementExecutionNumber(batch);
-  // If the number has changed meanwhile, another caller starts the execution.
+  // Usually, another caller has changed the number and starts the execution.
   if (restarted === undefined) return;
   services.log.warn('A batch is taken up by a new execution', {
     batchId: batch.id,
@@ -35,25 +35,25 @@ export type OwnerServices = SlotServices &
   Services<'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
 
 /**
- * Milliseconds for which a worker takes requests. Each worker takes up to a third less, so that workers that began
- * together do not hand back together. Its last requests may then wait 240 s in the buffer and run for 240 s. The sum is
- * less than the function's 900 s.
+ * Maximum of milliseconds for which a worker takes requests. Each worker takes up to a third less, to spread the
+ * hand-backs of workers that began together. Its last requests may then wait 240 s in the buffer and run for 240 s:
+ * together less than the 900 s of the function.
  */
 const longestTaking = 300_000;
 
 /**
- * While slots wait in the queue for a worker, each worker ends at a beat, and puts its own slot into the queue, with the
- * probability of this number divided by the slots of the workspace. So about this many workers of a workspace that uses
- * all its slots end at each beat, and the waiting slots get workers.
+ * While slots wait in the queue for a worker, a worker begins to end at a beat with the probability of this number
+ * divided by the slots of a workspace. So of the workers of a workspace that uses all its slots, about this many begin
+ * to end in the time between two beats.
  */
 const handBacksPerBeat = 2;
 
-/** Milliseconds until the next worker gets a slot whose worker has ended because of an error of the service. */
+/** Milliseconds before the next worker can get a slot whose worker was ended by an error. */
 const waitAfterBreak = 5000;
 
 /** The work that a worker leaves to the next one, except new requests. */
 interface Rest {
-  /** Whether there are requests that the next worker can continue without a wait. */
+  /** Whether there may be requests that the next worker can process without a wait. */
   hasStarted: boolean;
   /** Epoch milliseconds of the first retry; undefined if none waits. */
   firstDue: number | undefined;
@@ -66,16 +66,16 @@ export class SlotOwner {
   workspace: Workspace | undefined;
   readonly #services: OwnerServices;
   readonly #ending = new AbortController();
-  /** Aborted when the worker must start no further requests, except those that it has claimed. */
+  /** After its abort, the worker begins no further take. */
   readonly ending = this.#ending.signal;
   readonly #lost = new AbortController();
-  /** Aborted when this worker does not own the slot any more. */
+  /** Aborted when this worker has learned that it does not own the slot any more. */
   readonly lost = this.#lost.signal;
   readonly #takesUntil: number;
   #batch: Batch;
   #share = 0;
   #takes = 0;
-  /** Whether a call has failed. Then the next worker looks for leftovers. */
+  /** Whether an error has ended the worker. A next worker then looks for leftovers. */
   #isBroken = false;
 
   constructor(services: OwnerServices, batch: Batch, slot: OwnedSlot) {
@@ -87,12 +87,11 @@ export class SlotOwner {
 
   #now = (): number => this.#services.clock.now().getTime();
 
-  /** The batch as it was read last. */
+  /** The newest known state of the batch. */
   get batch(): Batch {
     return this.#batch;
   }
 
-  /** Whether the batch is stopped or has expired, so that it starts no further requests. */
   #isOver = (): boolean => this.#batch.stop !== null || this.#now() >= Date.parse(this.#batch.expiresAt);
 
   isEnding(): boolean {
@@ -135,14 +134,14 @@ export class SlotOwner {
       return;
     }
     const stop = { reason: 'failed', at: clock.now().toISOString() } as const;
-    // If this stop changes nothing, another caller has stopped the batch before.
+    // If this stop changes nothing, the worker ends all the same.
     this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
   }
 
   /**
    * Number of request groups for the next take; 0 if no new requests are left, or the slot is beyond the share of its
-   * batch. A take is at most an equal part of the new requests, so that no worker is idle while others have requests in
-   * their buffers.
+   * batch. A take is at most an equal part of the new requests, rounded up to a group, to leave requests for the other
+   * workers.
    * @param idleCapacity number of further requests that the worker can process at once
    */
   groupsToTake(idleCapacity: number): number {
@@ -158,8 +157,8 @@ export class SlotOwner {
   /**
    * Starts groups of new requests, and the named requests.
    * @param named requests by their index, with the numbers of their attempts
-   * @returns the indexes of the new requests; undefined if the batch is stopped, or the slot is lost: then the worker
-   *   must end
+   * @returns the indexes of the requests in the groups; undefined if the batch is stopped, or the slot is lost: then
+   *   the worker must end
    */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;
@@ -186,8 +185,8 @@ export class SlotOwner {
   }
 
   /**
-   * Whether this worker owns the slot for at least half the length of a lease. A worker that was frozen may have lost
-   * the slot without knowing it, so the method first renews the slot if it has less time left.
+   * Whether this worker, as far as it knows, owns the slot, with at least half the length of a lease left. First renews
+   * a slot that has less left, because a worker that was frozen may have lost it.
    */
   isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
@@ -201,7 +200,7 @@ export class SlotOwner {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
     if (batch === undefined) return this.lose();
-    // If a take has ended meanwhile, `#batch` is newer than this batch.
+    // If a take has ended meanwhile, `#batch` may be newer than this batch.
     if (batch.next >= this.#batch.next || batch.stop !== null) this.#batch = batch;
     await this.#readShare();
     if (this.isEnding()) return;
@@ -232,7 +231,7 @@ export class SlotOwner {
   async #retire(): Promise<void> {
     const batch = await this.#services.batches.retire(this.#batch, this.slot);
     if (batch === undefined || !needsCheck(batch, this.#now())) return;
-    // If no task waits, the execution may be lost. The reconciler would replace it up to a minute later.
+    // If no task waits, the execution may be lost. The reconciler would replace it later.
     if (!(await completeTaskCallback(this.#services, batch))) await restartExecution(this.#services, batch);
   }
 }

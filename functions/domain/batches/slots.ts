@@ -13,12 +13,12 @@ export const messageMilliseconds = 55_000;
 /** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/** A batch gets one slot for each so many new requests, or for each `requestsPerWorker` if that is larger. */
+/** Number of new requests for which a batch can get one slot, unless `requestsPerWorker` is larger. */
 const fewestPerSlot = 2 * requestsPerGroup;
 
 /**
- * Number of slots that each open batch of a workspace may have: an equal share, but at least one slot, so that each
- * batch makes progress.
+ * Number of slots that each open batch of a workspace may have: an equal share, rounded down, but at least one slot, so
+ * that each batch can make progress.
  */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
@@ -61,7 +61,7 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
 
 /**
  * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
- * is alive; or all its slots were made and removed, and no new requests are left.
+ * is alive; or slots were made, all of them were removed, and no new requests are left.
  */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));

@@ -25,8 +25,8 @@ type WorkerServices = ClaimServices &
   Services<'identifiers'>;
 
 /**
- * Works on the slot of a message until the worker passes or removes the slot, or has lost it. Does nothing if the
- * message is a duplicate, or if the batch has ended.
+ * Works on a slot until the worker passes or removes it, or has lost it. Does nothing if the message is out of date,
+ * such as a duplicate.
  */
 export async function workOnSlot(
   services: WorkerServices,
@@ -42,8 +42,8 @@ export async function workOnSlot(
 }
 
 /**
- * The work of a slot's owner. It takes requests and processes up to `requestsPerWorker` of them at once. When none of
- * its requests runs any more, it passes the slot to the next worker, or removes the slot if no work is left.
+ * The work of a slot's owner: it takes requests, processes up to `requestsPerWorker` of them at once, and then leaves
+ * the slot.
  */
 class Worker {
   readonly #services: WorkerServices;
@@ -58,9 +58,9 @@ class Worker {
   #ready: number[] = [];
   #running = 0;
   #isFilling = false;
-  /** Whether a request that may kill its worker runs. It runs alone. */
+  /** Whether a request runs alone, because it may kill its worker. */
   #isAlone = false;
-  /** Number of requests of `#lost` that are being taken over: their items do not name this worker yet. */
+  /** Number of requests of `#lost` that are being taken over: their items may not name this worker yet. */
   #takingOver = 0;
   #uncounted: EndedAttempt[] = [];
   #formatRead: Promise<ResponseFormat | undefined> | undefined;
@@ -108,7 +108,6 @@ class Worker {
     await this.#claim({ block: [], named: withoutItem });
   }
 
-  /** Starts requests, and fills the buffer if it is empty. */
   #advance(): void {
     for (let work = this.#nextWork(); work !== undefined; work = this.#nextWork()) this.#start(work);
     if (this.#shouldFill()) this.#fillBy(() => this.#fill());
@@ -155,7 +154,7 @@ class Worker {
 
   #shouldFill(): boolean {
     if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
-    // Only the last take of the slot says that these requests have started, so another take must not overwrite it.
+    // The last take may be all that says that these requests have started, so another one must not overwrite it.
     if (this.#takingOver > 0) return false;
     if (this.#owner.isEnding()) return false;
     return (
@@ -163,7 +162,7 @@ class Worker {
     );
   }
 
-  /** Takes requests, and claims all of them before the next take. */
+  /** Takes requests and claims them. Meanwhile, there is no other take. */
   async #fill(): Promise<void> {
     await this.#owner.readWorkspace();
     if (this.#owner.isEnding()) return;
@@ -200,7 +199,7 @@ class Worker {
     this.#buffer.push(...claimed);
     for (const item of others) {
       if (item.status !== 'processing') continue;
-      // If the epoch is that of this worker, it has stored the item itself, in a write whose response was lost.
+      // If the epoch is that of this worker, it has stored the item itself, such as in a write whose response was lost.
       if (item.epoch === claimant.slot.epoch)
         this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);
@@ -231,7 +230,7 @@ class Worker {
     else {
       const claimed = await prepareRequest(this.#services, claimant, item);
       if (item.status === 'processing') return claimed;
-      // A former owner has ended the request meanwhile.
+      // The request has ended meanwhile.
       await this.#startNext(claimed);
     }
     return undefined;
@@ -242,7 +241,7 @@ class Worker {
     this.#ready.push(next);
   }
 
-  /** Attempts a request until it has ended, must wait, or belongs to another worker. */
+  /** Attempts a request, and repeats it after short waits. */
   async #process(claimed: ClaimedRequest): Promise<void> {
     const { request } = claimed;
     let next: ClaimedRequest | undefined = claimed;
@@ -262,10 +261,8 @@ class Worker {
   }
 
   /**
-   * Waits a short time and keeps the request's place in the worker, or schedules a retry and gives the place to another
-   * request.
-   * @returns true if the wait is over and the request can be retried now; false if a retry was scheduled, or the item
-   *   has changed
+   * Waits a short time in the request's place in the worker, or schedules a retry.
+   * @returns whether the request can be retried now; false if a retry was scheduled, or the item has changed
    */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
@@ -304,7 +301,7 @@ class Worker {
     if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
   }
 
-  /** Waits, but ends early when the worker must start nothing more. */
+  /** Waits, but ends early if `ending` aborts meanwhile. */
   #sleep(milliseconds: number): Promise<void> {
     const { ending } = this.#owner;
     return new Promise((resolve) => {
@@ -319,7 +316,8 @@ class Worker {
   }
 
   /**
-   * Starts the beat. After each sixth of the lease, it renews the slot and counts the attempts that have ended.
+   * Starts the beat: each sixth of the lease, unless the last beat still runs, it renews the slot and counts the
+   * attempts that have ended.
    * @returns a function that ends the beat, and waits for the last one
    */
   #startBeat(): () => Promise<void> {
@@ -341,8 +339,7 @@ class Worker {
       await this.#owner.renew();
       await this.#count();
     } catch (error) {
-      // The next beat renews the slot, or finds that it is lost. A write of a request that another worker has taken
-      // over fails.
+      // The next beat tries again. A write of a request that another worker has taken over fails.
       this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
     }
   }

@@ -15,8 +15,8 @@ export interface Deleted {
 const dayMilliseconds = 86_400_000;
 
 /**
- * Milliseconds after which the next pass may follow a pass. Runs come every hour, but not to the second, so it is an
- * hour less than a day.
+ * Milliseconds after which the next pass may follow a pass: an hour less than a day, because runs do not come to the
+ * second.
  */
 const passInterval = 23 * 3_600_000;
 
@@ -35,12 +35,12 @@ const chatsPerRun = 10_000;
  */
 const workspacesAtOnce = 8;
 
-/** Maximum of chats of a page. A page also reads the counts of the list: 11 more read units for a million chats. */
+/** Maximum of chats of a page. A page also reads the counts of the list. */
 const chatsPerPage = 250;
 
 /**
  * Deletes chats that have been unused for longer than their workspace retains them. About once a day, a pass reads the
- * oldest chats of each workspace, up to a page with one that is too young. Workspaces take turns after each page, and
+ * oldest chats of a workspace, up to a page with one that is too young. Workspaces take turns after each page, and
  * those that have waited longest come first. The next run continues where this one ends, and repeats what has failed. A
  * failure in one workspace is logged, and the others continue. A concurrent second run does no harm.
  */
@@ -79,7 +79,7 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   const now = services.clock.now();
   const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
   const page = {
-    // A pass begins with one chat: usually even the oldest chat of a workspace is too young to be deleted.
+    // A pass begins with one chat, because even the oldest chat of a workspace may be too young to be deleted.
     limit: walk.after === null ? 1 : chatsPerPage,
     ...{ offset: 0, ascending: true, cursor: { isAfter: true, id: walk.after ?? 0, offset: 0 } },
   };
@@ -88,7 +88,7 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
     services,
     chats.filter((chat) => isUnused(chat, end, now.getTime())),
   );
-  // The times of creation rise with the ids.
+  // Chats with higher ids were created later, except concurrent creations.
   const isOver = !ends.hasMore || chats.some(({ createdAt }) => createdAt >= end);
   const after = isOver ? null : ends.last;
   // This comes last, so that after a failure the next run finds the chats that this one has not deleted.
@@ -119,8 +119,8 @@ async function deleteUnused(services: Services, unused: readonly Chat[]): Promis
 }
 
 /**
- * Whether a chat was last used before `end`, and is not in use now. The chat lease of a batch lasts until its request
- * has ended; any other lease counts until it expires.
+ * Whether a chat was last used before `end`, and is not in use now. The chat lease of a batch request counts until it
+ * is released, any other lease until it expires.
  */
 const isUnused = ({ lease, updatedAt }: Chat, end: string, now: number): boolean =>
   updatedAt < end && (lease === null || (lease.until <= now && !lease.id.startsWith(batchLeasePrefix)));

@@ -42,11 +42,11 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
   };
 
 /**
- * Erases a person at once, for an operator, and removes the person from the whitelist. Waits until replies in progress
- * in the deleted chats can store nothing more. Ends with a scan of all keys that finds nothing. It may be repeated
- * after a failure or a crash.
+ * Erases a person at once, for an operator, and removes the person from the whitelist. Waits for the leases of replies
+ * in progress in the deleted chats to end. Ends with a scan of all keys that finds nothing. It may be repeated after a
+ * failure or a crash.
  * @param actor the actor of the audit entry
- * @throws Error if the scan of each run has found something, because the person was active
+ * @throws Error if the scan of each run has found something
  */
 export async function eraseCompletely(
   services: Services,
@@ -133,8 +133,8 @@ async function pendingPurges(
 }
 
 /**
- * Waits until the replies in progress have stopped, and then deletes what they have stored. A reply stops at the end of
- * its lease at the latest, because it cannot renew the lease of a deleted chat.
+ * Waits until the leases of these chats have ended, and then deletes what their replies have stored. A reply cannot
+ * renew the lease of a deleted chat.
  */
 async function deleteAfterLeases(
   { sleepUntil }: Services,

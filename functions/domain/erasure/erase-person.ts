@@ -20,10 +20,9 @@ export type OnErased = (erased: ErasedPart) => Promise<void>;
 const chatsPerPage = 44;
 
 /**
- * Erases what a person has done until the time of the erasure: texts of batch requests, chats, and feedback in chats
- * without an external user. Chats are deleted at once, and their data by purges, which are enqueued. It may be
- * repeated, and continues after a crash, because deleted data is not found again. When `hasTime` returns false, it ends
- * early, and the next run continues.
+ * Erases what a person has done until the time of the erasure: texts of batch requests, chats, and feedback. Chats are
+ * deleted at once, and their data by purges, which are enqueued. It may be repeated, also after a crash. When `hasTime`
+ * returns false, it ends early, and the next run continues.
  * @returns what this call has erased
  */
 export async function erasePerson(
@@ -32,7 +31,7 @@ export async function erasePerson(
   { onErased = async () => {}, hasTime = () => true, isLast = true }: Partial<Omit<Run, 'erasure'>>,
 ): Promise<Erased> {
   const run = { erasure, onErased, hasTime, isLast };
-  // Batch requests come first, because requests that have not started would create chats.
+  // Batch requests come first, because requests that have not started could create chats.
   const batchRequests = await eraseRequests(services, run);
   const chats = await deleteChats(services, run);
   const ratings = await removeRatings(services, run);
@@ -49,9 +48,9 @@ interface Run {
 }
 
 /**
- * Runs an erasure of the outbox; does nothing if it has ended, or a newer one has replaced it. Like a purge, it runs at
- * once and again after `lastWriteAfter`: until then, a batch request that was being started may have created a chat.
- * After 30 seconds, a run continues at the end of the queue.
+ * Runs an erasure of the outbox; does nothing if it has ended, or a newer one has replaced it. A run before
+ * `lastWriteAfter` is followed by another one then: until that time, a batch request that was being started may create
+ * a chat. A run that has no time left continues at the end of the queue.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,

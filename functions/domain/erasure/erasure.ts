@@ -23,14 +23,14 @@ export interface Erasures {
   request(erasure: Erasure, actor: string, erased?: ErasedPart): Promise<void>;
   /** The counts of all runs of the person's erasure. Undefined if none is in the outbox. */
   erased(person: Person): Promise<ErasedCounts | undefined>;
-  /** Adds to the counts of the erasure. Does nothing if the erasure has ended. */
+  /** Adds to the counts of the erasure. Does nothing if the erasure has ended or was replaced. */
   add(erasure: Erasure, erased: ErasedPart): Promise<void>;
 }
 
 export interface PersonTraces {
   /**
-   * Reads the keys of all items, and erases what it finds of the person, also what is in no list. Chats and what
-   * belongs to them only count as found: the next run erases them.
+   * Reads the keys of all items, and erases what it finds of the person, also what is in no list. Chats, and what
+   * deleted chats have left, may only count as found: the next run erases them.
    * @param chatIds deleted chats, at least those of the person: items of these chats that still exist count as found
    * @param onFound called with the number of items that were found since the last call
    * @returns `items`: number of all items whose keys were read; `found`: number of the found items
@@ -52,7 +52,7 @@ export interface Walk {
   days: number;
   /** The id of the last chat that the pass has read; null between two passes. */
   after: number | null;
-  /** When the walk stored its progress last (ISO 8601); null before the first page with this number of days. */
+  /** When the walk stored its progress last (ISO 8601); null if it has stored none since the number of days was set. */
   walkedAt: string | null;
 }
 
@@ -92,8 +92,9 @@ export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedA
 }
 
 /**
- * Whether all requests of a batch are stored. A creation stores the entries that name the requests, then the requests,
- * then the batch. If an erasure removed an entry before its request is stored, no later run would find the request.
+ * Whether the creation of a batch has stored all its requests. It stores them, and the entries that name them, in any
+ * order before the batch. If an erasure removed an entry before its request is stored, no later run would find the
+ * request.
  */
 export const hasAllRequests = async (
   { batches }: Services<'batches'>,
@@ -135,7 +136,7 @@ export interface ChatTraces {
 }
 
 /**
- * Requests the erasure of a person. The erasure starts at once, or when the reconciler enqueues it. A repeated request
+ * Requests the erasure of a person. The erasure is enqueued at once, or later by the reconciler. A repeated request
  * also erases what the person has done since the first one.
  */
 export async function requestErasure(

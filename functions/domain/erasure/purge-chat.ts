@@ -7,8 +7,7 @@ type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
 
 /**
  * Deletes the stored data of a deleted chat, such as messages, feedback, the texts of its batch requests, and files
- * that no other chat attaches. It may be repeated, and continues after a crash, because deleted data is not found
- * again.
+ * that no other chat attaches. It may be repeated, also after a crash.
  * @param run.isLast whether nothing writes to the chat any more
  * @returns false if `hasTime` returned false before the end
  */
@@ -41,9 +40,9 @@ export async function eraseChat(
 }
 
 /**
- * Runs a purge of the outbox; does nothing if it has ended. It runs at once, and again after `lastWriteAfter`: a reply
- * that was in progress, or a send that had read the chat before, may have stored something meanwhile. After 30 seconds,
- * a run continues at the end of the queue, so that other purges do not wait for it.
+ * Runs a purge of the outbox; does nothing if it has ended. A run before `lastWriteAfter` is followed by another one
+ * then: until that time, a reply in progress, or a send that had read the chat before, may store something. A run that
+ * has no time left continues at the end of the queue, so that other purges do not wait for it.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -59,8 +59,8 @@ export async function encryptedWebhook(
 }
 
 /**
- * Replaces the secret that signs the further calls of a batch's webhook. `webhook-signature` also contains the
- * signature with the previous secret, for a receiver that does not know the new one yet.
+ * Replaces the secret that signs the further calls of a batch's webhook. If there was a secret, `webhook-signature`
+ * also contains the signature with it, for a receiver that does not know the new one yet.
  * @throws Error if the batch has no webhook, or if another caller has changed it meanwhile
  */
 export async function replaceWebhookSecret(
@@ -90,22 +90,19 @@ export interface DeliveryProgress {
   state: 'settled' | 'waiting';
   /** Whole seconds until the workflow invokes the function again; 0 if settled. */
   seconds: number;
-  /** Set if every attempt of the schedule has failed. */
+  /** Set if the delivery is exhausted. */
   isGivenUp?: true;
 }
 
-/**
- * Milliseconds, ±10 %, until a delivery that got no slot asks again. A delivery that has failed before needs a slot,
- * and gets none while its workspace has its whole share of these slots.
- */
+/** Milliseconds, ±10 %, until a delivery that got no slot asks again. */
 const turnMilliseconds = 60_000;
 
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
 /**
- * Makes the next attempt to deliver a batch's event, if it is due. After a failed attempt, the next one also needs a
- * slot. The delivery's item stores the number of attempts and the time of the next one.
+ * Makes the next attempt to deliver a batch's event, if it is due. Each attempt but the first of a round also needs a
+ * slot.
  * @returns whether the workflow must invoke the function again, and when
  */
 export async function deliverWebhook(
@@ -234,7 +231,7 @@ function headersOf(
   };
 }
 
-/** The delay times 0.9 to 1.1, so that deliveries that failed together are not retried together. */
+/** The delay times 0.9 to 1.1, to spread the retries of deliveries that failed together. */
 const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>

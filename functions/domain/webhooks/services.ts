@@ -36,14 +36,14 @@ export interface DeliveryAttempt {
 
 export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 
-/** The id of a batch's event. It is unique, because a batch ends once. Receivers recognize a repeated event by it. */
+/** The id of a batch's event. A batch ends once, so receivers can recognize a repeated event by it. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
 /** `BatchTransitions.complete` creates a delivery. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
-   * Stores that the next attempt starts. Returns undefined if another caller started it, or the delivery has ended.
+   * Stores that the next attempt starts. Returns undefined if another caller has changed the delivery.
    * @param attempt.nextAt the due time of the following attempt, if the function is killed during this one
    */
   start(

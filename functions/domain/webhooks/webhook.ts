@@ -44,8 +44,8 @@ export const standardSignature = (call: SignedCall & { eventId: string }): strin
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
 /**
- * The key for Standard Webhooks. Its libraries decode the base64 after `whsec_`. Any other secret, also one with
- * `whsec_` whose rest is no base64, is the key as UTF-8, as in the raw mode of the libraries.
+ * The key for Standard Webhooks, whose libraries decode the base64 after `whsec_`. Any other secret, also one without
+ * valid base64 after `whsec_`, is the key as UTF-8.
  */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];

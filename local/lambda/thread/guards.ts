@@ -7,12 +7,12 @@ import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
 import type { GuardData, MessageFromThread } from './messages.ts';
 import { rejectRunnerPorts } from './reject-runner-ports.ts';
 
-// Often enough to detect a function that collects buffers, and so cheap that no profile shows it.
+// Often enough to detect a function that collects buffers.
 const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**
  * Prepares a thread before it loads a function's module. From now on, for example, the main thread gets a message if
- * the function would have too little memory in AWS.
+ * the function may have too little memory in AWS.
  * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more; undefined if it may
  * @returns a function that takes a sample of the memory immediately, in addition to the sample every 250 ms
  */
@@ -33,7 +33,7 @@ export function guardThread(
 
   /** V8 limits the heap only. This check also counts the memory of Buffers outside of the heap. */
   const sampleMemory = () => {
-    // process.memoryUsage takes ten times as long, because it also reads the memory of the whole process.
+    // process.memoryUsage takes longer, because it also reads the memory of the whole process.
     const { used_heap_size, external_memory } = getHeapStatistics();
     const usedMegabytes = Math.round((used_heap_size + external_memory) / 1024 / 1024);
     if (usedMegabytes > memoryMegabytes)

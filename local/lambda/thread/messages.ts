@@ -15,7 +15,7 @@ export interface ServerThreadData extends GuardData {
   readonly entry: string;
 }
 
-/** What would fail in AWS. After `out-of-memory`, AWS ends the environment. */
+/** What could fail in AWS. After `out-of-memory`, AWS ends the environment. */
 export type GuardMessage = { readonly kind: 'violation' | 'out-of-memory'; readonly text: string };
 
 export type MessageToThread =

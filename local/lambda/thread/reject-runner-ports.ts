@@ -25,8 +25,8 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * From now on, this thread cannot connect to the run's ports, except to the endpoints in its variables. In AWS, a
- * function cannot reach the infrastructure that it runs on. Here, an allowed outbound host may be this machine.
+ * From now on, this thread's connections to the run's ports are refused, except those to the endpoints in its
+ * variables. An allowed outbound host may be this machine.
  * @param ports one element per port: 1 if the run listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {

@@ -2,15 +2,14 @@ import { Writable } from 'node:stream';
 import type { MessageFromThread } from './messages.ts';
 
 // If this many bytes are in transit between function and client, a write waits: a slow client delays its function, and
-// does not fill the memory. As large as a socket's usual buffer.
+// does not fill the memory.
 const CREDIT_BYTES = 64 * 1024;
 
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
 /**
- * The stream that a streaming handler writes to. The first write in a turn of the event loop goes to the main thread
- * immediately. The later texts of the same turn follow together, as in AWS's runtime, which corks its socket. Bytes go
- * immediately, after the texts before them.
+ * The stream that a streaming handler writes to. A text goes to the main thread immediately, and further texts until
+ * the next tick together. Bytes go immediately, after the texts before them.
  */
 export class ResponseStream extends Writable {
   /** The response's status and headers, sent before the first chunk: in the same message, if the chunk is text. */
@@ -79,7 +78,7 @@ export class ResponseStream extends Writable {
 
   #forwardBytes(chunk: Uint8Array): void {
     this.flush();
-    // A copy: without it, a message with a view contains the whole buffer pool, and the handler would lose its buffer.
+    // A copy: without it, a message with a view would contain its whole buffer, and the handler would lose this buffer.
     const copy = new Uint8Array(chunk);
     this.#unacknowledgedBytes += copy.byteLength;
     if (copy.byteLength > 0)

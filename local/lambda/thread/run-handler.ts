@@ -14,8 +14,7 @@ const port = parentPort;
 const data = workerData as ThreadData;
 const send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer);
 
-// Whether outgoing requests are allowed: during a call, and while the module loads, because AWS loads a function's
-// module before its first event.
+// Whether outgoing requests are allowed: during a call, and while the module loads.
 let active = true;
 let responseStream: ResponseStream | undefined;
 
