@@ -230,12 +230,12 @@ function validRequest<R extends Route>(
 /**
  * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: the
  * replies of the batch are made later, when this number is no longer known.
- * @throws badRequest if the request has come through too many agents, or if the header's value is no number
+ * @throws badRequest if the request has come through too many agents, or if the header's value is no such number
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
   const agentDepth = Number(headerIn(request, depthHeader) ?? 0);
   const limit = name === 'create-batch' ? 1 : maxAgentDepth;
-  if (!(agentDepth < limit))
+  if (!(agentDepth >= 0 && agentDepth < limit))
     throw new ServiceError('badRequest', `The request has come through ${limit} agents or more`);
   Object.assign(invocationContext().getStore() ?? {}, { agentDepth });
 }
