@@ -16,9 +16,8 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
 type Credentials = () => Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
 
 /**
- * Makes the function that invokes Lambda functions. It does not use the SDK's client. That one would add 14 KB to the
- * start of all functions that reply, because their bundles share its protocol. It would also read any answer to its
- * end.
+ * Makes the function that invokes Lambda functions. It does not use the SDK's client, which would enlarge the bundles
+ * of functions that reply, and would read any answer to its end.
  * @param endpoint a URL in place of the address of Lambda in the function's Region. Undefined on AWS
  */
 export const functionInvoker =
