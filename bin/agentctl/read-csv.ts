@@ -151,7 +151,7 @@ function countCells(head: Buffer, delimiter: string): number {
 
 /**
  * Decodes the cells of a row.
- * @throws Error if a cell is not UTF-8, because other cells are then read wrongly too
+ * @throws Error if a cell is not UTF-8, because other cells may then be read wrongly too
  */
 function decode(
   location: string,

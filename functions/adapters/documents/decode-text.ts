@@ -11,7 +11,8 @@ const sampleBytes = 64 * 1024;
  */
 const eastAsianConfidence = 75;
 /**
- * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has no evidence.
+ * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has little
+ * evidence.
  */
 const noEvidence = 10;
 /** The least confidence at which any other detected encoding counts as sure. Right results had 12 and more. */
@@ -71,7 +72,7 @@ const eastAsian = ['zh', 'ja', 'ko'];
 /**
  * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ignores letters that a language does not
  * have. So the result is the first encoding in its ranking whose letters fit its language; for an encoding of East
- * Asia, any evidence is enough. If no encoding fits, the result is Windows-1252.
+ * Asia, a confidence above `noEvidence` is enough. If no encoding fits, the result is Windows-1252.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
