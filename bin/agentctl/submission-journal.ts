@@ -35,7 +35,7 @@ const submissionEntry = z.object({
   columns: csvColumns.default({ names: {}, ignoreOthers: false }),
   schema: z.record(z.string(), z.unknown()).nullable().default(null),
 });
-/** The properties of a submission. A journal is valid only for a submission with the same properties. */
+/** The properties of a submission. A begun journal is valid only for a submission with the same properties. */
 export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
 
 const sendingEntry = z.object({

@@ -78,7 +78,7 @@ async function send(
 
 /**
  * How long a lease is valid: longer than the 60 s that the preparing function has. If the process that has the lease
- * dies, another one takes it after this time.
+ * dies, another one can take it after this time.
  */
 const leaseMilliseconds = 65_000;
 
@@ -146,7 +146,8 @@ async function prepareWithLease(
   let until: number;
   for (;;) {
     const now = clock.now().getTime();
-    // The random fraction makes the time unique, because `releaseLease` recognizes the lease by it.
+    // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
+    // time.
     until = now + leaseMilliseconds + Math.random();
     if (await leases.takeLease(file, until, now)) break;
     await sleep(checkMilliseconds, undefined, { signal });

@@ -2,7 +2,7 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The size in bytes of the sample that determines the encoding: the detector takes about 1 s for 1 MB. */
+/** The size in bytes of the sample that determines the encoding, because the detector is slow. */
 const sampleBytes = 64 * 1024;
 /**
  * The least confidence, from 0 to 100, at which a detected encoding of East Asia counts as sure. Texts that were in

@@ -155,8 +155,8 @@ export class OfficeReader {
   }
 
   /**
-   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write only the
-   * description of a picture.
+   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write the description of
+   * a picture.
    */
   private pictureElements(): XmlElements {
     let description: string | undefined;

@@ -18,7 +18,7 @@ const qualities = [85, 70, 50];
  */
 const maxPixels = 50_000_000;
 
-/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec. */
+/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec here. */
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {

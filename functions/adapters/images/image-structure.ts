@@ -263,7 +263,7 @@ const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 
 
 /**
  * Looks for the end mark, which is never part of the pixels. If pixels are missing, a decoder may fill the rest with
- * gray. An image with a single block of pixels may lack the mark, as common samples do.
+ * gray. An image with a single block of pixels may lack the mark.
  */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;

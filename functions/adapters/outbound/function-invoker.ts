@@ -3,7 +3,7 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets a small part even of this. */
+/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets only a part of this. */
 const maxBytes = 1_000_000;
 
 /** The failures of a call by the types of Lambda's errors. Any other type is an error of this service. */
