@@ -102,7 +102,10 @@ const leakWarning =
   'Warning: texts of others may make this agent send private data out: it reads such texts, has private data, and a tool of ' +
   'another system has the approval "never"';
 
-/** Whether an agent reads texts of others, has private data, and sends arguments to other systems without approval. */
+/**
+ * Whether an agent has tools that read public texts, tools with private data, and one of another system without
+ * approval.
+ */
 function mayLeak({ unified_tools, use_search }: AgentDefinition): boolean {
   const systems = unified_tools.filter(({ config }) => Array.isArray(config?.tools));
   const hasType = (...types: string[]) => unified_tools.some(({ type }) => types.includes(type));

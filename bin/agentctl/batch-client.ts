@@ -17,7 +17,7 @@ export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 export async function openBatchClient(command: Command) {
   const line = progressLine();
   const service = await findService(command);
-  // The waits between eight attempts take about two and a half minutes in all: they double from 1 s to one minute.
+  // Unless the service names a time, the waits between the eight attempts double from 1 s to one minute.
   const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
   return { line, service, client };
 }

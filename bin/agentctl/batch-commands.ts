@@ -131,7 +131,7 @@ const isBatchId = (name: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f
 /**
  * The submission of a file.
  * @returns undefined if all names are ids of batches
- * @throws UsageError for several other names; Error such as for a file that was not submitted
+ * @throws UsageError for several names that are not all ids; Error such as for a file that was not submitted
  */
 async function submissionOf(names: string[], service: string): Promise<SubmissionState | undefined> {
   const [file = ''] = names;

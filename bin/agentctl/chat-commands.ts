@@ -67,7 +67,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   const format = formatOf(await readSchema(options.schema));
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Three retries wait for about eight seconds in all. A person would not wait longer.
+  // Three retries usually wait for about eight seconds in all.
   const client = openClient(service, (line) => screen.note(line), {
     maxRetries: 3,
     externalUserId: options.user,

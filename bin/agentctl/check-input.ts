@@ -43,5 +43,5 @@ export async function checkInput(
   );
 }
 
-/** The number of Unicode code points: a pair of surrogates counts once. */
+/** The number of Unicode code points of a well-formed text. */
 const countCharacters = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);

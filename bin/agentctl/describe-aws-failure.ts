@@ -31,7 +31,7 @@ const meanings: readonly (readonly [names: string, meaning: string])[] = [
 const deniedNames = ['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation'];
 
 /**
- * Why a call to AWS, or to the emulators of a local run, has failed, and what to do. Undefined for all other errors.
+ * Why a call to AWS, or to the emulators of a local run, has failed, and what to do. Undefined for other errors.
  * @param stack the name of the stack; undefined for a local run
  */
 export function describeAwsFailure(error: unknown, stack: string | undefined): string | undefined {
@@ -41,14 +41,14 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
     return 'The AWS Region is missing or wrong: set AWS_REGION, or give the profile of AWS_PROFILE a region';
   const meaning = meanings.find(([names]) => names.split(' ').includes(name))?.[1];
   if (meaning !== undefined) return meaning;
-  // The SDK adds `$metadata` to every error of a call.
+  // The SDK adds `$metadata` to the errors of its calls.
   const { $metadata } = error as Partial<ServiceException>;
   if ($metadata === undefined) return undefined;
   if (deniedNames.includes(name)) return describeDenial(message);
   return describeConnection(error, stack) ?? describeResponse(error, $metadata);
 }
 
-/** Which permission is missing, and what to do. The messages of most services name caller, action and resource. */
+/** Which permission is missing, and what to do. Messages usually name caller, action and resource. */
 function describeDenial(message: string): string {
   const [, user = 'the credentials'] = /User: (\S+)/.exec(message) ?? [];
   const [, action = 'this'] = /not authorized to perform: (\S+)/.exec(message) ?? [];

@@ -22,8 +22,8 @@ const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 
 /**
- * The statuses of a GET at an MCP server that asks for no credentials: 405 and 406 are usual for one without a stream
- * of its own, and 400 for one that misses a session.
+ * The statuses of a GET at an MCP server that asks for no credentials: 405 is usual for one without a stream of its
+ * own, 406 for one with a stream, which this GET does not accept, and 400 for one that misses a session.
  */
 const openStatuses = [200, 400, 405, 406];
 

@@ -37,7 +37,7 @@ export async function downloadResults(
 
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** Each write but the last has at least this many characters. Larger writes are not faster. */
+/** Each write but the last has at least this many characters. */
 const writeCharacters = 64 * 1024;
 
 /** Appends texts to a file. Short texts share a write. */

@@ -27,8 +27,8 @@ export interface InputRecord {
 
 /**
  * The maximum bytes of a portion's requests in the payload of a function. The payload has at most 6 MB and contains the
- * body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload: agent, webhook, schema, headers (at
- * most 10 KB) and the request's context.
+ * body as a JSON string with escaped quotes. 64 KiB are left for the rest, such as the headers and the context of the
+ * request.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 
@@ -80,7 +80,7 @@ async function* readJsonLines(file: string, onMistake: OnMistake): AsyncGenerato
     try {
       value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
     } catch (error) {
-      // The parser sees one line only, so its own number of the line is always 1.
+      // The parser sees one line only, so its own number of the line is left out.
       const reason = (error as Error).message.replace(/\(line 1 (column \d+)\)/, '($1)');
       onMistake(`${file} line ${number} is not valid JSON: ${reason}`);
       continue;

@@ -9,7 +9,7 @@ import { readResults } from './read-results.ts';
 import type { Round, SubmissionState } from './submission-journal.ts';
 
 /**
- * `forSpreadsheet` adds to CSV a byte order mark, and an apostrophe before each cell that a spreadsheet would run as a
+ * `forSpreadsheet` adds to CSV a byte order mark, and an apostrophe before each cell that a spreadsheet might run as a
  * formula.
  */
 type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };

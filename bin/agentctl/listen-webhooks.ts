@@ -21,7 +21,7 @@ interface Options {
 /** Secrets that may have signed the calls of a batch; none if its calls are not signed. */
 type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 
-/** The maximum size of a body. A call of the service has less than 1 KB. */
+/** The maximum size of a body. */
 const maxBytes = 1024 * 1024;
 
 /** As long as the service waits for the response of a receiver. */

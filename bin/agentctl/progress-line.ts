@@ -16,7 +16,7 @@ export type ProgressLine = ReturnType<typeof progressLine>;
 
 type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
-/** More updates a second cannot be read. */
+/** More updates a second would be hard to read. */
 const drawingsPerSecond = 10;
 /**
  * The minimum of seconds between two lines without a terminal. A short command prints no line, and a command of an hour

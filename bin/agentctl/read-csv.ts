@@ -38,8 +38,8 @@ const options = {
 };
 
 /**
- * The maximum bytes of a cell, more than any request needs. Without a limit, a quotation mark that is never closed would
- * fill the memory. The parser applies `max_record_size` to each cell, because cells are not decoded.
+ * The maximum bytes of a cell, more than any request needs. Without a limit, a quotation mark that is never closed
+ * could fill the memory. The parser applies `max_record_size` to each cell, because cells are not decoded.
  */
 const cellBytes = 8 * 1024 * 1024;
 
@@ -151,7 +151,7 @@ function countCells(head: Buffer, delimiter: string): number {
 
 /**
  * Decodes the cells of a row.
- * @throws Error if a cell is not UTF-8, because other cells are then read wrongly too
+ * @throws Error if a cell is not UTF-8, because other cells may then be read wrongly too
  */
 function decode(
   location: string,

@@ -30,7 +30,7 @@ export async function readInput(file: string): Promise<Buffer> {
 /** Makes one line of a message, which may quote several lines of the text. */
 const inOneLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
-/** The number of the wrong line. V8's messages name it, except for an unexpected token and an unexpected end. */
+/** The number of the wrong line. V8's messages name it for some errors. */
 async function lineOf(text: string, message: string): Promise<number> {
   const [, line] = /\(line (\d+) column/.exec(message) ?? [];
   if (line !== undefined) return Number(line);

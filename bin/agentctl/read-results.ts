@@ -20,8 +20,8 @@ const fruitlessPages = 6;
 /**
  * The results of a batch in the order of its requests, with `status` only those with this status. The pages are parsed
  * as streams, one result at a time: a reply may have 1 MB.
- * @throws Error if an ended batch has fewer results than it says, if six pages in a row have none, or if a page has no
- * pagination; the client's errors
+ * @throws Error if results of an ended batch are missing, if six pages in a row have none, or if a page has no
+ *   pagination; the client's errors
  */
 export async function* readResults(
   client: ChatBatchClient,

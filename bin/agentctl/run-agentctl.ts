@@ -34,8 +34,8 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /**
- * The groups to load. If the command line starts with the name of a group, it is that one alone, so that a command of
- * clients does not load the AWS SDK.
+ * The groups to load. If the command line starts with the name of a group, it is that one alone, so that commands of
+ * clients need not load the AWS SDK.
  */
 const groupsFor = ([, , first = '']: readonly string[]) => {
   const only = Object.hasOwn(groups, first) ? groups[first] : undefined;

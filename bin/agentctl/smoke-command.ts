@@ -45,7 +45,7 @@ async function smoke(target: TargetOptions): Promise<Result> {
       baseUrl,
       apiKey: text,
       externalUserId: 'agentctl-smoke',
-      // A retry would hide that one of two versions of the code fails.
+      // A retry could hide that one of two versions of the code fails.
       maxRetries: 0,
       timeout: stepMilliseconds,
       streamTimeout: stepMilliseconds,

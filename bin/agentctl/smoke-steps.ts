@@ -19,7 +19,7 @@ export interface SmokeClients {
   agentId: string;
 }
 
-/** How long a step waits for its batch. A batch of one request ends within seconds, after cold starts in about ten. */
+/** How long a step waits for its batch. */
 const batchSeconds = 120;
 
 const message = 'What can you do?';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { reasonOf } from '#local/data/state-file.ts';
 
 /**
- * The folder of journals, which nobody else can read: `$XDG_STATE_HOME/agentctl/submissions`, by default in
- * `~/.local/state`, and on Windows in `%LOCALAPPDATA%`.
+ * The folder of journals: `$XDG_STATE_HOME/agentctl/submissions`, by default in `~/.local/state`, and on Windows in
+ * `%LOCALAPPDATA%`.
  */
 function submissionsFolder(): string {
   const { XDG_STATE_HOME, LOCALAPPDATA } = process.env;

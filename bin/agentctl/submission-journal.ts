@@ -35,7 +35,7 @@ const submissionEntry = z.object({
   columns: csvColumns.default({ names: {}, ignoreOthers: false }),
   schema: z.record(z.string(), z.unknown()).nullable().default(null),
 });
-/** The properties of a submission. A journal is valid only for a submission with the same properties. */
+/** The properties of a submission. A begun journal is valid only for a submission with the same properties. */
 export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
 
 const sendingEntry = z.object({
@@ -52,7 +52,9 @@ const sendingEntry = z.object({
   newest: z.string().nullable(),
   at: z.string(),
 });
-/** A journal entry, written before a portion is sent. With the submission, it suffices to find the batch later. */
+/**
+ * A journal entry, written before a portion is sent. With the submission, it suffices to search for the batch later.
+ */
 export type Intent = z.infer<typeof sendingEntry>;
 
 const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
@@ -156,7 +158,7 @@ export async function openJournal(
   }
 }
 
-/** @throws Error if the path is not a regular file, because other files cannot be read twice */
+/** @throws Error if the path is not a regular file, because another one may not be readable twice */
 async function checkRegular(file: string): Promise<void> {
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);

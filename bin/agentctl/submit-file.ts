@@ -168,7 +168,7 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
     } catch (error) {
       mayBeSent ||= mayBeProcessed(error);
       if (!(error instanceof RateLimitError) || error.isReplayed) {
-        // If the portion may have become a batch, it stays pending in the journal, and the next run sends it again.
+        // If the portion may have become a batch, it stays pending in the journal for the next run.
         if (!mayBeSent) await journal.add({ is: 'given up' });
         throw rejectionOf(error, file, portion);
       }
@@ -184,7 +184,7 @@ const shortestWait = 250;
 async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
   const last = journal.state.accepted.filter(({ isRetried }) => !isRetried);
   await watch.read(last.map(({ batchId }) => batchId));
-  // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
+  // 10 to 25 % jitter spreads the retries of clients that were rejected at the same time.
   const wait = Math.max((error.retryAfter ?? 1) * 1000, shortestWait) * (1.1 + 0.15 * Math.random());
   const room = watch.open.length > 0 ? ', or when a batch has ended' : '';
   log(`${describeServiceFailure(error)}; trying again in ${(wait / 1000).toFixed(1)} s${room}`);

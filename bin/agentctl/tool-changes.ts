@@ -38,7 +38,7 @@ export const tableOf = tableWith<PinnedChange>({
   state: ({ state }) => state,
 });
 
-/** Lines with every word that has changed, and with the notes on the tools. */
+/** Lines with what has changed, and with the notes on the tools. */
 export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
   changes
     .filter(({ state }) => state !== 'same')
@@ -50,7 +50,7 @@ export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
         .map((line) => `  ${line.replace(/^./, '$& ')}`),
     ]);
 
-/** All that the model and the system get of a tool, without its name. Empty if there is no tool. */
+/** The description, schema and request of a tool as text. Empty if there is no tool. */
 function readable(pinned: PinnedChange['after']): string {
   if (pinned === undefined) return '';
   const { name: _, approval: _approval, description, input_schema, ...request } = pinned;

@@ -122,7 +122,7 @@ async function check(agentId: string, { workspace }: Options): Promise<Result> {
 }
 
 async function call(id: string, name: string, json: string, { workspace, user }: Options): Promise<Result> {
-  // A deferred import: the other commands use no tools.
+  // A deferred import, which only this command needs.
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
   const definition = await definitionOf(id, workspace);
   const of = { agentId: id, workspace, user };

@@ -134,8 +134,8 @@ const describeCounts = ({ items, objects }: DeletedCounts): string =>
   `${formatCount(items)} items and ${formatCount(objects)} objects`;
 
 /**
- * The minimum of milliseconds after a line until the next one about a pass that goes on. A pass over a large table
- * takes minutes.
+ * The minimum of milliseconds after a line until the next one about a pass that goes on. A pass over a large table may
+ * take minutes.
  */
 const linesEvery = 10_000;
 
@@ -181,10 +181,7 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
   return { ...previous, [name]: value === 'default' ? 'stage' : valid(form, value) };
 }
 
-/**
- * Days. An idempotency key lasts for a day, and a repeated request should find its chat. A longer time than ten years
- * has no use.
- */
+/** Days. An idempotency key lasts for a day, and a repeated request should find its chat. */
 const [minDays, maxDays] = [1, 3650];
 
 const readDays = wholeNumber(

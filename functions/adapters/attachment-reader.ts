@@ -37,10 +37,7 @@ interface ReaderServices {
   files: FileStore;
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
-  /**
-   * Given to the readers of batches, whose processes often need the same new file at the same time. A lease costs one
-   * write for each file (two if the preparation fails), and one for each second in which another process waits for it.
-   */
+  /** Given to the readers of batches, whose processes often need the same new file at the same time. */
   leases?: PreparationLeases | undefined;
 }
 
@@ -55,9 +52,8 @@ export function attachmentReader(
 ): AttachmentReader {
   const cache = recentlyUsed<Cached>(cachedBytes);
   /**
-   * Makes the event for the function that prepares the file. It contains presigned addresses for all that the function
-   * may read and write. The event contains `uuid` and `workspaceId` only because an earlier release of the function
-   * reads them.
+   * Makes the event for the function that prepares the file. It contains presigned addresses of the file and of the
+   * results. The event contains `uuid` and `workspaceId` only because an earlier release of the function reads them.
    */
   const eventOf = async (file: StoredFile): Promise<string> => {
     const { uuid, workspaceId, name, contentType } = file;
@@ -132,7 +128,7 @@ async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<R
       return await call();
     } catch (error) {
       if (!isThrottled(error)) throw error;
-      // Full jitter: replies that are throttled at the same time do not retry at the same time.
+      // Full jitter spreads the retries of replies that are throttled at the same time.
       await sleep(Math.random() * backoff, undefined, { signal });
     }
 }
@@ -163,15 +159,14 @@ function within({ content, bounds }: Cached, requested: TextBounds): AttachmentC
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
 /**
- * Returns the reason if a retry would fail too, because the function used up its time or memory. Undefined for other
+ * Returns the reason if the function used up its time or memory, as a retry probably would. Undefined for other
  * failures, such as an unavailable bucket: they may be temporary.
  */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   const seconds = /Task timed out after (\d{1,3})\b/.exec(errorMessage)?.[1];
   if (seconds !== undefined) return `takes longer than ${seconds} s to read`;
   if (errorType === 'Sandbox.Timedout') return 'takes too long to read';
-  // Lambda reports "Runtime exited with error" if the process has ended early. Usually it was killed because it ran out
-  // of memory.
+  // Lambda reports "Runtime exited with error" if the process has ended early, as when it runs out of memory.
   if (errorType === 'Runtime.OutOfMemory' || errorMessage.includes('Runtime exited with error'))
     return 'takes too much memory to read';
   return undefined;

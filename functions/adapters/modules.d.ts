@@ -5,7 +5,7 @@ declare module 'dingbat-to-unicode' {
 
 declare module 'word-extractor' {
   interface TextOptions {
-    /** Replaces typographic quotes by plain ones. Default: true. */
+    /** Replaces characters such as typographic quotes by plain ones. Default: true. */
     filterUnicode?: boolean;
   }
   interface WordDocument {
@@ -23,8 +23,8 @@ declare module 'word-extractor' {
 
 declare module 'html-encoding-sniffer' {
   /**
-   * The encoding's name for TextDecoder: from the byte order mark, or else the header's charset, the page's own
-   * declaration, or `defaultEncoding`.
+   * The encoding's name: from the byte order mark, or else the header's charset, the page's own declaration, or
+   * `defaultEncoding`.
    */
   export default function htmlEncodingSniffer(
     bytes: Uint8Array,

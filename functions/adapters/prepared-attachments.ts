@@ -33,7 +33,7 @@ const textField = '"text":"';
 
 /**
  * The maximum length, in characters, of the fields before or after the text, or of an attachment without text. The
- * offsets of 5,000 pages take about 50,000.
+ * offsets of 5,000 pages take up to 45,000.
  */
 const maxFieldCharacters = 200_000;
 

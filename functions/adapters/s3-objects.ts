@@ -28,8 +28,7 @@ import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
 /**
  * Makes an LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger
- * one. It evicts others before it reads an object, so that the old and the new object are not in memory at the same
- * time.
+ * one. It evicts others before it reads an object.
  */
 export function objectCache<Value>(maxBytes: number) {
   const cached = recentlyUsed<Promise<Value>>(maxBytes);
@@ -82,7 +81,7 @@ function s3FileWriter(
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // The buffer is neither zeroed nor from Node's shared pool: memory pages that a small file does not fill are never
+  // The buffer is neither zeroed nor from Node's shared pool: memory pages that a small file does not fill need not be
   // allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;

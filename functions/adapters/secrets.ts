@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { timedCache } from '#domain/platform/promises.ts';
 
-/** How long a secret's value is cached. So a replaced secret takes effect within five minutes. */
+/** How long a secret's value is cached. So a replaced secret takes effect within about five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
 
 /** Makes a function that reads a secret's value and caches it. A failed read is not cached. */

@@ -9,12 +9,12 @@ import type { Clock } from '#domain/platform/services.ts';
 import { type OutboundRequest, sendOutbound } from './outbound/send-outbound.ts';
 import { preparedJson } from './prepared-attachments.ts';
 
-/** The timeouts of a request, in milliseconds. Files and their texts have several megabytes. */
+/** The timeouts of a request, in milliseconds. Files and their texts may have several megabytes. */
 const times = { response: 30_000, whole: 30_000 };
 
 /**
- * Makes a `Preparation`, which reads and writes the objects of one file by their presigned addresses. S3 sends no
- * redirect for an address of its Region, and none is followed. No error contains an address.
+ * Makes a `Preparation`, which reads and writes the objects of one file by their presigned addresses. Redirects are not
+ * followed. No error contains an address.
  */
 export function presignedPreparation(retries: StandardRetryStrategy): Preparation {
   const put = async (address: string, body: Uint8Array, contentType: string): Promise<void> => {
@@ -43,7 +43,7 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
   };
 }
 
-/** The maximum size of a response to a write. S3 describes an error in less than 1 KB. */
+/** The maximum size of a response to a write. */
 const errorBytes = 64 * 1024;
 
 const failureOf = (what: 'read' | 'write', status: number): Error =>
@@ -78,7 +78,7 @@ async function send(
 
 /**
  * How long a lease is valid: longer than the 60 s that the preparing function has. If the process that has the lease
- * dies, another one takes it after this time.
+ * dies, another one can take it after this time.
  */
 const leaseMilliseconds = 65_000;
 
@@ -146,7 +146,8 @@ async function prepareWithLease(
   let until: number;
   for (;;) {
     const now = clock.now().getTime();
-    // The random fraction makes the time unique, because `releaseLease` recognizes the lease by it.
+    // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
+    // time.
     until = now + leaseMilliseconds + Math.random();
     if (await leases.takeLease(file, until, now)) break;
     await sleep(checkMilliseconds, undefined, { signal });

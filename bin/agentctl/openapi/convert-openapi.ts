@@ -133,7 +133,7 @@ function toolOf(
     return { ...parameterOf(add, parameter), ...(same?.allow_slash && { allow_slash: true }) };
   });
   const further = written.filter((each) => each.fixed !== undefined && !parameters.includes(each));
-  // A body of GET has no meaning in HTTP.
+  // A body of GET has no defined meaning in HTTP.
   const hasBody = operation.requestBody !== undefined && request.method !== 'GET';
   const body = hasBody ? bodyOf(add, resolved(conversion.document, operation.requestBody)) : null;
   const texts = new Set([operation.summary, operation.description].filter(isText));

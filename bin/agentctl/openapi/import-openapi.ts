@@ -11,7 +11,7 @@ import { readInput } from '../read-json.ts';
 import type { CompareTools, ImportOptions } from '../tool-changes.ts';
 import { authOf, baseUrlOf, operationsOf, readOpenApi } from './convert-openapi.ts';
 
-/** Limits of a document that is fetched, in milliseconds and bytes. The documents of the largest APIs have 12 MB. */
+/** Limits of a document that is fetched, in milliseconds and bytes. */
 const limits = { timeout: 60_000, maxBytes: 16_000_000 };
 
 /** Compares the operations of an OpenAPI document, a file or an address, with those of an entry. */

@@ -11,8 +11,8 @@ interface ChartReader {
 type Points = Map<number, string>;
 
 /**
- * Makes the handlers for the XML elements of charts. A series becomes a row with a column for each category. For newer
- * kinds of charts, see `extendedElements`.
+ * Makes the handlers for the XML elements of charts. A series becomes a row. For newer kinds of charts, see
+ * `extendedElements`.
  */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };

@@ -2,10 +2,7 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/**
- * The size in bytes of the sample that determines the encoding. The detector takes 1 s for 1 MB; its result for 64 KB
- * is as certain.
- */
+/** The size in bytes of the sample that determines the encoding, because the detector is slow. */
 const sampleBytes = 64 * 1024;
 /**
  * The least confidence, from 0 to 100, at which a detected encoding of East Asia counts as sure. Texts that were in
@@ -14,7 +11,8 @@ const sampleBytes = 64 * 1024;
  */
 const eastAsianConfidence = 75;
 /**
- * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has no evidence.
+ * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has little
+ * evidence.
  */
 const noEvidence = 10;
 /** The least confidence at which any other detected encoding counts as sure. Right results had 12 and more. */
@@ -24,17 +22,17 @@ const leastConfidence = 10;
  */
 const minLetters = 3;
 /**
- * The permitted numbers of characters of other alphabets and of matches of `oddWithinWord`, as shares of the letters
- * beyond ASCII that fit the language: a text may have names and words of other languages, and a few words like `кВт`,
- * with a capital after a small letter.
+ * The permitted numbers of characters that do not fit the language and of matches of `oddWithinWord`, as shares of the
+ * letters beyond ASCII that fit the language: a text may have names and words of other languages, and a few words like
+ * `кВт`, with a capital after a small letter.
  */
 const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };
 
 const cyrillic = /[\u0400-\u045f\u0490\u0491]/u;
 
 /**
- * Match the small letters beyond ASCII of languages that the detector names. An encoding for a language that is neither
- * here nor in `eastAsian`, such as Vietnamese, is never the result.
+ * Match letters beyond ASCII, in lower case, of languages that the detector names. An encoding for a language that is
+ * neither here nor in `eastAsian`, such as Vietnamese, is never the result.
  */
 const alphabets: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
@@ -72,10 +70,9 @@ const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00a
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ranks encodings by frequent groups of
- * letters, and ignores letters that a language does not have. So the result is the first encoding in its ranking whose
- * letters fit its language; for an encoding of East Asia, any evidence is enough. If no encoding fits, the result is
- * Windows-1252.
+ * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ignores letters that a language does not
+ * have. So the result is the first encoding in its ranking whose letters fit its language; for an encoding of East
+ * Asia, a confidence above `noEvidence` is enough. If no encoding fits, the result is Windows-1252.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
@@ -96,10 +93,7 @@ export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: b
   return { encoding: 'windows-1252', isSure: false };
 }
 
-/**
- * Returns the encodings that a name of the detector may mean, because it does not distinguish between them; the most
- * likely one first.
- */
+/** Returns the encodings that a name of the detector may mean, in the order in which they are tried. */
 function encodingsOf(name: string): string[] {
   // KOI8-U has the Russian letters of KOI8-R and also the Ukrainian ones.
   if (name === 'KOI8-R') return ['koi8-u'];
@@ -133,9 +127,8 @@ const byteOrderMarks = [
 
 /**
  * Decodes a text. The first source that applies determines the encoding: the byte order mark; the declared encoding,
- * then UTF-8, if at least three quarters of the characters beyond ASCII are valid in it and none is null; UTF-16, if
- * its characters look plausible; `detectEncoding`. Notices tell an uncertain encoding and characters that are not
- * valid.
+ * then UTF-8, if the text `fits`; UTF-16, if its characters look plausible; `detectEncoding`. Notices tell an uncertain
+ * encoding and characters that are not valid.
  * @param declared the name of an encoding, which may be unknown or not fit
  */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {

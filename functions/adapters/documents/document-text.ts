@@ -2,14 +2,14 @@ import { bounds, tooManyCharacters } from './extracted.ts';
 
 /** A container whose paragraphs and tables follow each other, such as a slide, a cell or a text box. */
 interface Block {
-  /** Whether the block is a cell of a table, or is in one, such as a text box. Its text is on one line. */
+  /** Whether the text is written on one line, as in a cell of a table. */
   isCell: boolean;
   /** The text of the paragraph that is not closed yet. */
   fragments: string[];
   text: string;
-  /** Whether the last paragraph is tight. Then a tight paragraph follows on the next line, without an empty line. */
+  /** Whether the last paragraph is tight: a tight one may follow it without an empty line. */
   isTight: boolean;
-  /** The text of the text boxes in the open paragraph. It is written after this paragraph. */
+  /** The text of text boxes that is written after the open paragraph. */
   boxes: string;
   /** The text of the tables in a cell. It is written after the table line of the cell. */
   tables: string;
@@ -48,7 +48,7 @@ export class DocumentText {
   private readonly tables: { text: string; separator: string }[] = [];
   private readonly lines: TableLine[] = [];
   private characters = 0;
-  /** Rises with each fragment that is not only white space, and with each `addTableLine` and `addDocument`. */
+  /** Rises with each `text` that is not only white space, and with each `addTableLine` and `addDocument`. */
   visible = 0;
 
   openBlock(isCell = this.blocks.at(-1)?.isCell ?? false): void {
@@ -139,7 +139,7 @@ export class DocumentText {
     this.add(boxes);
   }
 
-  /** Puts an empty line before the next paragraph, even if it is tight. */
+  /** Ends a sequence of tight paragraphs. */
   endTight(): void {
     this.block().isTight = false;
   }

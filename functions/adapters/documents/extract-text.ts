@@ -15,7 +15,7 @@ const readers: Readonly<
 
 /**
  * Reads a document on this thread. Call it only in a dedicated worker thread: a hostile document can block the thread
- * forever.
+ * for long.
  * @throws ExtractionFailure
  */
 export async function extractText(document: SourceDocument): Promise<ExtractedText> {

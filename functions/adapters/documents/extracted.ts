@@ -8,22 +8,17 @@ export const bounds = {
   fileBytes: 50 * 1024 * 1024,
   /** Uncompressed size of one part of an office document, if it is read. */
   partBytes: 50 * 1024 * 1024,
-  /**
-   * Uncompressed size of all parts that are read, those of documents in the document included: about 10,000 pages of
-   * text with markup.
-   */
+  /** Uncompressed size of all parts that are read, those of documents in the document included. */
   partsBytes: 100 * 1024 * 1024,
-  /**
-   * The parts in an office document: far more than real documents have. Each costs time, even if it is not unpacked.
-   */
+  /** The parts in an office document. Each costs time, even if it is not unpacked. */
   parts: 20_000,
-  /** Levels of elements in XML. Office programs write fewer than 100; each table in a table adds 3. */
+  /** Levels of elements in XML. A table in a table adds 3. */
   depth: 10_000,
   /** Levels of documents in a document, including the outer one. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Levels of parts in a part, such as a chart on a slide, including the outer part. Real documents have up to 3. */
+  /** Levels of parts in a part, such as a chart on a slide, including the outer part. */
   partLevels: 10,
-  /** A page takes 1 to 20 ms to read, so 5,000 pages take 5 to 100 s. */
+  /** At 1 to 20 ms a page, 5,000 pages take 5 to 100 s. */
   pages: 5000,
   /**
    * More than the 10 MB of text that a workspace's knowledge may have, so that the knowledge itself rejects a text
@@ -49,10 +44,7 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
-/**
- * The maximum of kinds that one notice names; further kinds have a notice of their own. Each takes up to 31 characters,
- * and a notice has at most 200.
- */
+/** The maximum of kinds that one notice names, which may have 200 characters. Further kinds are in another notice. */
 const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;

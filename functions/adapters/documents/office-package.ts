@@ -6,8 +6,8 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
- * and never decompresses a part beyond the size given there. Programs write names of parts in several ways. The result
- * has them in lower case, with slashes, and with none at the start.
+ * and a compressed part gets no more memory than the size given there. Programs write names of parts in several ways.
+ * The result has them in lower case, with slashes, and with none at the start.
  * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is not an intact archive
  */
 function openArchive(
@@ -51,7 +51,7 @@ function rejectEncrypted(bytes: Uint8Array): void {
 interface Relation {
   /** The last segment of the type's address. The rest differs between editions of the standard. */
   type: string;
-  /** The name of a part in lower case; undefined if the target is outside of the package. */
+  /** The name of a part; undefined if the target is outside of the package. */
   part: string | undefined;
   address: string;
 }

@@ -16,8 +16,8 @@ export class OfficeReader {
   private readonly reading: string[] = [];
   /**
    * The open elements `mc:AlternateContent`, each with the counts of written and left-out contents before it. `isRead`:
-   * the last alternative that was read had text. `isUncounted`: an alternative before the open one has counted its
-   * pictures and objects.
+   * the last alternative that was read had text. `isUncounted`: an alternative before the open one has counted left-out
+   * contents.
    */
   private readonly alternatives: {
     visible: number;
@@ -50,9 +50,7 @@ export class OfficeReader {
     return this.text.closeBlock();
   }
 
-  /**
-   * Reads a part and returns its text. Its pictures and objects are decoration, so they are not counted as left out.
-   */
+  /** Reads a part and returns its text. Pictures and objects in it are not counted as left out. */
   textOnly(part: string): string {
     this.uncounted += 1;
     const text = this.textOf(part);
@@ -157,8 +155,8 @@ export class OfficeReader {
   }
 
   /**
-   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write only the
-   * description of a picture.
+   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write the description of
+   * a picture.
    */
   private pictureElements(): XmlElements {
     let description: string | undefined;
@@ -284,7 +282,7 @@ const embeddedKinds: [program: string, kind: LeftOutKind][] = [
   ['Equation', 'embedded equation'],
 ];
 
-/** The maximum length of a link's address. Longer ones usually contain data. */
+/** The maximum length of a link's address. */
 const addressCharacters = 2000;
 
 export function webAddress(address: string | undefined): string | undefined {

@@ -69,7 +69,8 @@ const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
- * Adds an empty page for each object that a list matched by `kids` names but the PDF does not contain.
+ * Adds an empty page for each object that a list matched by `kids` names but that the PDF does not contain as a
+ * dictionary.
  * @returns the PDF with these pages, and their object numbers; undefined if none is missing, or if the PDF has
  *   compressed objects, because missing objects cannot be detected there
  */

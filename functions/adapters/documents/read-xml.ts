@@ -60,8 +60,8 @@ const prefixOf = (namespace: string): string | undefined =>
   );
 
 /**
- * Reads a part of an office document once, without a tree: time and memory grow linearly. Entities that a document
- * defines are not expanded, which prevents entity bombs ("billion laughs").
+ * Reads a part of an office document without a tree. Entities that a document defines are not expanded, which prevents
+ * entity bombs ("billion laughs").
  * @throws ExtractionFailure `tooLarge` for too many levels of elements; Error if end tags are missing or do not match.
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {

@@ -19,7 +19,7 @@ export interface ExtractionLimits {
   megabytes: number;
 }
 
-/** How often the size of the thread's external buffers is checked. Unpacking adds about 10 MB in 10 ms. */
+/** How often the size of the thread's external buffers is checked. Unpacking may add about 10 MB in 10 ms. */
 const memoryCheckMilliseconds = 10;
 
 /**

@@ -221,8 +221,8 @@ export class WordDocument {
   }
 
   /**
-   * Ends the innermost instructions that are still open at the end of a paragraph, up to a field whose result has begun:
-   * they are damaged, and must not hide the text after them.
+   * Ends the innermost instructions that are still open at the end of a paragraph, up to a field whose result has
+   * begun: if they are damaged, they would hide the text after them.
    */
   private endInstructions(): void {
     while (this.fields.at(-1)?.isResult === false) {

@@ -43,7 +43,7 @@ const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
 
-/** The maximum number of styles in a chain in which each is based on the next. Word allows 10. */
+/** The maximum number of styles in a chain in which each is based on the next. */
 const longestChain = 20;
 
 /** Determines the headings and list labels of a Word document from its styles and its numbering. */
@@ -53,7 +53,7 @@ export class WordNumbering {
   private readonly styleOfDefinition = new Map<string, string>();
   private readonly levelOfStyle = new Map<string, number>();
   private readonly lists = new Map<string, List>();
-  /** The counters of each definition: lists of the same definition continue each other's numbers. */
+  /** The counters of each definition, which its lists share. */
   private readonly counters = new Map<string, number[]>();
   private readonly used = new Set<string>();
 

@@ -4,24 +4,21 @@ import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 
-/** Amazon Bedrock's limits for an image, the smallest known of a provider: in bytes, and in pixels a side. */
+/** Amazon Bedrock's limits for an image: in bytes, and in pixels a side. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
 
-/**
- * The target size of a shrunk image, in pixels a side. Many providers scale images down to about 1,600 to 2,048 pixels
- * a side anyway.
- */
+/** The target size of a shrunk image, in pixels a side. Many providers scale larger images down anyway. */
 const shrunkSide = 2048;
-/** JPEG qualities, tried in this order. The first is nearly always small enough; the others are for noisy images. */
+/** JPEG qualities, tried in this order: the later ones are for noisy images. */
 const qualities = [85, 70, 50];
 
 /**
- * The maximum number of pixels that are decoded. At 4 bytes a pixel, this is 200 MB. Decoder and resizer need five
- * times that, 1 GB: half of the function's memory.
+ * The maximum number of pixels that are decoded. At 4 bytes a pixel, this is 200 MB. Decoder and resizer need about
+ * five times that.
  */
 const maxPixels = 50_000_000;
 
-/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec. */
+/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec here. */
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {

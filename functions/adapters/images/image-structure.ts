@@ -11,10 +11,7 @@ interface ImageChunk {
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/**
- * The maximum number of chunks that are read. Encoders usually write chunks of 4 KB or more, so an image of 50 MB has
- * about 12,800. Millions would take seconds.
- */
+/** The maximum number of chunks that are read. In chunks of 4 KB, an image of 50 MB has 12,800. */
 const mostChunks = 50_000;
 
 /**
@@ -115,7 +112,7 @@ function orientationIn(tiff: DataView): number {
       return orientation >= 1 && orientation <= 8 ? orientation : 1;
     }
   } catch (error) {
-    // An offset in the data points outside of the data.
+    // An offset points outside of the data, or the data are cut off.
     if (!(error instanceof RangeError)) throw error;
   }
   return 1;
@@ -136,8 +133,8 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
 };
 
 /**
- * Removes the animation from a PNG. The rest is the image that programs without support for animations show: nearly
- * always the first frame.
+ * Removes the animation from a PNG. The rest is the image that programs without support for animations show: usually
+ * the first frame.
  */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
@@ -179,7 +176,7 @@ const extension = 0x21;
 const imageDescriptor = 0x2c;
 const trailer = 0x3b;
 
-/** Cuts off the file after its first picture. Returns undefined if no other picture follows. */
+/** Cuts off the file after its first picture. Returns undefined if it finds no other picture. */
 function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   let end: number | undefined;
   let at = 13 + colorTableBytes(bytes[10]);
@@ -231,8 +228,8 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
 };
 
 /**
- * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that there are at least as many
- * pixels as the header says.
+ * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the data is not shorter
+ * than all pixels. The additional byte of each row is not counted, so some pixels may be missing.
  */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
@@ -252,8 +249,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // The loop stops after the pixels, because decoders ignore data after them. With an additional byte for each row,
-      // interlaced pixels have at most twice as many bytes.
+      // There is enough data for all pixels, and decoders ignore data after them.
       if (inflated > 2 * pixelBytes + height) break;
     }
   } catch {
@@ -266,8 +262,8 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
 /**
- * Looks for the end mark, which is never part of the pixels. If pixels are missing, a decoder fills the rest with gray.
- * An image with a single block of pixels may lack the mark, as common samples do.
+ * Looks for the end mark, which is never part of the pixels. If pixels are missing, a decoder may fill the rest with
+ * gray. An image with a single block of pixels may lack the mark.
  */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
@@ -294,8 +290,8 @@ let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {
   async inspect(bytes) {
-    // HEIC and AVIF are not accepted, because few models read them. The library would read all boxes of such a file: 250
-    // ms for 4 MB.
+    // HEIC and AVIF are not accepted, because few models read them. The library would read all boxes of such a file,
+    // which may take long.
     if (Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'ftyp') return undefined;
     library ??= import('image-dimensions');
     const { imageDimensionsFromData } = await library;

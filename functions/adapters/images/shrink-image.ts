@@ -45,8 +45,8 @@ const decoders: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * Whether a JPEG has four color components (CMYK). Only a decoder written in JavaScript converts these to RGB. It takes
- * up to 1 s and 60 MB a megapixel, so it reads at most 12 megapixels, as many as most cameras take.
+ * Whether a JPEG has four color components (CMYK). Of the decoders here, only the one written in JavaScript converts
+ * these to RGB. It may take 1 s and 60 MB a megapixel, so it reads at most 12 megapixels.
  */
 const isCmyk = (bytes: Uint8Array): boolean =>
   findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;
@@ -114,7 +114,7 @@ function upright(pixels: Pixels, orientation: number): Pixels {
   return { data: new Uint8ClampedArray(turned.buffer), width: newWidth, height: newHeight };
 }
 
-/** Puts the image on a white background: JPEG has no transparency, and transparent pixels would become black. */
+/** Puts the image on a white background: JPEG has no transparency, and transparent pixels might become black. */
 function onWhite(pixels: Pixels): Pixels {
   const { data } = pixels;
   for (let at = 0; at < data.length; at += 4) {

@@ -30,12 +30,12 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 
 /**
  * Returns the search terms of a text: words in lower case, without accents. Words in scripts without spaces are found
- * by a dictionary (Intl.Segmenter). For other scripts it is not used, because it is ten times slower.
+ * by a dictionary (Intl.Segmenter). For other scripts it is not used, because it is much slower.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   const plain = text.normalize('NFKD').replaceAll(accents, '').normalize('NFC').toLowerCase();
-  // Most texts have none of these scripts: to look once is five times faster than to look at each word.
+  // Most texts have none of these scripts: to look once is faster than to look at each word.
   const hasUnspaced = plain.search(unspaced) >= 0;
   for (const word of plain.match(words) ?? []) {
     if (!hasUnspaced) {
@@ -93,7 +93,7 @@ const indexOptions: Options<IndexedPassage> = {
 
 /**
  * The maximum number of different words that are searched: the first ones of a query. For each, MiniSearch lists all
- * passages that match: with 15,000 passages, 32 words take 150 MB.
+ * passages that match: with 15,000 passages, 32 words may take 150 MB.
  */
 const mostQueryTerms = 32;
 
@@ -106,7 +106,7 @@ const minFuzzyCharacters = 6;
 
 /**
  * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
- * one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer than
+ * about one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer than
  * `minPrefixCharacters` finds no longer words, one with fewer than `minFuzzyCharacters` none that differ, and one with
  * a digit neither.
  */
@@ -122,8 +122,8 @@ const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && 
 
 /**
  * Makes a function that returns whether a search for the wanted terms could match a term. Other terms only count for a
- * passage's length, which MiniSearch determines before it calls the filter. Without the other terms, an index of 4
- * million characters takes a few megabytes; with them, hundreds.
+ * passage's length, which MiniSearch determines before it calls the filter. Without the other terms, the index takes
+ * much less memory.
  */
 function termFilter(wanted: readonly string[]): (term: string) => boolean {
   const exact = new Set(wanted);
@@ -199,8 +199,8 @@ type StoredPassage = [id: number, documentId: string, offset: number, page: numb
 const version = 1;
 
 /**
- * The maximum uncompressed size of an index that is read: 16 times the largest one. The objects are our own; the limit
- * still protects the reader's memory.
+ * The maximum uncompressed size of an index that is read. The objects are our own; the limit still protects the
+ * reader's memory.
  */
 const maxBytes = 512 * 1024 * 1024;
 
@@ -284,10 +284,7 @@ export class KnowledgeIndex {
   }
 }
 
-/**
- * The limit of the cache, in bytes of uncompressed JSON: one of the largest indexes (32 MB), or many small ones. In
- * memory an index takes eight times its JSON, so the cache takes at most about 260 MB of the function's 1,024 MB.
- */
+/** The limit of the cache, in bytes of uncompressed JSON. In memory, an index takes about eight times its JSON. */
 const cachedBytes = 32 * 1024 * 1024;
 
 export interface IndexSearch {
@@ -303,8 +300,8 @@ export interface IndexSearch {
 }
 
 /**
- * `isMissing`: the index is not in memory, so the search needs the object. `passages` is undefined if the workspace has
- * no documents.
+ * `isMissing`: the index is not in memory, so the search needs the object. `passages` is undefined if the index has
+ * none.
  */
 export type SearchedIndex =
   | { isMissing: true }

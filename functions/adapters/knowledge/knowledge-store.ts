@@ -4,7 +4,7 @@ import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
 import type { KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { type IndexObjects, KnowledgeIndex } from './knowledge-index.ts';
 
-/** Operators make changes by hand. If 10 attempts in a row conflict, something else is wrong. */
+/** Operators make changes by hand, so 10 conflicts in a row are unlikely. */
 const maxChangeAttempts = 10;
 
 /** @param textWorker searches the indexes */
@@ -22,8 +22,8 @@ export function knowledgeStore(
   };
 
   /**
-   * Loads the current index of a workspace; undefined if the workspace never had a document.
-   * @param load returns undefined if the object was deleted: then the head has changed and is read again
+   * Loads the current index of a workspace; undefined if it has none yet.
+   * @param load returns undefined if the object is missing: then the head is read again
    * @throws Error if the object is missing although the head still names it
    */
   const newest = async <Loaded>(

@@ -24,7 +24,7 @@ const modernVersion = '2026-07-28';
 
 /**
  * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake.
- * `mcpFetch` checks everything that the server sends. The limits of one call and of a list are in this file.
+ * `mcpFetch` checks what the server sends.
  */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
@@ -94,8 +94,8 @@ class Connection implements McpConnection {
   }
 
   /**
-   * Runs a call in the present era: that of the target's version, until `#changesEra` has changed it. If that allows a
-   * second attempt, both share the time and the requests of the call.
+   * Runs a call in the present era: that of the target's version, until `#changesEra` has changed it. A second attempt
+   * shares the time and the requests of the call.
    * @throws as `McpConnection`
    */
   async #inEra<Result>(
@@ -174,7 +174,7 @@ function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeade
 const unheard: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32022, -32020]);
 const rejections: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
 
-/** Whether a server that fails so has not carried out anything: it did not understand the request. */
+/** Whether the failure means that the server did not understand the request, and so has not carried it out. */
 const provesNothing = (error: unknown, status: number): boolean =>
   (error instanceof ProtocolError && unheard.has(error.code)) ||
   ((error instanceof ProtocolError || error instanceof SdkHttpError) && rejections.has(status));
@@ -186,7 +186,7 @@ const provesNothing = (error: unknown, status: number): boolean =>
 function failureOf(error: unknown): Error {
   if (error instanceof OutboundFailure) return error;
   if (error instanceof ProtocolError) {
-    // There is no code for an unknown tool.
+    // An unknown tool has no code of its own.
     const isUnknown = /tool/i.test(error.message) && /unknown|not found|not exist/i.test(error.message);
     return error.code === -32601 || isUnknown
       ? new OutboundFailure('changed', undefined, { cause: error })

@@ -10,7 +10,7 @@ import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 const limits = {
   /** The maximum size of all responses of a call together, decompressed. */
   bytes: 2_000_000,
-  /** The maximum number of fields and elements in a message. A list of 500 tools has some 20,000. */
+  /** The maximum number of fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
   /** The maximum number of contents in the result of a tool. */
   contents: 200,
@@ -35,17 +35,15 @@ export interface CallState {
   status?: number;
 }
 
-/** All requests that a call makes in this context, also later ones of its streams, count for it. */
+/** The requests that a call makes in this context, also later ones of its streams, count for it. */
 export const calls = new AsyncLocalStorage<CallState>();
 
 type Message = Readonly<Record<string, unknown>>;
 type Chunks = AsyncIterable<Uint8Array>;
 
 /**
- * Makes the `fetch` of the client of MCP. Whatever the server sends, the client gets one response with the id of its
- * request, without secrets and of a bounded size, depth and number of contents. Before it, the client gets the requests
- * of the server in the same stream. In its place the client gets the text for a status of 400 or more, and an event
- * that makes it resume a stream that broke off.
+ * Makes the `fetch` of the client of MCP. The client gets what the server sends only within the `limits`, and without
+ * the secrets.
  */
 export const mcpFetch =
   (http: RemoteHttp, target: McpTarget) =>

@@ -8,15 +8,15 @@ import type { Clock } from '#domain/platform/services.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** The only IPv6 range that is allocated as global unicast. The rest is private, reserved or unallocated. */
+/** The only IPv6 range that is allocated as global unicast. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** NAT64: IPv6-only networks reach IPv4 hosts through this prefix. The last four bytes are the IPv4 address. */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
  * Whether an address belongs to the public internet, and not to a range for another purpose, such as private or
- * loopback addresses. An IPv6 address that contains such an IPv4 address is not public, and neither are the obsolete
- * 6to4 and Teredo.
+ * loopback addresses. An IPv4-mapped or NAT64 address counts as its IPv4 address. The obsolete 6to4 and Teredo are not
+ * public.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parse(text);
@@ -64,8 +64,8 @@ type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly strin
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
 /**
- * The maximum number of IPv4 addresses that are used of a name, and of IPv6 addresses. Large sites have eight. A
- * response of 64 KB could have 4,000, and each one is compared with every denied address.
+ * The maximum number of IPv4 addresses that are used of a name, and of IPv6 addresses. A response could have thousands,
+ * and each one is compared with every denied address.
  */
 const addressesOfFamily = 16;
 
@@ -76,8 +76,8 @@ const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
  * Makes a function that resolves names of operators by the system, which knows the hosts file and search domains, and
- * all other names except localhost by DNS alone. The system's resolver holds one of the four threads of the process
- * until it gives up, so a few names that do not resolve would block all reads of files.
+ * all other names except localhost by DNS alone. The system's resolver holds a thread of the pool of Node.js until it
+ * gives up, so a few names that do not resolve could block reads of files.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -88,7 +88,7 @@ export function hostResolver(
   const resolveOperatorHost = remembered(options.systemLookup ?? resolveBySystem, options.clock);
   return async (host, signal) => {
     if (names.has(host)) return resolveOperatorHost(host);
-    // A DNS server is never asked for this name (RFC 6761, section 6.3).
+    // DNS servers are not to be asked for this name (RFC 6761, section 6.3).
     if (host === 'localhost' || host.endsWith('.localhost')) return ['127.0.0.1', '::1'];
     return resolveByServers(host, signal, options);
   };

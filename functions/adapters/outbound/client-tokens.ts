@@ -12,7 +12,7 @@ import { sendOutbound } from './send-outbound.ts';
 /** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
 
-/** The maximum size of a response with a token. Tokens with many claims have 4 KB. */
+/** The maximum size of a response with a token. */
 const maxBytes = 64_000;
 
 /**

@@ -3,7 +3,7 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets a small part even of this. */
+/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets only a part of this. */
 const maxBytes = 1_000_000;
 
 /** The failures of a call by the types of Lambda's errors. Any other type is an error of this service. */
@@ -16,9 +16,8 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
 type Credentials = () => Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
 
 /**
- * Makes the function that invokes Lambda functions. It does not use the SDK's client. That one would add 14 KB to the
- * start of all functions that reply, because their bundles share its protocol. It would also read any answer to its
- * end.
+ * Makes the function that invokes Lambda functions. It does not use the SDK's client, which would enlarge the bundles
+ * of functions that reply, and would read any answer to its end.
  * @param endpoint a URL in place of the address of Lambda in the function's Region. Undefined on AWS
  */
 export const functionInvoker =

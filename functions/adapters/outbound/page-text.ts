@@ -37,7 +37,7 @@ export interface PageToRead {
 export type PageText = Pick<WebPage, 'title' | 'text' | 'contentType'>;
 
 /**
- * The readable text of a response. It takes up to a second, so only a thread may call it.
+ * The readable text of a response. It may take a second, so call it only in a worker thread.
  * @throws OutboundFailure `unreadable` if the body is not text, or has an encoding that is not supported
  */
 export async function pageText({ header, body, address }: PageToRead): Promise<PageText> {
@@ -82,7 +82,7 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
   });
   // Browsers do not decode such encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
-  // Real pages do not use `x-user-defined`, and not every version of Node.js decodes it. In windows-1252, at least its
-  // ASCII characters are the same.
+  // Pages hardly use `x-user-defined`, and not every version of Node.js decodes it. In windows-1252, at least its ASCII
+  // characters are the same.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);
 }

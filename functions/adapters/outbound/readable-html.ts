@@ -125,16 +125,15 @@ const titleCharacters = 300;
 /** The maximum length of a link's address. Longer ones usually contain data, and their links become plain text. */
 const addressCharacters = 2000;
 /**
- * Limit for the sum of all addresses, each counted with its base address. It is enough for 40,000 usual links, more
- * than real pages have. Without it, 5 MB of short links could grow to 700 MB by a long <base>. Links beyond the limit
- * become plain text.
+ * Limit for the sum of all addresses, each counted with its base address. Without it, many short links could grow to
+ * hundreds of megabytes by a long <base>. Links beyond the limit become plain text.
  */
 const allAddressesCharacters = 5_000_000;
 
 /**
  * The readable text of an HTML page, in Markdown. If the page has a <main> of some length, only the text of that. It
- * reads the tokens once and builds no tree, so time and memory grow linearly with the length, even with deep nesting.
- * The worst known 5 MB take 0.6 s, so only threads read whole pages. Invalid HTML is not an error.
+ * reads the tokens once and builds no tree. 5 MB may take 0.6 s, so whole pages are read in threads. Invalid HTML is
+ * not an error.
  */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);

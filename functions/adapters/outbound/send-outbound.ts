@@ -133,7 +133,7 @@ export class ConnectionPool {
   }
 }
 
-/** The maximum size of a response's headers. Those of real sites, with policies and cookies, stay below 16 KB. */
+/** The maximum size of a response's headers. */
 const headerBytes = 32 * 1024;
 
 /**

@@ -6,12 +6,7 @@ import { untilAborted } from '#domain/platform/promises.ts';
 import type { OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/**
- * Limits of one page; the times are milliseconds. A page may take 15 s of the 80 s that a tool has by default, the
- * conversion to text included. The head of a response may take 8 s: time is left for one redirect. A page may have 5
- * MB: the longest articles are 2 to 3 MB of HTML. There may be 5 redirects: shops and sign-on pages redirect two or
- * three times.
- */
+/** Limits of one page; the times are milliseconds. `whole` includes the conversion to text. */
 const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
 /** Reads pages over HTTP, only from hosts that the rules allow. */

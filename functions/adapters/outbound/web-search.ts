@@ -6,17 +6,15 @@ import { readableHtml } from './readable-html.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /**
- * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for one of its
- * slow search engines. 2 MB are 1,000 results.
+ * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for a slow search
+ * engine.
  */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
 
-/**
- * The maximum length of a title or snippet. Providers return about 300 characters; a longer text ends in an ellipsis.
- */
+/** The maximum length of a title or snippet. A longer text is cut and ends in an ellipsis. */
 const snippetCharacters = 1000;
 
-/** How much HTML is read for a title or snippet: much more than they have. It takes a thousandth of a second. */
+/** How much HTML is read for a title or snippet. */
 const snippetHtmlCharacters = 20_000;
 
 const searxngResponse = z.object({

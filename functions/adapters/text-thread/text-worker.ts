@@ -36,13 +36,14 @@ export interface TextWorker {
 
 /**
  * The time limit of a work, in milliseconds. The slowest known work takes 5 s of a whole processor, and a function of
- * 1,024 MB has 0.6 of one. If a work takes longer, it ends with its thread, and the next work starts another thread.
+ * 1,024 MB has about 0.6 of one. If a work takes longer, it ends with its thread, and the next work starts another
+ * thread.
  */
 const workMilliseconds = 30_000;
 
 /**
- * The limit of the thread's heap, in MB. The largest index takes 400 while it is loaded and 260 afterwards, and the
- * worst known look-up 250. If a work needs more, it ends with its thread, and the next work starts another thread.
+ * The limit of the thread's heap, in MB. The largest index takes about 400 while it is loaded. If a work needs more, it
+ * ends with its thread, and the next work starts another thread.
  */
 const heapMegabytes = 640;
 
