@@ -109,8 +109,8 @@ export class ExtractionFailure extends Error {
 }
 
 /**
- * The presigned addresses of one file and of its results. Anyone who has an address can send its request, so no log
- * contains one.
+ * The presigned addresses of one file and of its results. Anyone who has an address can send its request, so it must
+ * not be logged.
  */
 export interface PreparationAddresses extends ResultAddresses {
   /** Reads the file. */

@@ -44,10 +44,7 @@ export const knowledgeLimits = {
   textBytes: 10 * 1024 * 1024,
   /** The same limit as for names of chats. */
   nameCharacters: 256,
-  /**
-   * A transaction has at most 100 writes: one for each document, one for the head, two for the audit. The others are a
-   * reserve.
-   */
+  /** A change is one transaction, which has at most 100 writes: one for each document, and a few others. */
   documentsAtOnce: 50,
 } as const;
 
