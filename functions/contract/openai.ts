@@ -206,7 +206,7 @@ export const modelNotFound = (model: string): OpenAiError =>
     { param: 'model', code: 'model_not_found' },
   );
 
-/** The error for a wrong API key. */
+/** The error for a missing or wrong API key. */
 export const invalidApiKey = () =>
   new OpenAiError(
     'unauthenticated',
