@@ -54,7 +54,7 @@ const serviceTier = z.enum(['flex', 'priority']);
 /** How an agent uses its model. The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
-  /** Default: 8,192. The bound is far above what any known model accepts. */
+  /** Default: 8,192. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
   /** Maximum of the agent's own model calls in one reply, retries not counted. Default: 8. */
   max_steps: z.int().min(1).max(50).optional(),

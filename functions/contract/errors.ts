@@ -1,10 +1,7 @@
 import { bytesInWords, platformLimits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
-/**
- * The kinds of failures with their HTTP status and `error_code` (specification, section 7.1). 10029 and the status
- * 503 are additions.
- */
+/** The kinds of failures with their HTTP status and `error_code` (specification, section 7.1), and additions. */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
   accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },

@@ -43,16 +43,13 @@ const textOfBytes = (max: number) =>
     })
     .meta({ minLength: 1 });
 
-/**
- * Any UUID in the 8-4-4-4-12 form, converted to lower case. Any version is accepted, so that an unknown id gives 404
- * instead of 400.
- */
+/** Any UUID in the 8-4-4-4-12 form, of any version, converted to lower case. */
 export const uuid = z
   .guid()
   .toLowerCase()
   .meta({ override: { type: 'string', format: 'uuid' } });
 
-/** ISO 8601, UTC, milliseconds. */
+/** ISO 8601, in UTC. */
 export const timestamp = z.iso.datetime();
 
 /** An integer in the text of a path or query parameter. */
@@ -67,8 +64,7 @@ export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTE
 
 /**
  * The id of a chat or message in a path. Any integer is accepted, because an unknown id gives 404 instead of 400. An
- * integer outside the range of ids becomes 0, which is never an id: as a number it could round to the id of another
- * chat.
+ * integer outside the range of ids becomes 0, which is never an id: as a number it could round to another id.
  */
 export const idParameter = z
   .string()

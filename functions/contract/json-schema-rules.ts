@@ -2,8 +2,8 @@
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
 /**
- * Maximum of schemas whose checks wait for each other. Data has up to 512 levels, and each level may need two
- * schemas, a reference and its target. More than this need too much stack.
+ * Maximum of schemas whose checks wait for each other. Data has up to 512 levels, and a level may need two schemas, a
+ * reference and its target.
  */
 const callLevels = 1050;
 
@@ -28,7 +28,7 @@ export interface Check {
   level: number;
   /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
-  /** The property names of the objects that were read. They are kept, because listing them takes longer than a step. */
+  /** The property names of the objects that were read. */
   names: Map<unknown, readonly string[]>;
 }
 
@@ -144,10 +144,7 @@ const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
-/**
- * Decides as Python's jsonschema does. If the unit is no integer, the quotient as a float decides, unless it is
- * infinite.
- */
+/** Follows Python's jsonschema: if the unit is no integer, the quotient as a float decides, unless it is infinite. */
 const isNoMultiple: IsWrong = (size, unit) =>
   (Number.isInteger(unit) || !Number.isFinite(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 

@@ -156,7 +156,7 @@ function problemBelow(root: JsonSchema, maxLevels: number): Problem {
 }
 
 /**
- * Whether OpenAI takes the schema as strict. At every level of a strict schema, each object is closed
+ * Whether the schema has the form that OpenAI's strict mode needs: at every level, each object is closed
  * (`additionalProperties: false`) and requires all its properties, each value has a `type`, a `$ref` or an `anyOf`, and
  * there is no `oneOf`, `allOf` or `not`.
  */

@@ -27,16 +27,16 @@ export const limits = {
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes fit into a DynamoDB sort key (at most 1,024 bytes). */
   externalUserIdCharacters: 256,
-  /** Levels of objects and arrays inside each other in a JSON body. The tools of a completion need about ten levels. */
+  /** Levels of objects and arrays inside each other in a JSON body. */
   bodyLevels: 64,
   /** Files of one message that the schemas of requests accept. Use cases allow fewer. */
   attachedFiles: 50,
-  /** Files of one message that use cases allow: as many as a person would read for one question. */
+  /** Files of one message that use cases allow by default. */
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
   /** The whole body of an upload: 50 MB of file and 10 MB of other parts. */
   uploadBytes: 60 * 1024 * 1024,
-  /** An upload with fewer bytes in a minute is too slow, and fails. This is 1 KB a second. */
+  /** An upload with fewer bytes in a minute is too slow. This is 1 KB a second. */
   uploadBytesPerMinute: 60 * 1024,
   /** A form has the parts `file` and `data`. Clients may add a few of their own. */
   uploadParts: 8,
@@ -67,14 +67,11 @@ export const limits = {
   webhookEvents: 100,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,
-  /** Stripe's limit: enough for any UUID, hash or path. */
+  /** Stripe's limit. */
   idempotencyKeyCharacters: 255,
-  /** Clients retry within minutes, people within a day. */
+  /** How long an idempotency key is known. */
   idempotencyHours: 24,
-  /**
-   * How long a stream can be resumed after its start. A client that lost its connection resumes within minutes. An hour
-   * is also enough for a device that was in standby.
-   */
+  /** How long a stream can be resumed after its start. */
   resumableMinutes: 60,
   /** Maximum time of a streamed reply, from the arrival of its request. */
   replySeconds: 300,
@@ -83,7 +80,7 @@ export const limits = {
    * last 10 s.
    */
   resumedSeconds: 890,
-  /** The response id of a resumable reply has 43 characters. The rest is room for later forms of response ids. */
+  /** With room for later forms of response ids. */
   responseIdCharacters: 256,
   /**
    * Highest sequence number of the events of a stream. The keys of stored events contain the number with seven digits,
@@ -96,10 +93,7 @@ export const limits = {
   chatsOfWorkspace: 2 ** 32 - 1,
   /** Positions are 1 to 2^21 - 1. A turn has two messages, so the number is even. */
   messagesOfChat: 2 ** 21 - 2,
-  /**
-   * Characters of events that may be buffered for a slow reader of a stream: about 20,000 events, minutes of a model's
-   * output. Without the limit, a reply of 1 MB with a delta for each letter could buffer 200 MB.
-   */
+  /** Characters of events that may be buffered for a slow reader of a stream. */
   unreadStreamCharacters: 4 * 1024 * 1024,
 } as const;
 

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { countCharacters, optionalText } from './fields.ts';
 import { limits } from './limits.ts';
 
-/** Texts that a client keeps with a chat or a batch. The service only stores and returns them. */
+/** Texts that a client keeps with a chat or a batch. The service does not interpret them. */
 export type Metadata = Readonly<Record<string, string>>;
 
 const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;

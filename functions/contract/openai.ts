@@ -33,10 +33,7 @@ export const mostParts = 10_000;
 /** OpenAI's limit of stop sequences. */
 const stopSequences = 4;
 
-/**
- * The parameters of OpenAI's chat completions that the service reads, or rejects. docs/openai.md has a row for each.
- * Unknown fields are ignored.
- */
+/** The parameters of OpenAI's chat completions that the service reads, or rejects. Unknown fields are ignored. */
 export const chatCompletionRequest = z.object({
   model: z.string(),
   messages: z.array(message).min(1, { error: 'must not be empty' }),
@@ -165,10 +162,7 @@ export const openAiModel = z.object({
 
 export type OpenAiModel = z.infer<typeof openAiModel>;
 
-/**
- * With the value `false`, OpenAI's clients do not retry a failed request. By default they retry it twice, and each
- * retry runs and is paid again.
- */
+/** With the value `false`, OpenAI's clients do not retry a failed request. */
 export const shouldRetryHeader = 'x-should-retry';
 
 /** An error with the fields of OpenAI's error object. */
@@ -212,7 +206,7 @@ export const modelNotFound = (model: string): OpenAiError =>
     { param: 'model', code: 'model_not_found' },
   );
 
-/** The error for a wrong API key, in the words that OpenAI's clients know. */
+/** The error for a missing or wrong API key. */
 export const invalidApiKey = () =>
   new OpenAiError(
     'unauthenticated',

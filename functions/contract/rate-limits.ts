@@ -31,7 +31,7 @@ const oneByte = 1 / bytesPerToken;
 export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   reads: { downloadedMegabytes: oneByte },
   writes: {},
-  // A reply makes at least one model call.
+  // For the first model call of the reply.
   sends: { modelCalls: 1 },
   uploads: { uploadedMegabytes: oneByte },
   // These tokens are taken later, when the requests of the batch are counted.

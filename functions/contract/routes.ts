@@ -87,7 +87,10 @@ export const uploadErrorEnvelope = failureEnvelopeOf('UploadErrorEnvelope', fail
 const chatEnvelope = envelopeOf('ChatEnvelope', 'A chat.', chat);
 const batchEnvelope = envelopeOf('BatchEnvelope', 'A batch.', batch);
 
-/** `data` that is null. In OpenAPI it may be an object too: generators of clients cannot read a schema of only null. */
+/**
+ * `data` that is null. In OpenAPI it may be an object too: some generators of clients cannot read a schema of only
+ * null.
+ */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
 /** The error of the routes of OpenAI's dialect. */

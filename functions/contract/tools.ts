@@ -4,7 +4,7 @@ import { isHttpUrl } from './urls.ts';
 
 /** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
-  /** The maximum number of tools of an agent, of all its entries together. Providers accept 128. */
+  /** The maximum number of tools of an agent, of all its entries together. */
   offers: 128,
   /** The maximum size of a tool as models get it: its name, its description and its schema. */
   offerBytes: 16 * 1024,
@@ -101,9 +101,7 @@ export const remoteFields = {
   ...callFields,
 };
 
-/**
- * The ARN of one alias or version of a Lambda function. A stage's roles may invoke exactly the ARNs in its settings.
- */
+/** The ARN of one alias or version of a Lambda function. */
 export const functionArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
@@ -138,8 +136,8 @@ export const mcpConfig = z.strictObject({
 export type McpConfig = z.output<typeof mcpConfig>;
 
 /**
- * A character that people do not see, and models read: control, bidirectional, zero-width, tag and private characters,
- * lone surrogates, and those that Unicode has not assigned. Tabs, `\n`, `\r` and the selector of emojis are allowed.
+ * A character that people do not see, and models read, such as control, bidirectional and zero-width characters, and
+ * lone surrogates. Tabs, `\n`, `\r` and the selector of emojis are allowed.
  */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 

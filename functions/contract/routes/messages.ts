@@ -47,8 +47,7 @@ export const sendMessageRoute = {
       error: 'must be false with "stream": false: only a stream can be resumed',
     })
     .meta({ id: 'SendMessageRequest' }),
-  // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB.
-  // A schema may have 16 KB of JSON, which is at most this many values.
+  // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB. A schema may have 16 KB of JSON.
   largestBody: { bytes: 2 * 1024 * 1024, values: 10_000 },
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',

@@ -43,7 +43,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
 /**
  * Registers the files of a message in its chat, before the message is stored.
  * @param uuids as the client sent them
- * @throws badRequest that names the first file that was erased after `findAttachedFiles` found it
+ * @throws badRequest that names the first file that was closed or deleted after `findAttachedFiles` found it
  */
 export async function attachFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
@@ -59,10 +59,7 @@ export async function attachFiles(
 /** Maximum of notices that are read. */
 const noticesShown = 10;
 
-/**
- * Maximum of characters of a notice: long enough for a list of pages. One such notice for each of the 100 files that a
- * prompt names is a third of the text that the prompt has of files.
- */
+/** Maximum of characters of a notice: long enough for a list of pages. */
 const noticeCharacters = 200;
 
 /**
@@ -112,7 +109,6 @@ export async function prepareAttachment(services: PrepareServices, file: FileToP
   // A caller of an earlier release sends only the file's name, and this function may not read files by name.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
   const bytes = await services.preparation.readFile(file.addresses);
-  // Nothing is stored for a missing file, so the attachment reader reports it as no longer there.
   if (bytes === undefined) return;
   await services.preparation.putContent(file.addresses, await prepare(services, file, bytes));
 }

@@ -31,7 +31,7 @@ function extensionOf(name: string): string {
   return dot > 0 ? name.slice(dot).toLowerCase() : '';
 }
 
-/** Matches a valid header value: a file's content type becomes a header of each download. */
+/** A file's content type becomes a header of its downloads, so it must be a valid value of a header. */
 const headerText = /^[\x20-\x7e]{1,255}$/;
 
 /** A content type without its parameters, in lower case. */

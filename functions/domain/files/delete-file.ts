@@ -33,9 +33,7 @@ export async function eraseFile(
   return true;
 }
 
-/**
- * Milliseconds until a deletion tries once more. A send that has attached a closed file needs about 10 ms to detach it.
- */
+/** Milliseconds until a deletion tries once more. A send that has attached a closed file soon detaches it. */
 const pause = 200;
 
 /**

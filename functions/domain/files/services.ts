@@ -34,8 +34,8 @@ export type AttachmentContent =
 
 export interface AttachmentReader {
   /**
-   * Reads only as much of a file as the bounds need. For a file that can never be read, it returns content with the
-   * reason and does not throw.
+   * Reads the content of a file; of a text, about as much as the bounds need. For a file that can never be read, it
+   * returns content with the reason and does not throw.
    * @throws the signal's reason; Error if the file cannot be read now
    */
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
@@ -109,8 +109,8 @@ export class ExtractionFailure extends Error {
 }
 
 /**
- * The presigned addresses of one file and of its results. Anyone who has an address can send its request, so no log
- * contains one.
+ * The presigned addresses of one file and of its results. Anyone who has an address can send its request, so it must
+ * not be logged.
  */
 export interface PreparationAddresses extends ResultAddresses {
   /** Reads the file. */

@@ -42,10 +42,9 @@ interface Form {
 
 /**
  * Stores the file of a form while it arrives. If the file or the data is wrong, the form is read to its end before the
- * error is thrown. So the error contains the file's size, and a client that is still sending can receive the error.
- * After a failed upload, the stored bytes are removed.
+ * error is thrown, so that the error contains the file's size.
  * @throws ServiceError, such as badRequest with the texts of the specification, section 7.3. Its data describes the
- *   file, with empty texts and 0 for unknown values.
+ *   file.
  */
 export async function storeUpload(
   services: UploadServices,

@@ -33,7 +33,7 @@ export type UploadPart =
 export interface PreparationLeases {
   /**
    * Acquires the lease of a file, if it is free or has expired.
-   * @param until epoch milliseconds; each attempt has another value, by which `releaseLease` knows the lease
+   * @param until epoch milliseconds; `releaseLease` knows the lease by this value
    * @param now epoch milliseconds
    * @returns false if another function has the lease of the file; true also if the file does not exist
    */
@@ -70,7 +70,7 @@ export interface FileIndex extends PreparationLeases {
 
 /** The bytes of uploaded files. */
 export interface FileStore {
-  /** Starts to store a file. The bucket's lifecycle rules remove it about a day later unless `complete` is called. */
+  /** Starts to store a file. The bucket's lifecycle rules remove it later unless `complete` is called. */
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
   /** @returns the bytes in chunks; undefined if the file is no longer there */
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
@@ -88,7 +88,7 @@ export interface FileStore {
 export interface FileWriter {
   /** Copies the bytes: the caller may reuse its buffer. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends the file after its last byte. Then it can be read. It expires after a day unless `complete` is called. */
+  /** Ends the file after its last byte. Then it can be read. */
   end(): Promise<void>;
   /** Makes the file permanent. Called after `end`. */
   complete(): Promise<void>;

@@ -2,15 +2,12 @@ import { ServiceError } from '#contract/errors.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
-/**
- * Maximum length of a passage: about 200 words. Such a passage is long enough for a fact and its context, and short
- * enough that five passages cost a model only about 1,250 tokens.
- */
+/** Maximum length of a passage, in UTF-16 code units: long enough for a fact and its context. */
 const passageCharacters = 1000;
 
 /**
- * The next passage repeats about this many characters at the end of a passage: one or two sentences. So the text around
- * a cut is usually complete in one of the passages.
+ * The next passage repeats up to about this many characters of the end of a passage. So the text around a cut is
+ * usually complete in one of the passages.
  */
 const overlapCharacters = 100;
 
@@ -122,7 +119,7 @@ export async function addDocuments(
     throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
   rejectNames(documents.map(({ name }) => name));
   const prepared: Prepared[] = [];
-  // Documents are read one after the other: a document of 50 MB may take ten times its size in memory.
+  // Documents are read one after the other, because one may take several times its size in memory.
   for (const document of documents) prepared.push(await prepare(services, document));
   let added: AddedDocument[] = [];
   await services.knowledge.change(workspaceId, (known) => {

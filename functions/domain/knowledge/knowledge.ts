@@ -37,17 +37,13 @@ export interface Scored<Found> {
 
 export const knowledgeLimits = {
   /**
-   * A function loads the whole index of a workspace. 10 MB of text, about 5,000 pages, make an index of 26 to 32 MB.
-   * Loading it takes 1 s of processor time and up to 400 MB of the function's 1,024 MB; afterwards it takes about 240
-   * MB. For more text, use a Bedrock knowledge base.
+   * A function loads the whole index of a workspace. For 10 MB of text, this takes about 1 s of processor time and up
+   * to about 400 MB of memory. For more text, use a Bedrock knowledge base.
    */
   textBytes: 10 * 1024 * 1024,
   /** The same limit as for names of chats. */
   nameCharacters: 256,
-  /**
-   * A transaction has at most 100 writes: one for each document, one for the head, two for the audit. The others are a
-   * reserve.
-   */
+  /** A change is one transaction, which has at most 100 writes: one for each document, and a few others. */
   documentsAtOnce: 50,
 } as const;
 

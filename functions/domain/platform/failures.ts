@@ -17,7 +17,7 @@ export class ModelFailure extends Error {
   readonly kind: ModelFailureKind;
   /** Milliseconds that the provider asks to wait; undefined if it does not say. */
   readonly retryAfter: number | undefined;
-  /** Whether the provider rejects the content of the request. It would reject the same content again. */
+  /** Whether the provider rejects the content of the request. */
   readonly isOfContent: boolean;
 
   constructor(
@@ -33,7 +33,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** What clients see of a failure of a model, by its kind. */
+/** Texts for clients about a failure of a model, by its kind. */
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',

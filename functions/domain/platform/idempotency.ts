@@ -9,11 +9,11 @@ export interface IdempotencyKey {
   /** Hash of the header's value, or a text with the gateway's id. */
   hash: string;
   /**
-   * Hash of the route, the path parameters and the body. A different request with the same key has a different
-   * fingerprint. If the key is the gateway's id of the request, the fingerprint is that id too.
+   * Hash of the route, the path parameters and the body. If the key is the gateway's id of the request, the fingerprint
+   * is that id too.
    */
   fingerprint: string;
-  /** When the request arrived, in epoch milliseconds. */
+  /** The time of the request, in epoch milliseconds. */
   at: number;
 }
 

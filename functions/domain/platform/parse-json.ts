@@ -10,13 +10,13 @@ const bracketBit = 0x20;
 /** The code of `}`. */
 const closing = 0x7d;
 
-/** By character code: 1 for a character that the count looks at. V8 compiles a small loop over a table early. */
+/** By character code: 1 for a character that the count looks at. */
 const structural = new Uint8Array(0x1_00_00);
 for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 
 /**
  * Parses JSON that this service has not written, such as that of a client or a model. First counts levels and values
- * without building any of them, because an array or an object takes twenty times the memory of its two characters.
+ * without building any of them, because an array or an object takes far more memory than its two characters.
  * @param name name of the text, for errors
  * @param mostValues maximum of fields and elements together; each empty array or object counts as one more
  * @throws badRequest that names the limit, or if the text is not JSON
@@ -75,8 +75,8 @@ function endOfString(text: string, start: number): number {
 }
 
 /**
- * A copy of a JSON value that can be encoded as UTF-8. In each string and each field name, lone surrogates become
- * U+FFFD. DynamoDB and some model providers reject lone surrogates.
+ * A copy of a JSON value that can be encoded as UTF-8: in each string and each field name, lone surrogates become
+ * U+FFFD.
  */
 export function wellFormed<Value>(value: Value): Value;
 export function wellFormed(value: unknown): unknown {

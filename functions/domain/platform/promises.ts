@@ -11,10 +11,10 @@ export async function allEnded<Promises extends readonly unknown[]>(
 }
 
 /**
- * Milliseconds after a deletion. After this time, nothing writes to the deleted data any more. A function that had read
- * the data before may write for 900 s, Lambda's longest timeout. The other 300 s are for differences between clocks,
- * and for callers that the gateway has authorized before. These are covered only if `authorizerCacheSeconds` is at most
- * 300.
+ * Milliseconds after a deletion, after which nothing should write to the deleted data any more. A function that had
+ * read the data before may write for 900 s, Lambda's longest timeout. The other 300 s are for differences between
+ * clocks, and for callers that the gateway has authorized before. These are covered only if `authorizerCacheSeconds` is
+ * at most 300.
  */
 export const lastWriteAfter = 20 * 60_000;
 
@@ -31,7 +31,7 @@ export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
   return promise;
 }
 
-/** The maximum number of values in a cache, of all workspaces together. At this number the cache is emptied. */
+/** The maximum number of values in a cache, of all workspaces together. A further value empties the cache first. */
 const cachedValues = 1000;
 
 export interface Cached<Value> {

@@ -19,7 +19,7 @@ export interface Identifiers {
   apiKeyId(): string;
 }
 
-/** Structured log lines. Callers never pass message texts, keys or secrets as fields. */
+/** Structured log lines. Callers must not pass message texts, keys or secrets as fields. */
 export interface Log {
   info(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;
@@ -44,7 +44,7 @@ export interface Meter {
   replied(reply: { calls: readonly CountedCall[]; reasoningSteps: readonly ReasoningStep[] }): void;
   modelFailed(model: string, failure: FailureOfModel): void;
   modelRetried(model: string, reason: RetryReason): void;
-  /** A worker has processed requests of batches: `delayed` ones wait for a retry. */
+  /** A worker has processed requests of batches: `delayed` ones are processed again later. */
   requestsProcessed(requests: { done: number; failed: number; delayed: number }): void;
   /** A batch has ended. `age`: milliseconds since its creation. */
   batchEnded(status: 'completed' | 'failed' | 'cancelled', age: number): void;

@@ -24,9 +24,8 @@ export interface SlotReports {
 export type Leave = () => void;
 
 /**
- * A process reports its slots if at least this many are taken or waited for in one pool. With fewer in each process a
- * pool is not full, because Lambda fills an environment before it starts the next. The processes of a reader and of a
- * webhook serve one request each, so they report even a single slot.
+ * A process reports its slots if at least this many are taken or waited for in one pool. The processes of a reader and
+ * of a webhook serve one request each, so they report even a single slot.
  */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
@@ -46,8 +45,7 @@ const interval = 5000;
 const validity = 30_000;
 
 /**
- * Maximum of workspaces that a report names for a pool; it counts the others together. So a report with two pools stays
- * below 1 KB, one write unit.
+ * Maximum of workspaces that a report names for a pool; it counts the others together, so that a report stays small.
  */
 const namedWorkspaces = 12;
 
@@ -66,7 +64,7 @@ export class Shares {
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** Whether this process was busy at its last report. */
+  /** Whether this process was busy at its last exchange. */
   private isCounted = false;
 
   /** @param process the unique id of this process */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 export interface ApiKey {
   id: string;
   workspaceId: string;
-  /** SHA-256 of the key, in hexadecimal. The key itself is never stored. */
+  /** SHA-256 of the key, in hexadecimal. A store never gets the key itself. */
   hash: string;
   /** The first 7 characters of the key. */
   prefix: string;
@@ -13,7 +13,7 @@ export interface ApiKey {
   createdAt: string;
   expiresAt: string | null;
   revokedAt: string | null;
-  /** The last UTC day on which the authorizer found the key valid, such as `2027-01-31`; null before its first use. */
+  /** The last UTC day that `markUsed` has stored, such as `2027-01-31`; null if none. */
   lastUsedOn: string | null;
 }
 

@@ -5,7 +5,7 @@ import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
-/** Makes a new key and its text. The key is not stored yet; the text is never stored. */
+/** Makes a new key and its text, and stores neither. */
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
@@ -30,7 +30,7 @@ export function makeApiKey(
 
 /**
  * Issues a key.
- * @returns `apiKey`: the text of the key, which is never stored and cannot be read again
+ * @returns `apiKey`: the text of the key, which cannot be read again
  * @throws notFound for an unknown workspace
  */
 export async function createApiKey(
@@ -45,10 +45,10 @@ export async function createApiKey(
 }
 
 /**
- * Issues a key that replaces another. The old key stays valid for a while, so that clients can change to the new one.
- * @param input.overlap milliseconds for which the old key stays valid; its expiry never moves to a later time
+ * Issues a key that replaces another.
+ * @param input.overlap milliseconds after which the old key expires, unless it expires earlier anyway
  * @param input.expiresAt expiry of the new key; null for never
- * @returns `key` and `apiKey`: the new key and its text, which is never stored; `old`: the old key with its new expiry
+ * @returns `key` and `apiKey`: the new key and its text; `old`: the old key with its new expiry
  * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
 export async function rotateApiKey(
@@ -72,7 +72,7 @@ export async function rotateApiKey(
   return { ...made, old: { ...old, expiresAt } };
 }
 
-/** Milliseconds. The first request of a key on a day waits at most this long for the write of its last use. */
+/** Milliseconds after which the write of a key's last use is aborted. */
 const markTimeoutMilliseconds = 1000;
 
 export interface Caller {
@@ -89,8 +89,7 @@ export interface Caller {
 
 /**
  * Makes a function that finds the caller to whom an API key belongs (specification, section 5). The function throws
- * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted. It
- * also stores that the key was used today, unless it is invalid, and counts rejections in the metrics.
+ * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted.
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,

@@ -22,10 +22,7 @@ export type AuditAction =
   | 'webhook resent'
   | 'webhook secret replaced';
 
-/**
- * What an operator did, or that a client requested an erasure. One transaction writes the entry and the change. The
- * erasure of a person without data has no entry.
- */
+/** What an operator did, or that a client requested an erasure. */
 export interface AuditEntry {
   at: string;
   /**
@@ -40,7 +37,7 @@ export interface AuditEntry {
    * Names what was changed: by its id, or, for example, by the name of a secret, or a hash of the id of an erased user.
    */
   target: string;
-  /** What has changed. It never contains a key, a secret or a text of an agent's prompt. */
+  /** What has changed. It contains no complete key, no secret and no text of an agent's prompt. */
   changes: Record<string, unknown>;
 }
 
@@ -61,7 +58,7 @@ export function changesOf(before: object, after: object): Record<string, { from:
   );
 }
 
-/** Reads the entries of the audit. The store that makes a change writes its entry. */
+/** Reads the entries of the audit. */
 export interface AuditLog {
   /**
    * The entries of the given days, oldest first, in pages.

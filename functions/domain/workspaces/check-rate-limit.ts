@@ -14,15 +14,12 @@ import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
-/**
- * Number of keys whose buckets a process remembers, because memory is limited. A key that was evicted may cost one more
- * write at its next request, and loses its charges that are not written.
- */
+/** Maximum of keys whose buckets a process remembers. A key that is evicted may lose charges that are not written. */
 const maxKeys = 10_000;
 
 /**
  * Maximum of attempts of one write. The first attempt uses what this process knows, the second what the first has
- * found. The third is for the case that other processes write between these two.
+ * found. The third is for the case that others write between these two.
  */
 const attempts = 3;
 
@@ -145,8 +142,7 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
 /**
  * Writes the tokens of a request together with the charges that are not written, in one write, or none if there are
  * neither.
- * @returns false if a bucket has too few tokens or was changed by others. Then nothing was written, and the buckets
- *   have the stored values
+ * @returns false if a bucket has too few tokens or was changed by others. Then the buckets have the stored values
  */
 async function writeOnce(
   { rateBuckets }: LimiterServices,

@@ -15,7 +15,7 @@ import {
 
 /**
  * Adds to the usage of today, a UTC day. A failure is logged with the usage, counted in the metrics and not thrown,
- * because the work itself has succeeded.
+ * because the work itself has ended.
  */
 export async function countUsage(
   services: Services<'clock' | 'log' | 'meter' | 'usage'>,
@@ -47,7 +47,7 @@ export interface UsageLine {
 
 const nothing = { name: null, counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
-/** Number of workspaces whose usage is read concurrently. Each costs at least one query. */
+/** Maximum of workspaces whose usage is read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
 
 /**
@@ -102,7 +102,7 @@ const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
 /** Milliseconds for which uses are collected: less than a process has left that must end (`web-server.ts`). */
 const collectedFor = 500;
 
-/** When this many uses are collected, they are written at once. Each then costs a sixteenth of a write unit. */
+/** When this many uses are collected, they are written at once. */
 const collectedAtMost = 16;
 
 interface Collected {

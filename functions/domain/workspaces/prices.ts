@@ -16,21 +16,22 @@ export interface Price {
 /** The prices of a model, each under its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
-/** The prices of all models, by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
+/** Prices by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
 export type Prices = Readonly<Record<string, ModelPrices>>;
 
 export interface PriceStore {
   all(): Promise<Prices>;
   /**
-   * Sets the price of a model from a first UTC day on, such as `2027-01-31`, with an audit entry. If another operator
-   * sets prices meanwhile, the call starts anew with the changed prices.
+   * Sets the price of a model from a first UTC day on, such as `2027-01-31`, with an audit entry. Prices that another
+   * operator sets meanwhile are kept.
    */
   set(model: string, from: string, price: Price): Promise<void>;
 }
 
 /**
  * Reads dollars per million tokens, such as `0.3125`.
- * @returns 10⁻¹² dollars per token; undefined for anything but digits with at most six decimals, below 1,000,000
+ * @returns 10⁻¹² dollars per token; undefined for anything but one to six digits, which a point and one to six decimals
+ *   may follow
  */
 export function parsePrice(text: string): number | undefined {
   const [, dollars, decimals = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];

@@ -26,16 +26,15 @@ export interface RateLimits {
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
-   * Charges the request's usage beyond the tokens that it took. This writes nothing: the next take of the key in this
-   * process, or `writeCharges`, writes the charge. Until then other processes do not know it, and it is lost if the
-   * process ends.
+   * Charges the request's usage beyond the tokens that it took. This writes nothing: a later take of the key in this
+   * process, or `writeCharges`, writes the charge. Until then, it is lost if the process ends.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
   /** Writes the charges at once, for a process that may not take tokens again. Never rejects. */
   writeCharges(owner: BucketOwner): Promise<void>;
 }
 
-/** The buckets of an API key, under the limits of its workspace. */
+/** Whose buckets: an API key, or the operators of a workspace, under the limits of the workspace. */
 export interface BucketOwner {
   workspaceId: string;
   apiKeyId: string;
@@ -45,7 +44,7 @@ export interface BucketOwner {
 /** A change of one bucket. Times are in epoch milliseconds; amounts are the milliseconds in which they are refilled. */
 export interface BucketChange {
   rateClass: RateClass;
-  /** What is taken from the bucket: the time when it is full again moves by this amount. */
+  /** What is taken from the bucket. */
   amount: number;
   /** Whether the bucket is full before the change, as far as the process knows. */
   isFull: boolean;
@@ -56,12 +55,13 @@ export interface BucketChange {
   latest: number | null;
 }
 
-/** When each bucket is full again, in epoch milliseconds. A bucket that is not stored has no entry. */
+/** When buckets are full again, in epoch milliseconds. A bucket that is not stored has no entry. */
 export type FullTimes = Partial<Record<RateClass, number>>;
 
 /**
  * Token buckets. The stored state of a bucket is one number: the time when it is full again. Taking tokens moves that
- * time. All buckets of a key are one item, so that a request takes from several of them in one small conditional write.
+ * time. The buckets of a key under the same limits are one item, so that a request takes from several of them in one
+ * write.
  */
 export interface RateBucketStore {
   /**

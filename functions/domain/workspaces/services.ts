@@ -13,7 +13,7 @@ export interface WorkspaceServices extends PlatformServices {
   prices: PriceStore;
   rateBuckets: RateBucketStore;
   rateLimits: RateLimits;
-  /** The limits of the stage, which apply as far as a workspace has none of its own. */
+  /** The limits of the stage. */
   stageLimits: Limits;
   usage: UsageStore;
   workspaceDeletion: WorkspaceDeletion;

@@ -61,8 +61,8 @@ export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 export interface UsageStore {
   /**
-   * Adds to a day's usage, in one idempotent write: a retry after a lost response does not count twice. Rejects if the
-   * write fails; a later write of the process usually counts the use too.
+   * Adds to a day's usage. A retry after a lost response does not count twice. Rejects if the write fails; a later
+   * write of the process may count the use too.
    */
   add(use: Use, day: string): Promise<void>;
   /**

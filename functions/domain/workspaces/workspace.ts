@@ -11,8 +11,8 @@ export interface Workspace {
   id: string;
   name: string;
   /**
-   * If false, requests of the workspace get status 403 with the code 10001, as soon as the gateway's cached responses
-   * of the authorizer have expired.
+   * If false, requests with a valid key of the workspace get status 403, once the gateway's cached responses of the
+   * authorizer have expired.
    */
   enabled: boolean;
   whitelistEnabled: boolean;
@@ -22,16 +22,16 @@ export interface Workspace {
    * themselves.
    */
   openAiEnabled: boolean;
-  /** `none` switches all rate limits off, including `ownLimits`. */
+  /** `none` switches all limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** Rate limits that override those of the stage, each for its own class. */
+  /** Limits that replace those of the stage. */
   ownLimits: Partial<Limits>;
   /** Chats are deleted some time after this number of days without use; null for never. */
   retentionDays: number | null;
   createdAt: string;
 }
 
-/** The rate limits that apply to the workspace; null if it has none. */
+/** The limits that apply to the workspace; null if it has none. */
 export const limitsOf = ({ limits, ownLimits }: Workspace, stage: Limits): Limits | null =>
   limits === 'none' ? null : { ...stage, ...ownLimits };
 
@@ -83,7 +83,7 @@ export interface DeletedCounts {
   objects: number;
 }
 
-/** Deletes the items of a workspace. Each method may be repeated, also after a crash. */
+/** Deletes the items of a workspace. After a crash, the deletion may be started again. */
 export interface WorkspaceDeletion {
   /**
    * Disables the workspace for its deletion, and ends the regular deletion of its unused chats.

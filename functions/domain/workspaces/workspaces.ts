@@ -23,8 +23,8 @@ export async function findWorkspaceFor(
 }
 
 /**
- * Makes the whitelist check of a request whose fields are invalid. In whitelist mode, the error about the user comes
- * before errors about fields.
+ * Makes the whitelist check of a request that is rejected anyway: in whitelist mode, the error about the user comes
+ * first.
  * @param named every value that the request gives as an external user, valid or not
  * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
  */
@@ -70,9 +70,9 @@ export type DeletionProgress =
   | { type: 'waiting'; until: Date };
 
 /**
- * Deletes a workspace with all its stored data. Functions that started before the workspace was disabled may write for
- * `lastWriteAfter` after that. So after the first pass it waits until this time is over, and it ends with a pass that
- * finds nothing. After a crash, it may be called again.
+ * Deletes a workspace with its stored data. Functions that started before the workspace was disabled may write for
+ * `lastWriteAfter` after that. So the last pass starts after this time, and finds nothing. After a crash, it may be
+ * called again.
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(
