@@ -108,8 +108,9 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
 }
 
 /**
- * Says what is wrong if the account's concurrency has no room for what the settings request. Undefined if all fits, or
- * if the workers fit and nothing is reserved: because of the setting, or because only the default sizes do not fit.
+ * Says what is wrong if the batch workers would take the account's whole concurrency, or if executions are to be
+ * reserved and sizes that an operator has set leave too little room. If the default sizes do not fit, nothing is
+ * reserved, and `planConcurrency` warns.
  */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;

@@ -19,8 +19,8 @@ import {
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/headers.ts';
 
 /**
- * The errors for the types of responses that the gateway itself can give. A type that is not here has the status and
- * the body of `DEFAULT_4XX` or `DEFAULT_5XX`, because each entry is a resource, and a stack may have 500.
+ * The errors for the types of responses that the gateway itself can give. Each type is a resource, and a stack may have
+ * 500, so not all types are here: the others have the status and the body of `DEFAULT_4XX` or `DEFAULT_5XX`.
  */
 const responses: readonly (readonly [ErrorKind, message: string, ...GatewayResponseType[]])[] = [
   [

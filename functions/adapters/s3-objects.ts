@@ -53,8 +53,8 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * How long a presigned address is valid, in seconds: longer than the 60 s that the function has to prepare a file, and
- * longer than its caller waits for one call of it (two attempts of 70 s).
+ * How long an address of `presign` is valid, in seconds: longer than the 60 s that `prepare-attachment` has for a file,
+ * and longer than its caller waits for one call of it (two attempts of 70 s).
  */
 const seconds = 5 * 60;
 

@@ -59,7 +59,7 @@ async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Pr
 /**
  * Runs another agent inside this reply. Its steps and its usage belong to the reply; its text goes to the calling agent
  * only.
- * @throws ToolFailure if its model fails, or if its reply is cut
+ * @throws ToolFailure if its model fails, or if its reply ends at a limit, is empty, or does not match its schema
  */
 async function callAgent(
   settings: AgentRuntimeSettings,

@@ -27,7 +27,10 @@ export interface Task extends Omit<ReplyRequest, 'agent'> {
 
 export type Emit = (part: ReplyPart) => void;
 
-/** The maximum of model calls of a task, if the agent's `meta` sets none: seven rounds of tools and the final text. */
+/**
+ * The maximum of model calls of a task, without retries and repairs, if the agent's `meta` sets none: seven rounds of
+ * tools and the final text.
+ */
 const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {

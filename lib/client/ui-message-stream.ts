@@ -41,8 +41,9 @@ export type UIMessageChunk =
 
 export interface UIMessageStreamOptions {
   /**
-   * Returns the text of an error that the page may see; by default the error's message. Not called for an event
-   * `response.error` in `events`: its own message is sent.
+   * Returns the text that the page gets for an error that `events` throws; by default the error's message. A
+   * `ReplyStream` throws `response.error` too, as `ReplyFailedError`. Not called if `events` yields that event: its own
+   * message is sent.
    */
   onError?: (error: unknown) => string;
 }

@@ -11,7 +11,7 @@ interface ImageChunk {
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/** The maximum number of chunks that are read. In chunks of 4 KB, an image of 50 MB has 12,800. */
+/** The maximum number of chunks that `chunksOf` yields. In chunks of 4 KB, an image of 50 MB has 12,800. */
 const mostChunks = 50_000;
 
 /**

@@ -120,7 +120,7 @@ function keyOf(secret: string) {
     const alg = algorithms[jwk.crv ?? jwk.kty ?? ''];
     if (alg !== undefined) return { alg, key: createPrivateKey({ key: jwk, format: 'jwk' }), kid: jwk.kid };
   } catch {
-    // It is no JSON, or the parts of the key do not fit together.
+    // It is no JSON object, or parts of a private key are missing, as in a public key, or do not fit together.
   }
   throw new Error('The secret of this tool is no private key (RSA, P-256 or Ed25519) as JWK');
 }

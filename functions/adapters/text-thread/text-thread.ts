@@ -23,7 +23,7 @@ async function respond(work: TextWork): Promise<TextWorkResponse> {
   try {
     return { result: await resultOf(work) };
   } catch (error) {
-    // The other thread gets a copy of an error, which has neither the error's class nor its kind.
+    // The other thread gets a copy, in which an OutboundFailure would have neither its class nor its kind.
     return error instanceof OutboundFailure
       ? { failure: { kind: error.kind, message: error.message } }
       : { error };

@@ -168,7 +168,7 @@ export interface BatchItem {
    * request.
    */
   due: number | null;
-  /** Id of the request's chat; null while it is unknown. */
+  /** Id of the chat in which the request has opened its turn, or that was created for it; null before that. */
   chatId: number | null;
   /** Position of the request's message in the chat; null while it is unknown. */
   messagePosition: number | null;

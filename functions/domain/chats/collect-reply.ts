@@ -35,7 +35,7 @@ export interface Reply {
   usage: TokenUsage;
   /** The steps, in the order of their starts. */
   reasoningSteps: ReasoningStep[];
-  /** The model calls that have a usage; the usage of the reply is their sum. */
+  /** The model calls that have used tokens, or may have. The usage of the reply is their sum. */
   calls: CountedCall[];
   /**
    * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls

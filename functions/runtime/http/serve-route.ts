@@ -9,7 +9,7 @@ import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from '
 
 /** Sends the response of one request, from a Lambda function or from a web function. */
 export interface ResponseWriter {
-  /** Sends status and headers. Returns the stream of the body. */
+  /** Begins the response. Returns the stream of the body, whose first bytes may be what sends status and headers. */
   open(statusCode: number, headers: Record<string, string>): Writable;
   /**
    * Returns the milliseconds until the timeout of the route. For an upload to a web function, always the whole timeout.
@@ -25,7 +25,7 @@ export interface ResponseWriter {
 /** Serves a request of one route. The promise rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
-/** Sends the success status and the headers. Returns the stream of the body. */
+/** Begins a response with the success status, as `ResponseWriter.open` does. */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
 /** A JSON response, sent as a whole. */

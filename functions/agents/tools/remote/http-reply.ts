@@ -13,11 +13,11 @@ const failureCharacters = 2000;
 const mostValues = 100_000;
 
 /**
- * The result of a response, without the secrets of the request: JSON, or else the text. It is null for an empty body,
- * and for one that is not UTF-8, which is an attachment.
+ * The result of a response, without the secrets of the request: JSON if its Content-Type says so and it is within the
+ * limits, or else the text. It is null for an empty body, and for one that is not UTF-8, which is an attachment.
  * @param pick the fields of the result; undefined for the whole
  * @throws ToolFailure for a status other than 2xx, with the start of the response's text; or if fields are to be picked
- * from a body that is not JSON
+ * from a text
  */
 export function resultOf(
   { status, headers, redact }: RemoteHead,
