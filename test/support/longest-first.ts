@@ -7,7 +7,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * worker busy while the other workers are idle.
  */
 const longest = [
-  'infra/recipes',
   'service/batch-chaos',
   'service/batch-scale',
   'service/batch-worker-deaths',
