@@ -1,3 +1,4 @@
+import { zipSync } from 'fflate';
 import { describe, expect, it } from 'vitest';
 import { extractText } from '#adapters/documents/extract-text.ts';
 import { bounds } from '#adapters/documents/extracted.ts';
@@ -212,6 +213,13 @@ describe('a Word document', () => {
     );
   });
 
+  it('has the table in a cell that is outside of a row', async () => {
+    const inner = `<w:tbl><w:tr><w:tc>${paragraph('inside')}</w:tc></w:tr></w:tbl>`;
+    expect(await wordText(`<w:tc>${paragraph('around')}${inner}</w:tc>`)).toBe(
+      'around / (table below)\n\n| inside |',
+    );
+  });
+
   it('has the data of its charts', async () => {
     const points = (texts: string[]) =>
       texts.map((text, index) => `<c:pt idx="${index}"><c:v>${text}</c:v></c:pt>`).join('');
@@ -219,7 +227,7 @@ describe('a Word document', () => {
       `<c:ser><c:tx><c:strRef><c:f>Sheet1!A1</c:f><c:strCache>${points([name])}</c:strCache></c:strRef></c:tx><c:cat>${points(['Q1', 'Q2'])}</c:cat><c:val>${points(values)}</c:val></c:ser>`;
     const title = (text: string) =>
       `<c:title><c:tx><c:rich><a:p><a:r><a:t>${text}</a:t></a:r></a:p></c:rich></c:tx></c:title>`;
-    const chart = `<c:chart>${title('Sales')}${series('North', ['4.4000000000000004', '5'])}${series('South', ['', '7'])}<c:valAx>${title('Euro')}</c:valAx></c:chart>`;
+    const chart = `<c:chart>${title('Sales')}${series('North', ['4.4000000000000004', '5'])}${series('South', [' ', '7'])}<c:valAx>${title('Euro')}</c:valAx></c:chart>`;
     const body = `<w:p>${run('See')}<w:r><w:drawing><c:chart r:id="k"/></w:drawing></w:r></w:p>${paragraph('After')}`;
     expect(
       await wordText(body, [['k', 'chart', 'charts/k.xml']], {
@@ -409,6 +417,22 @@ describe('a presentation', () => {
 });
 
 describe('a hostile office document', () => {
+  it('cannot declare fewer bytes than it has for parts that are not compressed', async () => {
+    const bytes = zipSync({ '000.rels': new Uint8Array(bounds.partsBytes / 100) }, { level: 0 });
+    const directory = Buffer.from(bytes.slice(-22)).readUInt32LE(16);
+    const entry = Buffer.from(bytes.slice(directory, -22));
+    entry.writeUInt32LE(1, 24);
+    const entries = Array.from({ length: 101 }, (_, index) => {
+      entry.write(String(index).padStart(3, '0'), 46);
+      return Buffer.from(entry);
+    });
+    const end = Buffer.from(bytes.slice(-22));
+    end.writeUInt16LE(entries.length, 10);
+    end.writeUInt16LE(entries.length, 8);
+    const archive = Buffer.concat([bytes.slice(0, directory), ...entries, end]);
+    await expect(read('a.docx', archive)).rejects.toMatchObject({ kind: 'tooLarge' });
+  });
+
   it('is nested to the limit, and not beyond', async () => {
     // Two levels are the document and its body; two are the run and its text.
     const nested = (levels: number) =>

@@ -138,8 +138,7 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
 
 /** Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. */
 function rounded(value: string | undefined): string {
-  const number = Number(value);
-  return value === undefined || value === '' || Number.isNaN(number)
-    ? (value ?? '')
-    : String(Number(number.toPrecision(15)));
+  const text = value?.trim() ?? '';
+  const number = Number(text);
+  return text === '' || Number.isNaN(number) ? text : String(Number(number.toPrecision(15)));
 }

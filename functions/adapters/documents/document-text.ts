@@ -205,7 +205,7 @@ export class DocumentText {
     const { text, tables, columns } = this.popBlock();
     const line = this.lines.at(-1);
     if (line === undefined) {
-      this.add(text);
+      this.add(join(text, '\n\n', tables));
       return;
     }
     line.cells.push(text);

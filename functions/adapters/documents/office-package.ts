@@ -18,14 +18,16 @@ function openArchive(
   rejectEncrypted(bytes);
   let count = 0;
   const parts = unzipSync(bytes, {
-    filter({ name, originalSize }) {
+    filter({ name, compression, size, originalSize }) {
       count += 1;
       if (count > bounds.parts)
         throw new ExtractionFailure('tooLarge', `has more than ${bounds.parts} parts`);
       if (!isWanted(partName(name))) return false;
-      if (originalSize > bounds.partBytes)
+      // A part that is not compressed is copied whole, whatever its entry declares as the original size.
+      const unpackedSize = compression === 0 ? size : originalSize;
+      if (unpackedSize > bounds.partBytes)
         throw new ExtractionFailure('tooLarge', 'expands to more than can be read');
-      allowance.use('unpacked', originalSize);
+      allowance.use('unpacked', unpackedSize);
       return true;
     },
   });

@@ -228,12 +228,13 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
 };
 
 /**
- * Inflates the pixels, without storing them. Checks the checksums of their chunks, and that the data is not shorter
- * than all pixels. The additional byte of each row is not counted, so some pixels may be missing.
+ * Inflates the pixels, without storing them. Checks the checksums of their chunks and the length of the data. An
+ * interlaced image has more rows, so some of its pixels may be missing.
  */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
-  const pixelBytes = Math.ceil((width * height * bits) / 8);
+  // Each row starts with a byte that names its filter.
+  const leastBytes = height * (1 + Math.ceil((width * bits) / 8));
   const compressed: Buffer[] = [];
   for (let at = 8; at + 12 <= image.length; ) {
     const end = at + 12 + image.readUInt32BE(at);
@@ -250,12 +251,12 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
       // There is enough data for all pixels, and decoders ignore data after them.
-      if (inflated > 2 * pixelBytes + height) break;
+      if (inflated > 2 * leastBytes) break;
     }
   } catch {
     return false;
   }
-  return inflated >= pixelBytes;
+  return inflated >= leastBytes;
 }
 
 /** The number of channels by the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
