@@ -242,6 +242,31 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.evaluate('localStorage.length')).toBe(0);
   });
 
+  it('takes no accepted message back if a later request is rejected', async () => {
+    const page = await open();
+    const gone = { status: 404, contentType: 'application/json', body: '{"message":"Gone"}' };
+    await page.route('**/stream?*', (route) => route.fulfill(gone), { times: 1 });
+    await page.route(
+      '**/chats/*/messages',
+      async (route) => {
+        const response = await route.fetch();
+        const whole = await response.text();
+        await route.fulfill({ response, body: whole.slice(0, whole.indexOf('response.output_text.delta')) });
+      },
+      { times: 1 },
+    );
+    await fillAndSend(page, 'Cut off');
+    await replyEnded(page);
+    await page.getByLabel('Stream').uncheck();
+    await page.route('**/messages?*', (route) => route.fulfill(gone), { times: 1 });
+    await fillAndSend(page, 'Without a stream');
+    await expect.poll(() => page.getByText(/tokens/).count()).toBe(2);
+    expect(await page.getByRole('article').count()).toBe(4);
+    expect(await messageOf(page).inputValue()).toBe('');
+    // Chromium logs both responses.
+    expect(opened[0]?.problems.splice(0)).toHaveLength(2);
+  });
+
   it('keeps an unsent message and its files, for each chat', async () => {
     const chatId = await createChat(client, tenant, { name: 'Another chat' });
     const page = await open();

@@ -20,6 +20,7 @@ const pollMilliseconds = 1000;
 const polls = 310;
 
 /** @typedef {ReturnType<typeof createReply>} Reply */
+/** @typedef {{ responseId: string | undefined, isAccepted: boolean, abort: AbortController }} Running */
 
 /** One chat with an agent, or a new chat before its first message. */
 export class Conversation {
@@ -27,7 +28,7 @@ export class Conversation {
   chat;
   /** @type {Agent | undefined} */
   #agent;
-  /** The reply in progress. @type {{ responseId: string | undefined, abort: AbortController } | undefined} */
+  /** The reply in progress. @type {Running | undefined} */
   #running;
   #eventList = createEventList();
   #notice = createProblem('notice');
@@ -206,21 +207,25 @@ export class Conversation {
       },
       (error) => {
         if (responseId === undefined) this.showError(error);
-        else {
-          // For example, the stored events of the reply have expired.
-          storeRunningReply(chatId, undefined);
-          void this.#follow(chatId);
-        }
+        else this.#followStored();
       },
     );
+  }
+
+  /** Waits for the stored reply. For example, the events of its stream have expired. */
+  #followStored() {
+    if (this.chat === undefined) return;
+    storeRunningReply(this.chat.id, undefined);
+    void this.#follow(this.chat.id);
   }
 
   /**
    * Shows a reply while `exchange` fills it.
    *
    * @param {(reply: Reply, signal: AbortSignal) => Promise<void>} exchange
-   * @param {(error: RequestFailed) => void} onRejected called if the service rejects the request
-   * @param {() => void} [onLost] called if another error comes before the first event
+   * @param {(error: RequestFailed) => void} onRejected called if the service rejects the request before it has accepted
+   *   the message
+   * @param {() => void} [onLost] called if another error comes before that
    */
   async #run(exchange, onRejected, onLost) {
     const reply = this.#createReply();
@@ -228,8 +233,8 @@ export class Conversation {
     this.#log.append(reply.node);
     this.#closeForms();
     this.#scrollToEnd();
-    /** @type {{ responseId: string | undefined, abort: AbortController }} */
-    const running = { responseId: undefined, abort };
+    /** @type {Running} */
+    const running = { responseId: undefined, isAccepted: false, abort };
     this.#running = running;
     this.#composer.setRunning(true);
     /** @type {RequestFailed | undefined} */
@@ -240,14 +245,21 @@ export class Conversation {
       if (error instanceof RequestFailed && error.isRejection) rejection = error;
       else {
         reply.fail(messageOf(error));
-        if (running.responseId === undefined) onLost?.();
+        if (!running.isAccepted) onLost?.();
       }
     }
     this.#running = undefined;
     this.#composer.setRunning(false);
     if (rejection === undefined) return;
     reply.node.remove();
-    onRejected(rejection);
+    if (running.isAccepted) this.#followStored();
+    else onRejected(rejection);
+  }
+
+  /** The service has stored the message. */
+  #accept() {
+    if (this.#running !== undefined) this.#running.isAccepted = true;
+    this.#composer.store();
   }
 
   /**
@@ -301,7 +313,7 @@ export class Conversation {
       if (this.#running !== undefined) this.#running.responseId = event.response_id;
       if (event.type === 'response.created') {
         storeRunningReply(chatId, event.response_id);
-        this.#composer.store();
+        this.#accept();
       }
       if (event.type === 'response.chat.title.updated') this.rename(event.name);
       else reply.apply(event, 'send' in source ? (performance.now() - startedAt) / 1000 : undefined);
@@ -315,7 +327,7 @@ export class Conversation {
    */
   async #readReply(send, reply) {
     await send();
-    this.#composer.store();
+    this.#accept();
     // The response's `data` is the text alone. The history also has the reply's id, steps and usage.
     const { messages } = await this.#readHistory({ limit: 1 });
     if (messages[0] !== undefined) reply.show(messages[0]);
