@@ -21,7 +21,7 @@ import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.t
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import type { McpTarget } from '#domain/tools/mcp.ts';
-import { toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
+import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 import { manualClock } from '#support/manual-clock.ts';
 
@@ -287,6 +287,20 @@ describe('the tools of an MCP server as an import pins them', () => {
     const [live] = toolsOfServer([{ name: 'find', inputSchema }], [], { prefix: 'crm' });
     expect(live?.tool).toMatchObject({ name: 'crm_find', parameter_headers: { Region: ['at', 'region'] } });
     expect(JSON.stringify(live?.tool)).not.toMatch(/Place|x-mcp/);
+  });
+
+  it('are the first of those that have the same name at the server', () => {
+    const two = ['First', 'Second'].map((description) => ({ name: 'find', description, inputSchema: {} }));
+    const [first, second] = toolsOfServer(two, [], { prefix: 'crm' });
+    expect(first?.tool).toMatchObject({ name: 'crm_find', description: 'First' });
+    expect(second).toMatchObject({
+      tool: undefined,
+      notes: ['the server has another tool of this name'],
+    });
+    const changes = compareTools(toolsOfServer(two, [first?.tool as never], { prefix: 'crm' }), [
+      first?.tool as never,
+    ]);
+    expect(changes.map(({ state }) => state)).toEqual(['same', 'skipped']);
   });
 
   it('have names of at most 64 characters, however many are the same', () => {

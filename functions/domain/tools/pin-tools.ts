@@ -58,7 +58,7 @@ export function compareTools<Tool extends PinnedTool>(
 }
 
 export const byName = (one: { name: string }, other: { name: string }): number =>
-  one.name < other.name ? -1 : 1;
+  Number(one.name > other.name) - Number(one.name < other.name);
 
 /**
  * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters, a limit of providers for names
@@ -128,9 +128,14 @@ export function toolsOfServer(
 ): LiveTool<McpPinned>[] {
   const names = new Set(before.map(({ name }) => name));
   const wanted = listed.filter(({ name }) => only === undefined || only.includes(name));
+  const seen = new Set<string>();
   return wanted.toSorted(byName).map(({ name: remoteName, description = '', inputSchema, annotations }) => {
-    const previous = before.find(({ tool }) => tool === remoteName);
+    const isRepeated = seen.has(remoteName);
+    seen.add(remoteName);
+    const previous = isRepeated ? undefined : before.find(({ tool }) => tool === remoteName);
     const name = previous?.name ?? uniqueName(`${prefix}_${remoteName}`, names);
+    if (isRepeated)
+      return { name, previous, tool: undefined, notes: ['the server has another tool of this name'] };
     const headers = headersIn(inputSchema);
     const unknown = new Set<string>();
     const schema = withoutExtensions({ type: 'object', properties: {}, ...inputSchema }, unknown);
