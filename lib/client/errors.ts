@@ -174,7 +174,7 @@ export interface PartialReply {
 }
 
 /**
- * The stream has ended before `[DONE]` or without a reply, was silent for too long, or could not be resumed. The
+ * The stream has ended before `[DONE]` or without a reply, was silent or read too slowly, or could not be resumed. The
  * service normally still completes the reply and stores it in the history: do not send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
@@ -192,7 +192,7 @@ export class StreamTimeoutError extends StreamInterruptedError {
   override readonly name = 'StreamTimeoutError';
 }
 
-/** The stream has ended with the event `response.error`, whose message says why: usually the reply has failed. */
+/** The reply has failed. The stream has ended with the event `response.error`, whose message says why. */
 export class ReplyFailedError extends ChatBatchError {
   override readonly name = 'ReplyFailedError';
   /** `code` of the event, such as 10005. */

@@ -263,7 +263,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
     // The service ends the connection of a slow reader with an error that has the number of the last event. The reply
     // continues.
-    if (this.#source.isResumable && this.#isKnown(event)) return this.#interrupted(event.message);
+    if (this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);
   }

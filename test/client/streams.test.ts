@@ -237,8 +237,15 @@ test('a stream without [DONE] is an error, unless its reply is complete', async 
   await expect(reader.messages.stream(7, send).finalMessage()).rejects.toThrow('ended without a reply');
 });
 
-test('each event comes once if a resumed stream repeats some, and a slow reader resumes', async () => {
+test('each event comes once if a resumed stream repeats some, and a slow reader resumes if it can', async () => {
   const slow = event(1, { type: 'response.error', message: 'The reader is too slow', code: 10005 });
+  const { client: once } = await openStreams([created, hello, slow, done]);
+  const error = await once.messages
+    .stream(7, send)
+    .finalMessage()
+    .catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(StreamInterruptedError);
+  expect(error).toMatchObject({ message: 'The reader is too slow', reply: { text: 'Hello ' } });
   const { front, client: reader } = await openStreams(
     [created, hello, slow, done],
     [created, hello, world],
