@@ -411,11 +411,21 @@ describe.skipIf(browser === undefined)('the playground', () => {
 
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
     const page = await open();
+    let upload = () => {};
+    const held = new Promise<void>((resolve) => (upload = resolve));
+    await page.route('**/upload-file', (route) => held.then(() => route.continue()), { times: 1 });
     await page.getByLabel('Files', { exact: true }).setInputFiles({
       name: 'notes.md',
       mimeType: '',
       buffer: Buffer.from('# Notes\nThe lease ends in May.'),
     });
+    await page.getByText('Uploading notes.md').waitFor();
+    // A message is not sent without a file that is still on its way.
+    await messageOf(page).fill('Too early');
+    await messageOf(page).press('Enter');
+    expect(await messageOf(page).inputValue()).toBe('Too early');
+    expect(await page.getByRole('button', { name: 'Send' }).isDisabled()).toBe(true);
+    upload();
     await page.getByRole('button', { name: 'Remove notes.md' }).waitFor();
     script = (call) =>
       JSON.stringify(call.request.messages).includes('The lease ends in May') ? 'In May.' : 'No file';

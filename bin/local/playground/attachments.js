@@ -8,6 +8,7 @@ export class Attachments {
   node = html.ul({ class: 'files', 'aria-label': 'Files of the message', hidden: true });
   /** @type {Map<UploadedFile, HTMLLIElement>} */
   #files = new Map();
+  #uploads = 0;
   #onChange;
 
   /** @param {() => void} onChange */
@@ -19,8 +20,14 @@ export class Attachments {
     return [...this.#files.keys()];
   }
 
+  get areUploading() {
+    return this.#uploads > 0;
+  }
+
   /** @param {File} file */
   async upload(file) {
+    this.#uploads += 1;
+    this.#onChange();
     const pending = html.li({ 'aria-busy': 'true' }, `Uploading ${file.name} …`);
     this.node.append(pending);
     this.node.hidden = false;
@@ -35,6 +42,8 @@ export class Attachments {
       const dismiss = iconButton('close', `Dismiss ${file.name}`, { click: () => this.#remove(pending) });
       fill(pending, html.span({ role: 'alert' }, `${file.name}: ${messageOf(error)}`), dismiss);
     }
+    this.#uploads -= 1;
+    this.#onChange();
   }
 
   /** @param {UploadedFile} file */

@@ -32,7 +32,7 @@ export class Composer {
     hidden: true,
     click: () => this.#events.onStop(),
   });
-  #attachments = new Attachments(() => this.store());
+  #attachments = new Attachments(() => this.#onFiles());
   #isRunning = false;
   #chatId;
   #events;
@@ -119,6 +119,11 @@ export class Composer {
     storeDraft(this.#chatId, { text: this.#input.value, files: this.#attachments.files });
   }
 
+  #onFiles() {
+    this.#sendButton.disabled = this.#attachments.areUploading;
+    this.store();
+  }
+
   /** @param {Event} event */
   #onKey(event) {
     if (event instanceof KeyboardEvent && event.key === 'Escape' && !event.isComposing && this.#isRunning) {
@@ -130,7 +135,7 @@ export class Composer {
 
   #submit() {
     const text = this.#input.value.trim();
-    if (text === '' || this.#isRunning) return;
+    if (text === '' || this.#isRunning || this.#attachments.areUploading) return;
     const { files } = this.#attachments;
     this.#input.value = '';
     this.#attachments.clear();
