@@ -33,14 +33,14 @@ export function resultOf(
   if (body.length === 0) return { result: null };
   if (text === undefined)
     return { result: null, attachments: [{ type: 'file', mime_type: redact(type), bytes: body.length }] };
-  const json = isJsonType(type.trim()) ? jsonIn(text) : undefined;
+  const json = isJsonType(type.trim()) ? boundedJson(text) : undefined;
   if (pick === undefined) return { result: redact(json === undefined ? text : json) };
   if (json === undefined) throw new ToolFailure('The server did not respond with JSON');
   return { result: redact(picked(json, pick.map(stepsOf))) };
 }
 
 /** Parses JSON. Undefined if the text is no JSON, or has too many values or levels: then it stays a text. */
-function jsonIn(text: string): unknown {
+function boundedJson(text: string): unknown {
   try {
     return parseJson('The response', text, mostValues);
   } catch {
