@@ -13,11 +13,10 @@ export const clientOperation = <Inputs extends unknown[]>(
 
 export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 
-/** Returns the service that a command of batches calls, its client, and the line that shows the command's progress. */
 export async function openBatchClient(command: Command) {
   const line = progressLine();
   const service = await findService(command);
-  // Unless the service names a time, the waits between the eight attempts double from 1 s to one minute.
+  // Unless the service names a time, the seven waits, which double from 1 s to one minute, take more than two minutes.
   const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
   return { line, service, client };
 }
