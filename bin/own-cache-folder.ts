@@ -2,7 +2,6 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The permission bits of group and others. */
 const others = 0o077;
 
 /**

@@ -4,7 +4,6 @@ import { clientReport, type Result } from './report.ts';
 import { findService, withAddress } from './service-address.ts';
 import { openClient } from './service-client.ts';
 
-/** Adds to a group a command that acts as a client of the service. */
 export const clientOperation = <Inputs extends unknown[]>(
   group: Command,
   usage: string,

@@ -150,7 +150,6 @@ async function findRetry(
   return findFailedLines(client, input, state, watch, line.log);
 }
 
-/** A new round, or the rest of an unfinished one. */
 async function dryRetry(file: string, run: FileRun, service: string): Promise<Result> {
   const state = await findSubmission(file, service);
   const input = { file, columns: state.submission.columns };
@@ -190,7 +189,6 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOpt
 
 export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
 
-/** The ids of the batches whose failed requests a later round has. */
 const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
   new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
 
@@ -299,6 +297,5 @@ export async function awaitOutcome(
 const submittedOf = ({ rounds }: SubmissionState): number =>
   rounds.reduce((sum, round) => sum + submittedRequests(round), 0);
 
-/** @param requests the number of requests of the file */
 const totalOf = ({ rounds }: SubmissionState, requests: number): number =>
   rounds.reduce((sum, { lines }) => sum + (lines?.length ?? requests), 0);

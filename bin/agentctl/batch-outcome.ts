@@ -4,7 +4,6 @@ import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './report.ts';
 
-/** Counts a request by its last attempt. */
 export class Outcome {
   total = 0;
   succeeded = 0;

@@ -28,7 +28,6 @@ interface Conversation {
   chatId: number;
   screen: ReplyScreen;
   format: ReturnType<typeof formatOf>;
-  /** Undefined between replies. */
   reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
 
@@ -85,7 +84,6 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   }
 }
 
-/** The exit code of programs that SIGINT has ended. */
 const interruptedCode = 130;
 
 function interrupt(conversation: Conversation): void {

@@ -11,8 +11,7 @@ const mistakesShown = 20;
 /**
  * @param submitted the batches of the file that the service has accepted already
  * @param lines those that a retry submits; undefined for all lines
- * @throws Error if submitted lines have changed, or if the file has mistakes: if it has several, `log` gets the first
- *   20
+ * @throws Error if submitted lines have changed or the file has mistakes; `log` gets the first 20 if it has several
  */
 export async function checkInput(
   input: Input,

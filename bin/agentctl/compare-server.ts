@@ -42,7 +42,6 @@ export const compareServer: CompareTools = async (address, options, written) => 
 
 type Systems = Awaited<ReturnType<typeof remoteSystems>>;
 
-/** @returns undefined without `--secret` */
 async function authOf(address: string, options: ImportOptions, { http, checkTarget }: Systems) {
   const { workspace, secret, clientId } = options;
   if (secret === undefined) return undefined;

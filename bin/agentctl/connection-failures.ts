@@ -28,7 +28,6 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: `${certificate} is of no authority that this machine knows`,
 };
 
-/** By the beginning of the reason. */
 const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [
     certificate,

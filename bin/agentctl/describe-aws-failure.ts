@@ -1,7 +1,6 @@
 import type { ServiceException } from '@smithy/core/client';
 import { connectionFailureOf } from './connection-failures.ts';
 
-/** By the names that AWS and its SDK give to the errors. */
 const meanings: readonly (readonly [names: string, meaning: string])[] = [
   [
     'CredentialsProviderError TokenProviderError',

@@ -35,7 +35,6 @@ export async function downloadResults(
 
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** Each write but the last has at least this many characters. */
 const writeCharacters = 64 * 1024;
 
 export async function writeTexts(file: FileHandle, texts: AsyncIterable<string>): Promise<void> {

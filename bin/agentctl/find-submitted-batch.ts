@@ -28,10 +28,7 @@ export async function findSubmittedBatch(
   return undefined;
 }
 
-/**
- * @param until when the batch can no longer appear, in epoch milliseconds
- * @returns undefined if the batch was not found
- */
+/** @param until when the batch can no longer appear, in epoch milliseconds */
 export async function awaitSubmittedBatch(
   find: () => Promise<string | undefined>,
   until: number,
@@ -44,7 +41,6 @@ export async function awaitSubmittedBatch(
   }
 }
 
-/** @returns null if the workspace has no batch */
 export async function newestBatch({ batches }: ChatBatchClient): Promise<string | null> {
   const { data } = await batches.list({ limit: 1 });
   return data[0]?.id ?? null;

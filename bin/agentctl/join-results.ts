@@ -12,10 +12,8 @@ import type { Round, SubmissionState } from './submission-journal.ts';
 type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };
 
 /**
- * Writes each row with the result of its last attempt.
  * @param batches all those of the submission
- * @throws Error if a submitted row has changed, a row is wrong, a result is missing, or a file cannot be read or
- *   written; the client's errors
+ * @throws Error such as for a changed row or a missing result; the client's errors
  */
 export async function joinResults(
   client: ChatBatchClient,

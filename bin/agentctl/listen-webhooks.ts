@@ -18,7 +18,6 @@ interface Options {
   secret?: string;
 }
 
-/** None if the calls of the batch are not signed. */
 type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 
 const maxBytes = 1024 * 1024;
@@ -26,10 +25,7 @@ const maxBytes = 1024 * 1024;
 /** As long as the service waits for the response of a receiver. */
 const forwardMilliseconds = 15_000;
 
-/**
- * With `--forward`, the service gets the status and the `Retry-After` of the other server.
- * @param secretsOf not used with the option `--secret`
- */
+/** @param secretsOf not used with the option `--secret` */
 export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
     .command('listen')

@@ -5,7 +5,6 @@ export interface Progress {
   total: number;
   /** The value of `done` when this run started, by default the first one that is shown. */
   from?: number;
-  /** Such as `12,000 requests in 12 batches`. */
   counted: string;
 }
 
@@ -15,7 +14,7 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 /** More updates a second would be hard to read. */
 const drawingsPerSecond = 10;
-/** Between two lines without a terminal: a command of an hour prints at most 360. */
+/** Between two lines without a terminal. */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
@@ -45,7 +44,6 @@ export function progressLine(
       if (terminal.isTTY) draw();
       else terminal.write(`${line}\n`);
     },
-    /** Writes a line above the progress line. */
     log(text: string): void {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);
       draw();
@@ -63,7 +61,6 @@ const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const formatCount = (count: number): string => numbers.format(count);
 
-/** Such as `1 request` and `1,000 requests`. */
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(count)} ${count === 1 ? noun : plural}`;
 

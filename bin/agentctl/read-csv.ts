@@ -20,7 +20,6 @@ interface Column {
   /** From 1. */
   number: number;
   name: string;
-  /** Undefined if the column is left out. */
   field: string | undefined;
 }
 
@@ -44,9 +43,8 @@ const cellBytes = 8 * 1024 * 1024;
 /**
  * RFC 4180 with a header. Of commas, semicolons and tabs, those separate cells that give the header the most cells. An
  * empty cell is a field that is not given.
- * @param onMistake gets a mistake for each row that has not as many cells as the header; such rows are left out
- * @throws Error if the file cannot be read, a cell is too large, or the header, a quotation mark or the encoding is
- *   wrong
+ * @param onMistake gets a mistake for each row of another length than the header; such rows are left out
+ * @throws Error such as for a cell that is too large, or a wrong header, quotation mark or encoding
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
   const { delimiter, start } = await formOf(file);

@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs';
 export interface Line {
   /** From 1. */
   number: number;
-  /** Without the line feed. */
   bytes: Buffer;
 }
 
@@ -11,8 +10,8 @@ const lineFeed = 0x0a;
 
 /**
  * node:readline is not used: it also breaks lines at U+2028, which JSON may contain.
- * @param longest bytes of a line that are buffered while its end is not read
- * @throws Error for a longer line, or if the file cannot be read
+ * @param longest bytes of a line that may be buffered while its end is not read
+ * @throws Error if more are buffered, or if the file cannot be read
  */
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;

@@ -13,7 +13,6 @@ import {
 
 export interface Portion extends Range {
   requests: BatchRequestItem[];
-  /** The line number of each request. */
   lines: number[];
   firstId: string;
   lastId: string;
@@ -23,7 +22,7 @@ export interface Portion extends Range {
 export interface Range {
   fromLine: number;
   toLine: number;
-  /** Of these rows as they were when they were submitted. */
+  /** Of these rows, to find out later whether they have changed. */
   sha256: string;
 }
 
@@ -62,7 +61,6 @@ export async function* readPortions(
   if (!portion.isEmpty) yield portion.close();
 }
 
-/** @param lines in ascending order; undefined for all */
 export async function* selectRecords(
   input: Input,
   lines: readonly number[] | undefined,

@@ -15,7 +15,7 @@ const fruitlessPages = 6;
 
 /**
  * In the order of the requests. Pages are parsed as streams, one result at a time: a reply may have 1 MB.
- * @throws Error if results are missing; the client's errors
+ * @throws Error such as for missing results; the client's errors
  */
 export async function* readResults(
   client: ChatBatchClient,

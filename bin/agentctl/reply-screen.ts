@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { StreamEvent } from '#lib/client/index.ts';
 import { terminalText } from '../terminal.ts';
 
-/** The reply's text goes to standard output, all else to standard error. */
+/** The reply's text goes to standard output, notes to standard error. */
 export class ReplyScreen {
   readonly #contents = new Map<string, string>();
   #isLineOpen = false;

@@ -10,7 +10,6 @@ export interface Result {
 
 export type SharedOptions = TargetOptions & { json?: true };
 
-/** What Commander calls with a command's arguments, its options and the command itself. */
 type Action<Inputs extends unknown[]> = (...inputs: Inputs) => Promise<void>;
 
 const optionsOf = (inputs: readonly unknown[]): SharedOptions =>
@@ -23,7 +22,6 @@ export const clientReport =
     print(optionsOf(inputs).json ? [JSON.stringify(json)] : lines);
   };
 
-/** Adds a command of operators to a group. */
 export const operation = <Inputs extends unknown[]>(
   group: Command,
   usage: string,

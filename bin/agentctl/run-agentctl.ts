@@ -39,7 +39,6 @@ const groupsFor = ([, , first = '']: readonly string[]) => {
   return only === undefined ? Object.values(groups) : [only];
 };
 
-/** With the commands that `argv` may name. */
 export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('agentctl')
     .description(

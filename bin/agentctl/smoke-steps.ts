@@ -4,13 +4,11 @@ import { hasEnded } from './watch-batches.ts';
 
 export interface Finding {
   requestId: string | undefined;
-  /** False or undefined if nothing is wrong. */
   problem?: string | false;
 }
 
 export interface SmokeClients {
   client: ChatBatchClient;
-  /** Its key does not exist. */
   stranger: ChatBatchClient;
   /** The body of the last response to one of the clients, as far as it was read. */
   lastBody(): string;

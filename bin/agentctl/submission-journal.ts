@@ -41,7 +41,6 @@ export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
 const sendingEntry = z.object({
   is: z.literal('sending'),
   ...rangeFields,
-  /** The header Idempotency-Key. */
   key: z.string(),
   firstId: z.string(),
   lastId: z.string(),
@@ -107,9 +106,8 @@ export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
  * Begins the journal if it has no batch and no pending portion. Removes an incomplete last line.
- * @param submission computes the properties of the submission; `previous` is an earlier submission of the file
- * @throws Error such as for a file that is not a journal, or for a begun submission with other properties; what
- *   `submission` throws
+ * @param submission `previous` is an earlier submission of the file
+ * @throws Error such as for a begun submission with other properties; what `submission` throws
  */
 export async function openJournal(
   file: string,

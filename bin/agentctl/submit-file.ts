@@ -26,12 +26,11 @@ import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  /** `previous` is an earlier submission of the file. */
   submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
   /** Submits the whole file despite an earlier submission. */
   restart: boolean;
-  /** The lines that a new round submits again. Without lines there is no new round. */
+  /** Without lines there is no new round. */
   findRetry?: (found: { input: Input; size: InputSize; state: SubmissionState }) => Promise<number[]>;
   watch: BatchWatch;
   log: (line: string) => void;
@@ -40,7 +39,6 @@ export interface SubmitOptions {
 
 export interface SubmitProgress {
   state: SubmissionState;
-  /** The number of requests of the file. */
   requests: number;
 }
 
@@ -163,7 +161,6 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
   }
 }
 
-/** In milliseconds, without the jitter. */
 const shortestWait = 250;
 
 /** A batch of the file that ends may make room. */

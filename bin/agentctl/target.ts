@@ -66,11 +66,7 @@ export async function readOutputs(stack: string): Promise<(name: string) => stri
 const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
-/**
- * @param endpoint the address that is tried
- * @param instead what else a person can do
- * @throws Error if no run uses the folder
- */
+/** @throws Error if no run uses the folder */
 export async function findRun(
   data: string,
   endpoint: 'base_url' | 'dynamodb_endpoint',

@@ -23,7 +23,6 @@ export type CompareTools = (
 ) => Promise<{
   config: object;
   changes: readonly PinnedChange[];
-  /** About the system, for `--json`. `lines` has the same for people. */
   about: object;
   lines: string[];
 }>;

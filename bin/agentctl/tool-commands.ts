@@ -92,7 +92,6 @@ async function importTools(
   return { json, lines: [...lines, ...tableOf(changes), ...wordsOf(changes)] };
 }
 
-/** Of the published version, or of the draft if there is none. */
 async function definitionOf(agentId: string, workspaceId: string) {
   const { agents } = operatorServices();
   const agent = await findAgent({ agents }, agentId);

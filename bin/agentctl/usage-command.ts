@@ -12,7 +12,6 @@ interface UsageOptions extends Days {
   by?: UsageGrouping;
 }
 
-/** The field of each grouping in JSON. */
 const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };

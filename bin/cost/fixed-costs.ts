@@ -17,7 +17,6 @@ export const fixedCosts = {
   retentionHours: 1,
 } as const;
 
-/** The number of rules of each web ACL. */
 export const firewallRules = { firewall: 4, originFirewall: 1 } as const;
 
 export const daysPerMonth = 30;

@@ -46,6 +46,5 @@ export function evenConcurrency(messages: number): number {
   return underWay / Math.max(1, Math.ceil(underWay / requestsPerEnvironment));
 }
 
-/** Without the requests to it. */
 export const environmentMonthDollars = (): number =>
   monthSeconds * environmentGigabytes * priceOf('environmentGigabyteSecond');

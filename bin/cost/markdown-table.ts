@@ -1,4 +1,3 @@
-/** The first line is the head. */
 export function markdownTable([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...lines].map((cells) => (cells[column] ?? '').length)),

@@ -8,7 +8,6 @@ export interface OperationCalls {
   writeUnits: number;
   /** To other services, such as `s3 PUT object`. */
   requests: Counts;
-  /** Of Step Functions. */
   transitions: number;
 }
 

@@ -19,7 +19,6 @@ const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
 
 type Mix = readonly [times: number, calls: OperationCalls][];
 const messages: Mix = [[million, operations['send-message, streamed']]];
-/** Each chat has five messages. The first one makes a title. */
 const messagesOfNewChats: Mix = [
   [million / 5, operations['create-chat']],
   [million / 5, operations['send-message, first of a chat']],
@@ -88,7 +87,6 @@ const concurrencyTitles = concurrencies.map((each) => `\`all\`, concurrency ${ea
 const titled = 'the same in new chats of five messages, each with a title';
 const idleDollars = idleMonth.reduce((sum, [, count, dollars]) => sum + count * dollars, 0);
 
-/** By their names in cost.md.template. */
 export const tables = {
   summaryTable: markdownTable([
     ['what', '`all`', '`uploads`'],

@@ -52,7 +52,6 @@ export interface Connection
   operator_token?: string;
   data_table: string;
   dynamodb_endpoint: string;
-  /** The ids that agents may use as `knowledge_base_id`. */
   bedrock_knowledge_bases?: string[];
   bedrock_models?: string[];
   tool_functions?: string[];
@@ -76,8 +75,7 @@ export const dataFormat = 2;
 export class PreviousFormat extends Error {}
 
 /**
- * @throws UnreadableState if connection.json is damaged; PreviousFormat if it is of an earlier format; UnusableFolder
- *   if it is of a newer one
+ * @throws UnreadableState if the file is damaged; PreviousFormat for an earlier format; UnusableFolder for a newer one
  */
 export async function rejectOtherFormats(folder: string): Promise<void> {
   const connection = await readConnection(folder);

@@ -18,7 +18,6 @@ export function startSteps(terminal: Terminal = process.stdout) {
       terminal.write(terminal.isTTY ? line() : `${line()}\n`);
       if (terminal.isTTY) timer = setInterval(() => terminal.write(`\r${line()}`), 1000);
     },
-    /** Call it before other lines are printed. */
     end,
   };
 }

@@ -35,7 +35,6 @@ const methods = 'get put post patch delete head options trace'.split(' ');
 
 /**
  * Paths are sorted, so that their order does not change the names of tools.
- * @param prefix the start of the names of tools
  * @returns also what cannot be a tool, with a note that says why
  */
 export function operationsOf(
@@ -105,7 +104,6 @@ export function authOf(document: SchemaObject) {
   );
 }
 
-/** @throws Skipped if the operation cannot be a tool */
 function toolOf(
   conversion: Conversion,
   request: { name: string; method: string; path: string },
@@ -164,7 +162,6 @@ function isLeftOut({ in: location, name, required }: SchemaObject, configured: r
 function collectArguments(conversion: Conversion) {
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  /** @returns the name of the argument, which is unique in the tool */
   const add = (text: string, schema: unknown, { description, in: location, ...of }: SchemaObject): string => {
     const name = uniqueName(text, new Set(Object.keys(properties)), /[^A-Za-z0-9_.-]/g);
     const converted = Object(convertSchema(conversion, schema));

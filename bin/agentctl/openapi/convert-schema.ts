@@ -19,7 +19,6 @@ export interface Conversion {
   document: SchemaObject;
   /** Of OpenAPI 3.0, whose schemas are not those of JSON Schema. */
   isOld: boolean;
-  /** Schemas that were converted for the operation so far. */
   nodes: number;
 }
 

@@ -11,7 +11,6 @@ import { readInput } from '../read-json.ts';
 import type { CompareTools, ImportOptions } from '../tool-changes.ts';
 import { authOf, baseUrlOf, operationsOf, readOpenApi } from './convert-openapi.ts';
 
-/** In milliseconds and bytes. */
 const limits = { timeout: 60_000, maxBytes: 16_000_000 };
 
 export const compareDocument: CompareTools = async (document, options, written) => {
@@ -38,8 +37,7 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
  * @param options.only ids of operations, or names of tools; by default the tools of the entry, or all for a new one
  * @param written undefined for a new entry
  * @returns `before`: the tools of the entry so far, with their defaults
- * @throws Error if the written config or the document is wrong, if the API has no address, or if the document does not
- *   say how requests carry the secret
+ * @throws Error such as for a wrong config or document, or for an API without an address
  */
 export async function importOpenApi(
   text: string,
