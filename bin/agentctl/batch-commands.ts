@@ -127,7 +127,6 @@ async function results(names: string[], options: ResultsOptions, command: Comman
 
 const isBatchId = (name: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(name);
 
-/** @returns undefined if all names are ids of batches */
 async function submissionOf(names: string[], service: string): Promise<SubmissionState | undefined> {
   const [file = ''] = names;
   if (names.every(isBatchId)) return undefined;

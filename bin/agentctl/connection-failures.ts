@@ -4,7 +4,6 @@ import type { ClientRequest } from 'node:http';
 const certificate = 'its TLS certificate';
 const noTls = 'it does not speak TLS as expected';
 
-/** Why a connection failed, by the `code` or the `name` of the error. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing accepts connections there',
   ENOTFOUND: 'the name is unknown',

@@ -16,7 +16,6 @@ const serverMetadata = z.object({
   token_endpoint_auth_methods_supported: z.array(z.string()).default(['client_secret_basic']),
 });
 
-/** The first one that the server takes is used. */
 const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
 
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;

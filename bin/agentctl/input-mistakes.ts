@@ -1,6 +1,5 @@
 import type * as z from 'zod';
 
-/** It may throw. */
 export type OnMistake = (mistake: string) => void;
 
 export const throwMistake: OnMistake = (mistake) => {

@@ -43,7 +43,6 @@ type Output = 'BedrockModels' | 'BedrockKnowledgeBases' | 'ToolFunctions';
 
 export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** By types of tools. The verb says what roles do with the id in the field. */
 const fields = new Map<string, [field: string, verb: string, output: Output]>([
   ['consultant_retrieve_context_source', ['knowledge_base_id', 'query', 'BedrockKnowledgeBases']],
   ['consultant_call_function', ['function', 'invoke', 'ToolFunctions']],

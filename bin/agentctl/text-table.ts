@@ -1,4 +1,3 @@
-/** A column of numbers, or of `–` for an unknown number, is right-aligned. */
 export function textTable(
   titles: readonly string[],
   lines: readonly (readonly (string | number)[])[],

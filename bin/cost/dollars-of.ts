@@ -54,7 +54,6 @@ function priceOfRequest(request: string): number {
   return priceOf(name);
 }
 
-/** @param factor multiplies all rates of the web function */
 export function dollarsOfMessages(concurrency?: number, factor = 1): number {
   const dollars = dollarsOf(operations['send-message, streamed'], concurrency);
   return 1e6 * (totalOf(dollars) + (factor - 1) * dollars.functions);

@@ -45,7 +45,6 @@ export interface Connection
   agent_id: string;
   chat_id: number;
   pid: number;
-  /** For the emulators of the run. */
   access_key_id?: string;
   secret_access_key?: string;
   /** For the playground's calls of an operator. New at each start. */

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { UsageError } from '../failures.ts';
 
 export interface SettingOptions {
-  /** Each as NAME=VALUE. */
   set: readonly string[];
   /** Seconds. */
   batchTimeout?: number;
