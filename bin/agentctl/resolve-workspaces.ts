@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { workspaces } from '#runtime/composition/services.ts';
 
 /**
- * In the option `--workspace`, and in the argument `<workspace>`.
+ * Replaces names by ids, in the option `--workspace` and in the argument `<workspace>`.
  * @param inputs the command's arguments, its options and the command itself
  * @throws Error if there is no such workspace, or if several have the name
  */

@@ -13,7 +13,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 }
 
 /**
- * In ascending order.
+ * @returns the lines in ascending order
  * @throws Error if submitted lines have changed, or if a result is missing or is not that of a submitted line
  */
 export async function findFailedLines(

@@ -1,6 +1,6 @@
 import { routes } from '#contract/routes.ts';
 
-/** The metrics of alarms, without one for each route: the errors of its function. */
+/** The metrics of alarms, without one for each route. */
 const metricsWithoutRoutes = 65;
 
 /** What costs money in the stage `production` even if it is unused. */

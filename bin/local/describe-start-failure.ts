@@ -29,7 +29,7 @@ function isDiskFull(error: unknown): boolean {
   return (
     ['ENOSPC', 'EDQUOT'].includes(code) ||
     errcode === sqliteFull ||
-    // The error of a child process.
+    // For the error of a child process.
     /ENOSPC|disk is full/.test(message)
   );
 }

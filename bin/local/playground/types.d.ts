@@ -87,7 +87,7 @@ export interface SentRequest {
   requestId?: string | undefined;
 }
 
-// The parts of an OpenAPI 3.1 document that the reference shows.
+// Parts of an OpenAPI 3.1 document, for the reference.
 
 export interface Schema {
   $ref?: string;
