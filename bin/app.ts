@@ -14,7 +14,7 @@ import { operatorWarnings } from '#lib/settings.ts';
 import { readStage, type Stage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
-// The context of cdk.json is passed here too, so that `node bin/app.ts` makes the same template as `cdk synth`.
+// Passed here too, so that `node bin/app.ts` makes the same template as `cdk synth`.
 const app = new App({
   context: configuration.context,
   analyticsReporting: false,
@@ -33,7 +33,7 @@ if (firewall !== undefined && hasDistribution)
 const { CDK_DEFAULT_REGION: region } = process.env;
 if (hasDistribution && region !== undefined && region !== cloudFrontRegion)
   new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region });
-// A local run leaves out the checks, which take seconds, because nothing is deployed from it.
+// A local run leaves out the checks, which take seconds.
 if (app.node.tryGetContext('unchecked') === undefined) {
   // A deferred import, because it takes time.
   const { AwsSolutionsChecks } = await import('cdk-nag');
@@ -45,10 +45,7 @@ if (app.node.tryGetContext('unchecked') === undefined) {
 }
 app.synth();
 
-/**
- * Reads the stage. Wrong settings are the operator's mistake: the process then ends with a line for each, without a
- * stack trace.
- */
+/** Wrong settings are the operator's mistake, so no stack trace is printed. */
 function readStageOrExit(): Stage {
   try {
     return readStage(app.node);

@@ -12,10 +12,6 @@ interface Operation {
   parameters?: { name: string; in: string; required?: boolean; description?: string; schema: JSONSchema }[];
 }
 
-/**
- * The schemas of docs/openapi.json without envelopes and the form of an upload, and one for the query of each list that
- * has a query. References in them begin with `#/$defs/`.
- */
 function readSchemas(): Record<string, JSONSchema> {
   const text = readFileSync(join(project, 'docs/openapi.json'), 'utf8');
   const document = JSON.parse(text.replaceAll('#/components/schemas/', '#/$defs/'));

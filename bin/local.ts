@@ -3,13 +3,13 @@ import { setFlagsFromString } from 'node:v8';
 
 const { startLocally } = await loadVisibly(() => import('./local/start-locally.ts'));
 
-// `npm start` limits the young generation of the main thread, to save memory. V8 applies this flag to all threads, and
-// the other threads have limits of their own, so the flag is reset before they start.
+// `npm start` limits the young generation of the main thread. The flag would also apply to threads that start from here
+// on, which have limits of their own.
 setFlagsFromString('--max-semi-space-size=0');
 
 await startLocally(process.argv);
 
-/** Imports a module, which takes seconds on a slow machine. On a terminal, a text says so during this time. */
+/** On a slow machine, the import takes seconds. */
 async function loadVisibly<Module>(load: () => Promise<Module>): Promise<Module> {
   const { isTTY } = process.stdout;
   if (isTTY) process.stdout.write('Loading …');

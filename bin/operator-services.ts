@@ -1,7 +1,6 @@
 import { agentStore, apiKeys, clock, workspaces } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 
-/** Services for operations on workspaces, keys and agents. */
 export const operatorServices = () => ({
   agents: agentStore(),
   apiKeys: apiKeys(),

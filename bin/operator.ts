@@ -10,23 +10,16 @@ import { variables } from '#runtime/environment/variables.ts';
 import { UsageError } from './failures.ts';
 import { type Connection, targetResources } from './local/connection.ts';
 
-/** Seconds after the last success until which calls to AWS are retried, such as while a table adapts to more load. */
+/** Seconds after the last success until which calls to AWS are retried. */
 const defaultRetrySeconds = 120;
 
-/**
- * The variable AGENT_SERVICE_RETRY_SECONDS, by default `defaultRetrySeconds`.
- * @throws UsageError if the variable is not a whole number of at most five digits
- */
 function retrySeconds(): number {
   const text = process.env.AGENT_SERVICE_RETRY_SECONDS || String(defaultRetrySeconds);
   if (!/^\d{1,5}$/.test(text)) throw new UsageError('AGENT_SERVICE_RETRY_SECONDS must be whole seconds');
   return Number(text);
 }
 
-/**
- * Returns an object with the time, by `performance.now()`, of the last response of `node:http` with a status below 400.
- * The AWS SDK uses `node:http`.
- */
+/** When a response of `node:http`, which the AWS SDK uses, last had a status below 400. */
 const noteSuccesses = lazily(() => {
   const last: { success?: number } = {};
   subscribe('http.client.response.finish', (message) => {
@@ -37,10 +30,9 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * Prepares this process for a command of an operator, for which no client waits: calls to AWS may take long, and are
- * retried until `retrySeconds` after the last success. Without any success a command fails soon, because its address or
- * its credentials may be wrong.
- * @throws UsageError for a wrong time in the environment
+ * No client waits for a command of an operator, so calls to AWS may take long. Without any success they are not retried
+ * so long, because the address or the credentials may be wrong.
+ * @throws UsageError for a wrong AGENT_SERVICE_RETRY_SECONDS
  */
 export function beForOperators(): void {
   const patience = retrySeconds() * 1000 + reservedMilliseconds;
@@ -52,7 +44,6 @@ export function beForOperators(): void {
 const endpointVariable = (service: (typeof targetResources)[number]['service']): string =>
   `AWS_ENDPOINT_URL_${service === 'secretsmanager' ? 'SECRETS_MANAGER' : service.toUpperCase()}`;
 
-/** Points the stores and clients at the resources and emulators of a local run. */
 export function useLocalResources(connection: Partial<Connection>): void {
   for (const { field, variable, service } of targetResources) {
     const { [field]: address, [`${service}_endpoint` as const]: endpoint } = connection;
@@ -66,8 +57,8 @@ export function useLocalResources(connection: Partial<Connection>): void {
 }
 
 /**
- * Points the stores at a local run's table. The audit log then names this machine's user as the operator.
- * @param credentials of the run; by default those of a run in this process
+ * The audit log then names this machine's user as the operator.
+ * @param credentials by default those of a run in this process
  */
 export function useLocalTable(
   table: string,
@@ -81,11 +72,10 @@ export function useLocalTable(
   process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey;
 }
 
-/** Points the client of Lambda at a local run. */
 export const useLocalFunctions = (testAgentFunction: string, endpoint: string): void =>
   useLocalResources({ test_agent_function: testAgentFunction, lambda_endpoint: endpoint });
 
-/** The name of this machine's user, or else the user's id: a container may run as a user without a name. */
+/** A container may run as a user without a name. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -2,13 +2,11 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The permission bits of group and others. */
 const others = 0o077;
 
 /**
- * Finds or creates a folder for compiled code that only this user can write, because Node.js runs what it finds there.
- * The default of Node.js is a folder with a known name in the shared temporary folder: another user could put code
- * there.
+ * A folder of this user for compiled code. Node.js runs what it finds there, and its default is a folder with a known
+ * name in the temporary folder, where other users may be able to put code.
  * @returns undefined if there is no such folder
  */
 export function ownCacheFolder(): string | undefined {

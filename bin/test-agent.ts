@@ -4,18 +4,15 @@ import type { AgentTest, AgentTestRequest } from '#contract/agent.ts';
 import { clientTimeouts } from '#runtime/environment/environment.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
-/** Milliseconds. The function responds within its timeout of 330 s. */
+/** Milliseconds. The timeout of the function is 330 s. */
 const requestTimeout = 340_000;
 
-/**
- * Invokes the function `test-agent`, with the permissions of the operator.
- * @throws Error that says why there is no test, such as an unknown agent or an exceeded limit
- */
+/** @throws Error that says why there is no test */
 export async function testAgent(request: AgentTestRequest): Promise<AgentTest> {
   const FunctionName = process.env[variables.testAgentFunction];
   if (FunctionName === undefined)
     throw new Error('The stack has no output TestAgentFunctionArn: deploy this version first');
-  // Only one attempt: each attempt calls the model, which costs money.
+  // Only one attempt: each attempt may call the model, which costs money.
   const client = new LambdaClient({ maxAttempts: 1, requestHandler: { ...clientTimeouts, requestTimeout } });
   const { FunctionError, Payload = new Uint8Array() } = await client
     .send(new InvokeCommand({ FunctionName, Payload: JSON.stringify(request) }))

@@ -1,9 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/**
- * Makes the parser of an option whose value is a whole number from `least` to `most`.
- * @param what says, for the error, what the value must be
- */
+/** @param what completes the error "It must be …" */
 export const wholeNumber =
   (what: string, least = 0, most = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {

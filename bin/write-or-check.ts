@@ -2,9 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Writes a file of the project that is made from others. With `--check`, it only compares the file: the exit code is 1
- * if the file differs.
- * @param difference says what is wrong if the file differs, and what to do
+ * With `--check`, only compares the file: the exit code is 1 if it differs.
+ * @param difference follows the path in the error
  */
 export function writeOrCheck(path: string, text: string, difference: string): void {
   const file = join(import.meta.dirname, '..', path);

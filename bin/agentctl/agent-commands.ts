@@ -102,10 +102,6 @@ const leakWarning =
   'Warning: texts of others may make this agent send private data out: it reads such texts, has private data, and a tool of ' +
   'another system has the approval "never"';
 
-/**
- * Whether an agent has tools that read public texts, tools with private data, and one of another system without
- * approval.
- */
 function mayLeak({ unified_tools, use_search }: AgentDefinition): boolean {
   const systems = unified_tools.filter(({ config }) => Array.isArray(config?.tools));
   const hasType = (...types: string[]) => unified_tools.some(({ type }) => types.includes(type));
@@ -132,10 +128,7 @@ async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Prom
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
 
-/**
- * Puts the top-level fields in the order of the schema, so that a person can compare files. DynamoDB does not keep
- * their order.
- */
+/** DynamoDB does not keep the order of the fields, and a person compares files. */
 const inOrder = (definition: AgentDefinition): AgentDefinition => ({
   ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
   ...definition,

@@ -16,7 +16,7 @@ Nothing is stored but the usage, which is counted as a test of the key "operator
 The exit code is 1 if the reply ends with an error; the line "Provider" then says how the model's provider has responded.`;
 
 async function test(agentId: string, message: string, { published }: { published?: true }): Promise<Result> {
-  // A deferred import, because most commands do not need the client of Lambda.
+  // A deferred import: most commands do not need the client of Lambda.
   const { testAgent } = await import('../test-agent.ts');
   const version = published === true ? 'published' : 'draft';
   const tested = await testAgent({ agent_id: agentId, message, version });

@@ -4,7 +4,6 @@ import { clientReport, type Result } from './report.ts';
 import { findService, withAddress } from './service-address.ts';
 import { openClient } from './service-client.ts';
 
-/** Adds to a group a command that acts as a client of the service. */
 export const clientOperation = <Inputs extends unknown[]>(
   group: Command,
   usage: string,
@@ -13,11 +12,10 @@ export const clientOperation = <Inputs extends unknown[]>(
 
 export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 
-/** Returns the service that a command of batches calls, its client, and the line that shows the command's progress. */
 export async function openBatchClient(command: Command) {
   const line = progressLine();
   const service = await findService(command);
-  // Unless the service names a time, the waits between the eight attempts double from 1 s to one minute.
+  // Unless the service names a time, the seven waits, which double from 1 s to one minute, take more than two minutes.
   const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
   return { line, service, client };
 }

@@ -23,7 +23,6 @@ import { batchesResult, batchListResult, downloadResult, mergeResults } from './
 import { type SubmissionState, submittedRequests } from './submission-journal.ts';
 import { BatchWatch } from './watch-batches.ts';
 
-/** The commands `batch …`, which act as a client of the service. */
 export function batchCommands(): Command {
   const group = new Command('batch')
     .description('Batches, as a client: many messages that agents reply to in the background.')
@@ -128,11 +127,6 @@ async function results(names: string[], options: ResultsOptions, command: Comman
 
 const isBatchId = (name: string): boolean => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(name);
 
-/**
- * The submission of a file.
- * @returns undefined if all names are ids of batches
- * @throws UsageError for several names that are not all ids; Error such as for a file that was not submitted
- */
 async function submissionOf(names: string[], service: string): Promise<SubmissionState | undefined> {
   const [file = ''] = names;
   if (names.every(isBatchId)) return undefined;

@@ -35,7 +35,6 @@ interface FileOptions extends WaitOptions {
 
 type FindRetry = NonNullable<SubmitOptions['findRetry']>;
 
-/** Adds the commands that submit a file. */
 export function addFileCommands(group: Command): void {
   withWait(clientOperation(group, 'submit <file>', submit))
     .description('submit a file of requests, CSV or one JSON object per line, as batches of up to 1000')
@@ -88,7 +87,6 @@ All batches of the file must have ended. The new batches have the same custom id
 command continues: it starts another retry only when the last one has ended. agentctl batch results FILE has the last
 result of each request.`;
 
-/** Adds a value FIELD=NAME of a repeated option to the previous values. */
 function readColumn(text: string, previous: Record<string, string> = {}): Record<string, string> {
   const [, field = '', name = ''] = /^(\w+)=(.*)$/s.exec(text) ?? [];
   if (!requestFields.includes(field))
@@ -133,12 +131,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/**
- * The numbers of the lines that a new round submits; none if an unfinished round continues, or if no request has
- * failed.
- * @throws Error if the file has unsubmitted requests; without an unfinished round, also for batches that have not
- * ended; what `findFailedLines` throws
- */
+/** @returns the lines of a new round; none if an unfinished round continues, or if no request has failed */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],
@@ -157,7 +150,6 @@ async function findRetry(
   return findFailedLines(client, input, state, watch, line.log);
 }
 
-/** What a retry would send: a new round, or the rest of an unfinished one. */
 async function dryRetry(file: string, run: FileRun, service: string): Promise<Result> {
   const state = await findSubmission(file, service);
   const input = { file, columns: state.submission.columns };
@@ -174,10 +166,7 @@ async function dryRetry(file: string, run: FileRun, service: string): Promise<Re
 const notSubmitted = (file: string): Error =>
   new Error(`${file} was not submitted from this path on this machine: agentctl batch submit does it`);
 
-/**
- * Reads the submission of a file.
- * @throws Error such as for a file that was not submitted, or to another service
- */
+/** @throws Error such as for a file that was not submitted, or to another service */
 export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
   const state = await readSubmission(file);
   if (state === undefined) throw notSubmitted(file);
@@ -200,11 +189,9 @@ function webhookOf({ webhookUrl, webhookEvents: events, webhookSecret }: FileOpt
 
 export const batchIdsOf = ({ accepted }: SubmissionState): string[] => accepted.map(({ batchId }) => batchId);
 
-/** The ids of the batches whose failed requests a later round has. */
 const retriedOf = ({ accepted }: SubmissionState): ReadonlySet<string> =>
   new Set(accepted.filter(({ isRetried }) => isRetried).map(({ batchId }) => batchId));
 
-/** One run of a command on a file: its client, what it shows, and the batches that it follows. */
 class FileRun {
   readonly opened: BatchClient;
   readonly watch: BatchWatch;
@@ -236,10 +223,6 @@ class FileRun {
     );
   }
 
-  /**
-   * With `--wait`, waits for the batches of all rounds, sets the exit code by the outcome of all requests of the file,
-   * and adds this outcome to the result. Without it, returns the result unchanged.
-   */
   async summarize(state: SubmissionState, submission: Result): Promise<Result> {
     if (this.#options.wait !== true) return submission;
     return this.#interruptible(async () =>
@@ -252,10 +235,6 @@ class FileRun {
     return interruptible(this.opened.line, describe, work);
   }
 
-  /**
-   * Says how many batches go on in the service after an interruption, and how many requests are in transit or
-   * unsubmitted.
-   */
   #describeOpen(): string[] {
     if (this.#progress === undefined) return ['Stopped before anything was sent.'];
     const { state, requests } = this.#progress;
@@ -298,9 +277,8 @@ class FileRun {
 }
 
 /**
- * Waits until batches have ended, and sets the exit code by the outcome of their requests.
+ * Sets the exit code by the outcome of the requests.
  * @param state undefined for batches that are not those of one file
- * @returns the batches and the outcome
  */
 export async function awaitOutcome(
   { client, line }: BatchClient,
@@ -316,10 +294,8 @@ export async function awaitOutcome(
   return mergeResults(batchesResult(batches), outcomeResult(outcome));
 }
 
-/** The number of submitted requests of all rounds. */
 const submittedOf = ({ rounds }: SubmissionState): number =>
   rounds.reduce((sum, round) => sum + submittedRequests(round), 0);
 
-/** The number of requests of all rounds. `requests` is the number of rows of the file. */
 const totalOf = ({ rounds }: SubmissionState, requests: number): number =>
   rounds.reduce((sum, { lines }) => sum + (lines?.length ?? requests), 0);

@@ -4,10 +4,6 @@ import { countOf, formatCount } from './progress-line.ts';
 import { readResults } from './read-results.ts';
 import type { Result } from './report.ts';
 
-/**
- * How many requests have succeeded and failed, and the reasons of the failures. A request counts with its last attempt
- * alone.
- */
 export class Outcome {
   total = 0;
   succeeded = 0;
@@ -24,7 +20,6 @@ export class Outcome {
     this.#reasons.set(key, reason);
   }
 
-  /** The reasons of failures, the most frequent one first. */
   get reasons(): Reason[] {
     return [...this.#reasons.values()].sort((one, other) => other.requests - one.requests);
   }
@@ -41,10 +36,7 @@ interface Reason {
   requests: number;
 }
 
-/**
- * The outcome of batches.
- * @param retried the ids of batches whose failed requests a later round has. Their failures do not count
- */
+/** @param retried the ids of batches whose failed requests a later round has: their failures do not count */
 export async function outcomeOf(
   client: ChatBatchClient,
   batches: readonly Batch[],
@@ -71,7 +63,6 @@ export function countRequests(batches: readonly Batch[]) {
   return { completed, failed, ended: completed + failed, total: sum(({ total_requests }) => total_requests) };
 }
 
-/** The number of reasons that are shown to a person. The others are only counted. */
 const reasonsShown = 10;
 
 const describeReason = ({ requests, error_code, error_message }: Reason): string =>

@@ -22,18 +22,15 @@ interface ChatOptions {
   schema?: string;
 }
 
-/** A conversation in progress. */
 interface Conversation {
   client: ChatBatchClient;
   agentId: string;
   chatId: number;
   screen: ReplyScreen;
   format: ReturnType<typeof formatOf>;
-  /** The reply that is in progress; undefined between replies. */
   reply?: { stream: ReplyStream; isStopped: boolean } | undefined;
 }
 
-/** The command `chat`, which talks to an agent as a client of the service. */
 export function chatCommand(): Command {
   return withAddress(new Command('chat'))
     .description(
@@ -67,7 +64,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   const format = formatOf(await readSchema(options.schema));
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Three retries usually wait for about eight seconds in all.
+  // Unless the service names a time, the three waits, which double from 1 s, take about eight seconds in all.
   const client = openClient(service, (line) => screen.note(line), {
     maxRetries: 3,
     externalUserId: options.user,
@@ -87,10 +84,8 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   }
 }
 
-/** The exit code of programs that SIGINT has ended. */
 const interruptedCode = 130;
 
-/** Stops the reply that is in progress. Without one, or the second time, it ends the program. */
 function interrupt(conversation: Conversation): void {
   const { reply, screen } = conversation;
   if (reply === undefined || reply.isStopped) {
@@ -103,17 +98,13 @@ function interrupt(conversation: Conversation): void {
   if (reply.stream.responseId !== undefined) stop(reply.stream, screen);
 }
 
-/**
- * Stops a reply, and shows an error of this call. If the reply has ended meanwhile, the service rejects the call, which
- * needs no message.
- */
+/** If the reply has ended meanwhile, the service rejects the call, which needs no message. */
 function stop(stream: ReplyStream, screen: ReplyScreen): void {
   stream.stop().catch((error: unknown) => {
     if (!(error instanceof BadRequestError)) screen.error(describeServiceFailure(error));
   });
 }
 
-/** Sends a message and shows its reply. With `asJson`, it prints the events of the stream instead. */
 async function exchange(
   conversation: Conversation,
   message: string,
@@ -155,13 +146,12 @@ async function converse(conversation: Conversation): Promise<void> {
     const { value: message, done } = await lines.next();
     if (done === true) break;
     if (message.trim() === '') continue;
-    // For example, the message was rejected, or the connection was lost.
     const onError = (error: unknown) => {
       screen.error(describeServiceFailure(error));
       return 'failed';
     };
     const end = await exchange(conversation, message, false).catch(onError);
-    // A person at a terminal sees the error. A script that pipes a file needs the exit code.
+    // A person at a terminal sees the error. A script needs the exit code.
     if (end === 'failed' && !isTerminal) process.exitCode = 1;
   }
   screen.end();

@@ -27,7 +27,6 @@ valid for some minutes only.`;
 async function exportAll(options: { workspace: string; user?: string; out: string }): Promise<Result> {
   const { workspace, user, out } = options;
   if (user !== undefined) checkUser(user);
-  // An export has no addresses of files: the empty address becomes null in the file.
   const services = {
     chatPages: chatPages(),
     chats: chats(),

@@ -3,18 +3,15 @@ import type { Input } from './input-records.ts';
 import { readPortions } from './read-portions.ts';
 import type { Accepted } from './submission-journal.ts';
 
-/** What is left to submit of a file. The characters are the Unicode code points of the messages that are left. */
+/** What is left to submit of a file. Characters are Unicode code points of the messages. */
 export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 
-/** The maximum of mistakes that are shown, each as a line. The others are only counted. */
 const mistakesShown = 20;
 
 /**
- * Checks a file before anything of it is sent, or before the rest is sent. Returns what is left to submit.
  * @param submitted the batches of the file that the service has accepted already
- * @param lines the lines that a retry submits, after the last of which nothing is read; undefined for all lines
- * @throws Error if the file cannot be read, if submitted lines have changed, or if the file has mistakes; if it has
- * several, `log` gets the first 20
+ * @param lines those that a retry submits; undefined for all lines
+ * @throws Error if submitted lines have changed or the file has mistakes; `log` gets the first 20 if it has several
  */
 export async function checkInput(
   input: Input,
@@ -43,5 +40,5 @@ export async function checkInput(
   );
 }
 
-/** The number of Unicode code points of a well-formed text. */
+/** The Unicode code points of a well-formed text. */
 const countCharacters = (text: string): number => text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);

@@ -5,7 +5,6 @@ import { remoteSystems } from '#runtime/composition/services.ts';
 import { discoverAuthorization } from './discover-authorization.ts';
 import type { CompareTools, ImportOptions } from './tool-changes.ts';
 
-/** Compares the tools of an MCP server with those of an entry. */
 export const compareServer: CompareTools = async (address, options, written) => {
   const { workspace: workspaceId } = options;
   const systems = await remoteSystems(options.allow);
@@ -43,11 +42,6 @@ export const compareServer: CompareTools = async (address, options, written) => 
 
 type Systems = Awaited<ReturnType<typeof remoteSystems>>;
 
-/**
- * The `auth` of the entry by the options; undefined without `--secret`.
- * @throws Error if the server asks for no credentials, or if the secret of an OAuth client is not for the hosts that
- *   get it; as `discoverAuthorization`
- */
 async function authOf(address: string, options: ImportOptions, { http, checkTarget }: Systems) {
   const { workspace, secret, clientId } = options;
   if (secret === undefined) return undefined;

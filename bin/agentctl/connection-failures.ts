@@ -4,10 +4,6 @@ import type { ClientRequest } from 'node:http';
 const certificate = 'its TLS certificate';
 const noTls = 'it does not speak TLS as expected';
 
-/**
- * Why a connection failed, by the `code` or the `name` that Node.js, `fetch`, OpenSSL or the AWS SDK gives to the
- * error.
- */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing accepts connections there',
   ENOTFOUND: 'the name is unknown',
@@ -31,7 +27,6 @@ const reasons: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: `${certificate} is of no authority that this machine knows`,
 };
 
-/** What to do about some reasons, by the beginning of the reason. */
 const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [
     certificate,
@@ -41,8 +36,8 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
 ];
 
 /**
- * The address of each failed connection, by its error. An error that a client makes afterwards, such as the AWS SDK's
- * TimeoutError, is not here. For it, `newestAddress` is taken: that of the connection that failed last.
+ * By the error of the connection. For an error that a client makes afterwards, such as the AWS SDK's TimeoutError,
+ * `newestAddress` is taken.
  */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;
@@ -52,7 +47,7 @@ const note = (address: string, error: unknown): void => {
   if (error instanceof Error) addresses.set(error, address);
 };
 
-/** From now on, notes the addresses of failed connections, for `connectionFailureOf`. */
+/** Call it first: `connectionFailureOf` knows only the addresses of later failures. */
 export function noteAddresses(): void {
   subscribe('http.client.request.error', (message) => {
     const { request, error } = message as { request: ClientRequest; error: unknown };
@@ -64,10 +59,7 @@ export function noteAddresses(): void {
   });
 }
 
-/**
- * Why a connection has failed, and the address that was tried, such as `https://api.example.com`, if it is known. For
- * some reasons also the remedy: what to do. Undefined for an error of another cause.
- */
+/** @returns undefined for an error of another cause; an `address` is such as `https://api.example.com` */
 export function connectionFailureOf(error: Error) {
   const { code = '', name } = error as NodeJS.ErrnoException;
   const reason = reasons[code] ?? reasons[name] ?? (code.startsWith('ERR_SSL_') ? noTls : undefined);

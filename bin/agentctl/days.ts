@@ -11,7 +11,6 @@ export interface Days {
 
 const milliseconds30Days = 30 * 86_400_000;
 
-/** Adds `--from` and `--to`. The default is today and the thirty days before. */
 export function withDays(command: Command): Command {
   const now = clock.now();
   const first = dayOf(new Date(now.getTime() - milliseconds30Days));

@@ -1,7 +1,6 @@
 import type { ServiceException } from '@smithy/core/client';
 import { connectionFailureOf } from './connection-failures.ts';
 
-/** What an error of AWS means, and what to do, by the names that AWS and its SDK give to the error. */
 const meanings: readonly (readonly [names: string, meaning: string])[] = [
   [
     'CredentialsProviderError TokenProviderError',
@@ -31,8 +30,8 @@ const meanings: readonly (readonly [names: string, meaning: string])[] = [
 const deniedNames = ['AccessDenied', 'AccessDeniedException', 'UnauthorizedOperation'];
 
 /**
- * Why a call to AWS, or to the emulators of a local run, has failed, and what to do. Undefined for other errors.
- * @param stack the name of the stack; undefined for a local run
+ * @param stack undefined for a local run
+ * @returns why a call to AWS has failed, and what to do; undefined for other errors
  */
 export function describeAwsFailure(error: unknown, stack: string | undefined): string | undefined {
   if (!(error instanceof Error)) return undefined;
@@ -48,7 +47,6 @@ export function describeAwsFailure(error: unknown, stack: string | undefined): s
   return describeConnection(error, stack) ?? describeResponse(error, $metadata);
 }
 
-/** Which permission is missing, and what to do. Messages usually name caller, action and resource. */
 function describeDenial(message: string): string {
   const [, user = 'the credentials'] = /User: (\S+)/.exec(message) ?? [];
   const [, action = 'this'] = /not authorized to perform: (\S+)/.exec(message) ?? [];

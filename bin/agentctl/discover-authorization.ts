@@ -16,7 +16,6 @@ const serverMetadata = z.object({
   token_endpoint_auth_methods_supported: z.array(z.string()).default(['client_secret_basic']),
 });
 
-/** The methods by which a client proves who it is, as metadata name them. The first that the server takes is used. */
 const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
 
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
@@ -28,11 +27,10 @@ type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 const openStatuses = [200, 400, 405, 406];
 
 /**
- * Asks an MCP server where its clients get their tokens. The result is written into agent.json, so that no reply has to
- * ask.
  * @param http applies the limits of tools to these requests
  * @returns the entry's `auth` without client and secret; undefined if the server asks for no credentials
- * @throws Error if the server does not say where, or if its metadata is missing or contradicts itself; as `getDocument`
+ * @throws Error if the server does not say where clients get tokens, or if its metadata is missing or contradicts
+ *   itself; as `getDocument`
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
   // A server without authorization may respond with a stream without an end, which is not read.
@@ -66,14 +64,9 @@ export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise
   };
 }
 
-/** The default address of the metadata of this name about a URL. */
 const wellKnown = ({ origin, pathname }: URL, name: string) =>
   `${origin}/.well-known/${name}${pathname.replace(/\/$/, '')}`;
 
-/**
- * The first of these documents that has the form of the schema.
- * @throws Error if none has it
- */
 async function firstOf<Value>(http: RemoteHttp, addresses: string[], schema: z.ZodType<Value>) {
   for (const address of addresses) {
     const { body } = await getDocument(http, new URL(address), metadataLimits, 'json');
@@ -86,10 +79,8 @@ async function firstOf<Value>(http: RemoteHttp, addresses: string[], schema: z.Z
 const metadataLimits = { timeout: 10_000, maxBytes: 64_000 };
 
 /**
- * Sends a GET without credentials, guarded as the requests of tools.
- * @param limits the timeout of the request in milliseconds, and the maximum size of the body
- * @param type what the content type of a body that is read contains. Default: any body is read
- * @returns `status`, `headers`, and the `body`. It is empty if it was not read, as for any status but 200 and 404
+ * @param type the content type must contain it, or the body is not read
+ * @returns `body` is empty if it was not read: for other statuses than 200 and 404, or another type
  * @throws OutboundFailure as `RemoteHttp.send`
  */
 export async function getDocument(http: RemoteHttp, url: URL, limits: typeof metadataLimits, type = '') {

@@ -6,12 +6,10 @@ import { type ResultsOptions, readResults } from './read-results.ts';
 
 export interface DownloadOptions extends ResultsOptions {
   out: string;
-  /** Called after each result with the number of results so far. */
   onProgress: (results: number) => void;
 }
 
 /**
- * Writes the results of batches to a file, one JSON object per line, and renames the complete file into place.
  * @returns the number of results of each batch
  * @throws Error if a result is missing or the file cannot be written; the client's errors
  */
@@ -37,10 +35,8 @@ export async function downloadResults(
 
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`;
 
-/** Each write but the last has at least this many characters. */
 const writeCharacters = 64 * 1024;
 
-/** Appends texts to a file. Short texts share a write. */
 export async function writeTexts(file: FileHandle, texts: AsyncIterable<string>): Promise<void> {
   let buffered = '';
   const write = () =>

@@ -6,11 +6,9 @@ const pageSize = 100;
 const pauseSeconds = 2;
 
 /**
- * Finds the batch of a portion after the response to the portion was lost: a batch that is newer than `intent.newest`
- * and has the same agent, number of requests, first and last custom_id. The service creates a batch completely or not
- * at all, and lists batches from the newest to the oldest.
+ * Finds the batch of a portion whose response was lost. The service lists the newest batch first.
  * @param known ids of batches that belong to other portions of this submission
- * @returns the id of the batch; undefined if there is none
+ * @returns undefined if there is none
  */
 export async function findSubmittedBatch(
   { batches }: ChatBatchClient,
@@ -30,11 +28,7 @@ export async function findSubmittedBatch(
   return undefined;
 }
 
-/**
- * Polls until the batch is found, or until it can no longer appear.
- * @param until the time from which it can no longer appear, in epoch milliseconds
- * @returns the id of the batch; undefined if it was not found
- */
+/** @param until when the batch can no longer appear, in epoch milliseconds */
 export async function awaitSubmittedBatch(
   find: () => Promise<string | undefined>,
   until: number,
@@ -47,7 +41,6 @@ export async function awaitSubmittedBatch(
   }
 }
 
-/** The id of the newest batch of the workspace; null if there is none. */
 export async function newestBatch({ batches }: ChatBatchClient): Promise<string | null> {
   const { data } = await batches.list({ limit: 1 });
   return data[0]?.id ?? null;

@@ -6,19 +6,16 @@ import type { Describe, OnMistake } from './input-mistakes.ts';
 import { type CsvColumns, readCsv } from './read-csv.ts';
 import { type Line, readLines } from './read-lines.ts';
 
-/** A file of requests. */
 export interface Input {
   file: string;
-  /** How the columns of a CSV file become fields. */
   columns: CsvColumns;
 }
 
-/** A request of a file. */
 export interface InputRecord {
   /** The line on which it starts, from 1. */
   line: number;
   request: BatchRequestItem;
-  /** The text that is hashed to find a changed row. */
+  /** Hashed to find a changed row. */
   content: Buffer | string;
   /** Bytes of the request in the payload of the function, where it is JSON within a JSON string. */
   bytes: number;
@@ -26,9 +23,8 @@ export interface InputRecord {
 }
 
 /**
- * The maximum bytes of a portion's requests in the payload of a function. The payload has at most 6 MB and contains the
- * body as a JSON string with escaped quotes. 64 KiB are left for the rest, such as the headers and the context of the
- * request.
+ * A payload of a function has at most 6 MB and contains the body as a JSON string. 64 KiB are left for the rest, such
+ * as headers.
  */
 export const portionBytes = 6 * 1024 * 1024 - 64 * 1024;
 
@@ -39,8 +35,8 @@ export const isCsv = (file: string): boolean => /\.(csv|tsv)$/i.test(file);
 export const delimiterFor = (file: string): string => (/\.tsv$/i.test(file) ? '\t' : ',');
 
 /**
- * Reads the requests of a file, without the whole file in memory: CSV if its name ends in `.csv` or `.tsv`, else one
- * JSON object per line. Blank lines are skipped. A request without a custom_id gets `line-<number>`.
+ * CSV if the file's name ends in `.csv` or `.tsv`, else one JSON object per line. A request without a custom_id gets
+ * `line-<number>`.
  * @param onMistake gets each mistake, and may throw; rows with mistakes are left out
  * @throws Error if the file cannot be read or parsed any further
  */
@@ -57,10 +53,8 @@ export async function* readRecords(input: Input, onMistake: OnMistake): AsyncGen
 
 const tooLarge = { code: 'custom' as const, path: [], message: 'is larger than a batch may be', input: null };
 
-/** A request of a file that is not checked yet. */
 type Unchecked = Pick<InputRecord, 'line' | 'content' | 'describe'> & { request: unknown };
 
-/** The hash of no rows yet, for `addToHash`. */
 export const hashOfRecords = (): Hash => createHash('sha256');
 export const addToHash = (hash: Hash, { content }: InputRecord): Hash => hash.update(content).update('\n');
 

@@ -3,11 +3,7 @@ import { exitCodes } from '../failures.ts';
 import { printError } from '../terminal.ts';
 import type { ProgressLine } from './progress-line.ts';
 
-/**
- * Does work that Ctrl-C ends: the process then prints the state of the work and exits with code 130. The end of the
- * work clears its progress line.
- * @param describe returns the lines to print
- */
+/** Ctrl-C prints the lines of `describe` and ends the process. */
 export async function interruptible<Value>(
   line: ProgressLine,
   describe: () => string[],
@@ -31,7 +27,7 @@ export async function interruptible<Value>(
 const secrets = ['--key', '--webhook-secret'];
 
 /**
- * The command line of this process, so that a person can repeat it. It has `…` in place of secrets.
+ * Has `…` in place of secrets.
  * @param left options without a value that are left out
  */
 export function ownCommandLine(left: readonly string[] = []): string {
@@ -50,6 +46,5 @@ export function ownCommandLine(left: readonly string[] = []): string {
   return [...typed, ...hidden.filter((word) => !left.includes(word))].map(quote).join(' ');
 }
 
-/** Quotes a word for a shell. */
 const quote = (word: string): string =>
   /^[\w./:=@%+,…-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

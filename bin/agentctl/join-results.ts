@@ -8,19 +8,12 @@ import { selectRecords, skip } from './read-portions.ts';
 import { readResults } from './read-results.ts';
 import type { Round, SubmissionState } from './submission-journal.ts';
 
-/**
- * `forSpreadsheet` adds to CSV a byte order mark, and an apostrophe before each cell that a spreadsheet might run as a
- * formula.
- */
+/** `forSpreadsheet` adds to CSV a byte order mark, and an apostrophe before a cell that could be a formula. */
 type JoinOptions = Pick<DownloadOptions, 'out' | 'log' | 'onProgress'> & { forSpreadsheet: boolean };
 
 /**
- * Writes each row of an input file with the result of its last attempt, in the order of the rows, and renames the
- * complete file into place.
  * @param batches all those of the submission
- * @returns the outcome of all rows
- * @throws Error if a submitted row has changed, a row is wrong, a result is missing, or a file cannot be read or
- * written; the client's errors
+ * @throws Error such as for a changed row or a missing result; the client's errors
  */
 export async function joinResults(
   client: ChatBatchClient,
@@ -70,7 +63,6 @@ async function* resultsOf(
   }
 }
 
-/** Returns a predicate: whether a round has submitted a row. */
 function coverOf({ lines, accepted }: Round): (record: InputRecord) => boolean {
   const lastLine = accepted.at(-1)?.toLine ?? 0;
   const chosen = lines === undefined ? undefined : new Set(lines);
@@ -93,7 +85,6 @@ const resultFields = [
 ];
 const columns = ['line', 'custom_id', 'message', 'status', ...resultFields];
 
-/** A row of the output, with these columns. Fields of the result have the names of the interface. */
 const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): object => ({
   line,
   custom_id: request.custom_id,
@@ -102,10 +93,7 @@ const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): 
   ...Object.fromEntries(resultFields.map((field) => [field, last?.[field] ?? null])),
 });
 
-/**
- * Makes a function that formats a row, and for CSV the header before the first row. Without a row, it formats only the
- * header, which is empty for JSON.
- */
+/** Without a row, it formats only the header, which is empty for JSON. */
 function formatFor({ out, forSpreadsheet }: JoinOptions) {
   if (!isCsv(out)) return (record?: object): string => (record === undefined ? '' : jsonLine(record));
   const shared = { columns, delimiter: delimiterFor(out), escape_formulas: forSpreadsheet };

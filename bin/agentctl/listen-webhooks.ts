@@ -18,20 +18,14 @@ interface Options {
   secret?: string;
 }
 
-/** Secrets that may have signed the calls of a batch; none if its calls are not signed. */
 type FindSecrets = (batchId: string) => Promise<readonly string[]>;
 
-/** The maximum size of a body. */
 const maxBytes = 1024 * 1024;
 
 /** As long as the service waits for the response of a receiver. */
 const forwardMilliseconds = 15_000;
 
-/**
- * Adds `listen`, which receives webhooks on this machine. With `--forward`, it responds with the status and the
- * `Retry-After` of the other server, so that the service retries as it would with that server.
- * @param secretsOf finds the secrets of a batch; not used with the option `--secret`
- */
+/** @param secretsOf not used with the option `--secret` */
 export function addListener(group: Command, secretsOf: FindSecrets): void {
   group
     .command('listen')
@@ -60,7 +54,6 @@ function readUrl(text: string): URL {
   return new URL(text);
 }
 
-/** Serves until Ctrl-C or SIGTERM. */
 async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson: boolean): Promise<Result> {
   let received = 0;
   const server = createServer((request, response) => {
@@ -88,7 +81,6 @@ async function listen({ port, forward }: Options, secretsOf: FindSecrets, asJson
   return { json: { received }, lines: [`${received} calls received`] };
 }
 
-/** An error to which `reject` responds with this status. */
 const rejected = (status: number, message: string): Error =>
   Object.assign(new Error(message), { rejectedWith: status });
 
@@ -144,14 +136,9 @@ function parse(body: Buffer): WebhookPayload {
 const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
-/** Headers that are not forwarded, because the next connection has its own. */
+/** Not forwarded: the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
-/**
- * Forwards the call: the same bytes, and the same headers in the same order, except `ofConnection`.
- * @returns the status and the headers to respond with. If the server has not responded, the status is 502 or 504, and
- * `failure` is the reason
- */
 async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {
   const given = rawHeaders.flatMap((name, index) =>
     index % 2 === 0 && !ofConnection.has(name.toLowerCase()) ? [name, rawHeaders[index + 1] ?? ''] : [],

@@ -3,9 +3,8 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { reasonOf } from '#local/data/state-file.ts';
 
 /**
- * Writes a file as `<out>.partial`, and renames it when it is complete. A failure or an exit of the process, but not a
- * signal that kills it, removes the partial file. Only the owner may read the file.
- * @param write gets the file in append mode, and may write it in parts
+ * Writes `<out>.partial`, and renames it when it is complete. A signal that kills the process leaves it.
+ * @param write gets the file in append mode
  */
 export async function writeWhole(out: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const partial = `${out}.partial`;

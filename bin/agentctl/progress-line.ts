@@ -3,12 +3,8 @@ import { terminalText } from '../terminal.ts';
 export interface Progress {
   done: number;
   total: number;
-  /**
-   * The value of `done` when this run started, by default the first one that is shown. The rate and the time left are
-   * computed from the progress since then.
-   */
+  /** The value of `done` when this run started, by default the first one that is shown. */
   from?: number;
-  /** The count as text, such as `12,000 requests in 12 batches`. */
   counted: string;
 }
 
@@ -18,17 +14,11 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 /** More updates a second would be hard to read. */
 const drawingsPerSecond = 10;
-/**
- * The minimum of seconds between two lines without a terminal. A short command prints no line, and a command of an hour
- * at most 360.
- */
+/** Between two lines without a terminal. */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
-/**
- * A progress line on standard error, which is redrawn. If standard error is not a terminal, a new progress line is
- * printed at most every ten seconds, without control codes.
- */
+/** Without a terminal it prints new lines, without control codes. */
 export function progressLine(
   terminal: Terminal = process.stderr,
   now: () => number = () => performance.now(),
@@ -54,7 +44,6 @@ export function progressLine(
       if (terminal.isTTY) draw();
       else terminal.write(`${line}\n`);
     },
-    /** Writes a line above the progress line. */
     log(text: string): void {
       terminal.write(`${terminal.isTTY ? clearLine : ''}${terminalText(text)}\n`);
       draw();
@@ -66,16 +55,12 @@ export function progressLine(
   };
 }
 
-/**
- * The length of the bar in characters. It is short, so that usual counts, the rate and the time left fit into 80
- * columns.
- */
+/** Short, so that counts, the rate and the time left fit into 80 columns. */
 const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 
 export const formatCount = (count: number): string => numbers.format(count);
 
-/** A count with its noun: `1 request`, `1,000 requests`. */
 export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
   `${formatCount(count)} ${count === 1 ? noun : plural}`;
 

@@ -3,18 +3,13 @@ import { Mistakes } from '../failures.ts';
 import { printError } from '../terminal.ts';
 import { readJson } from './read-json.ts';
 
-/**
- * Reads an agent.json.
- * @throws Error if the file cannot be read or is not JSON; Mistakes with a line for each mistake, which names the file
- * and the field
- */
+/** @throws Error if the file cannot be read or is not JSON; Mistakes */
 export const readAgent = async (file: string, workspaceId: string): Promise<AgentDefinition> =>
   checkedAgent(file, workspaceId, await readJson(file));
 
 /**
- * Checks the definition of an agent.
  * @param file the name of the file or agent, for the mistakes
- * @throws Mistakes with lines as those of `readAgent`
+ * @throws Mistakes
  */
 export async function checkedAgent(
   file: string,
@@ -30,10 +25,9 @@ export async function checkedAgent(
 }
 
 /**
- * Checks the models and tools of an agent that was checked when it was saved: the stage may have changed since.
+ * For an agent that was checked when it was saved: the stage may have changed since.
  * @param where names the agent, for the mistakes
- * @throws Mistakes, for example if the stage lacks an endpoint of the agent's models, if a fallback model lacks what
- * the agent needs, or if the target's roles may not use a model, a knowledge base or a function of the agent
+ * @throws Mistakes
  */
 export async function checkModels(where: string, definition: AgentDefinition): Promise<void> {
   const { modelMistakes } = await import('#runtime/composition/check-agent.ts');
@@ -42,26 +36,18 @@ export async function checkModels(where: string, definition: AgentDefinition): P
   if (lines.length > 0) throw new Mistakes(lines);
 }
 
-/**
- * The models and knowledge bases of Bedrock, and the functions, that the target's roles may use. Undefined: not known,
- * so not checked.
- */
+/** What the target's roles may use. Undefined is unknown, so it is not checked. */
 const listed: Partial<Record<Output, readonly string[] | undefined>> = {};
 
 type Output = 'BedrockModels' | 'BedrockKnowledgeBases' | 'ToolFunctions';
 
-/** Sets what the target's roles may use. */
 export const useListed = (lists: typeof listed): void => void Object.assign(listed, lists);
 
-/** By types of tools: the field of the config that is listed, what roles do with it, and the output that lists it. */
 const fields = new Map<string, [field: string, verb: string, output: Output]>([
   ['consultant_retrieve_context_source', ['knowledge_base_id', 'query', 'BedrockKnowledgeBases']],
   ['consultant_call_function', ['function', 'invoke', 'ToolFunctions']],
 ]);
 
-/**
- * A mistake for each model of Bedrock, knowledge base and function of the agent that the target's roles may not use.
- */
 function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefinition): string[] {
   const ofTools = unified_tools.flatMap(({ type, config }, index) => {
     const [field, verb, output] = fields.get(type) ?? ['', '', 'ToolFunctions'];
@@ -77,11 +63,7 @@ function unlisted(where: string, { llm_model, unified_tools, meta }: AgentDefini
   return [...ofModels, ...ofTools];
 }
 
-/**
- * The mistake if the id is not in the list. Without a list, prints that the id is not checked.
- * @param at the file or agent, and the field
- * @param output the stack's output that has the list; the stage setting has the same name with a small first letter
- */
+/** Without a list, it only prints that the id is not checked. */
 function mistakesOf(at: string, id: string, verb: string, output: Output, ids = listed[output]): string[] {
   if (ids === undefined) {
     const where = at.slice(0, at.lastIndexOf(': '));

@@ -7,13 +7,11 @@ import { describeIssues } from '#contract/describe-issues.ts';
 import { createBatchBody } from '#contract/routes/batches.ts';
 import type { Describe, OnMistake } from './input-mistakes.ts';
 
-/** The fields of a request. Each can be a column. */
 export const requestFields = Object.keys(createBatchBody.shape.requests.element.shape);
 
 export const csvColumns = z.object({
   /** By field: the name of its column, if it differs from the field's name. */
   names: z.record(z.string(), z.string()),
-  /** Whether columns that do not belong to a field are left out. */
   ignoreOthers: z.boolean(),
 });
 export type CsvColumns = z.infer<typeof csvColumns>;
@@ -22,7 +20,6 @@ interface Column {
   /** From 1. */
   number: number;
   name: string;
-  /** Undefined if the column is left out. */
   field: string | undefined;
 }
 
@@ -32,24 +29,22 @@ const options = {
   // Excel ends rows with CRLF, and writes a line feed inside of a cell. By default, the parser would take the first
   // line break of the file as the end of every row.
   record_delimiter: ['\r\n', '\n', '\r'],
-  // Rows that are longer or shorter than the header are reported by `readCsv`, with their column.
+  // `readCsv` reports rows that are longer or shorter than the header.
   relax_column_count: true,
   skip_empty_lines: true,
 };
 
 /**
- * The maximum bytes of a cell, more than any request needs. Without a limit, a quotation mark that is never closed
- * could fill the memory. The parser applies `max_record_size` to each cell, because cells are not decoded.
+ * Bytes. Without a limit, a quotation mark that is never closed could fill the memory. The parser applies
+ * `max_record_size` to each cell, because cells are not decoded.
  */
 const cellBytes = 8 * 1024 * 1024;
 
 /**
- * Reads a CSV file with a header, in the format of RFC 4180. Cells are separated by commas, semicolons or tabs: by
- * those that give the header the most cells. Rows whose cells are all blank are skipped; an empty cell is a field that
- * is not given.
- * @param onMistake gets a mistake for each row that has not as many cells as the header; such rows are left out
- * @throws Error if the file cannot be read, a cell is too large, or the header, a quotation mark or the encoding is
- * wrong
+ * RFC 4180 with a header. Of commas, semicolons and tabs, those separate cells that give the header the most cells. An
+ * empty cell is a field that is not given.
+ * @param onMistake gets a mistake for each row of another length than the header; such rows are left out
+ * @throws Error such as for a cell that is too large, or a wrong header, quotation mark or encoding
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {
   const { delimiter, start } = await formOf(file);
@@ -68,10 +63,7 @@ export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnM
   if (columns === undefined) throw new Error(`${file} line 1: there is no header`);
 }
 
-/**
- * Reads the rows, each with the number of its first line. The parser's own number of the line counts CRLF inside of a
- * cell twice, so lines are counted here.
- */
+/** The parser's own line number counts CRLF inside of a cell twice, so lines are counted here. */
 async function* readCells(file: string, delimiter: string, start: number) {
   let line = 1;
   let emptyLines = 0;
@@ -118,13 +110,10 @@ const problems: Readonly<Record<string, string>> = {
 const lineBreaksIn = (cell: Buffer): number => cell.toString('latin1').match(/\r\n|\n|\r/g)?.length ?? 0;
 
 const delimiters = [',', ';', '\t'];
-/** The bytes of the file in which the header is read to find the delimiter. Usual headers are much shorter. */
+/** In these bytes, the header is read to find the delimiter. */
 const headBytes = 64 * 1024;
 
-/**
- * The character between cells, and the number of bytes of the byte order mark, 0 without one.
- * @throws Error if the file has a byte order mark of UTF-16, or cannot be read
- */
+/** `start` is the length of the byte order mark, 0 without one. */
 async function formOf(file: string) {
   const handle = await open(file);
   const { buffer, bytesRead } = await handle
@@ -149,10 +138,7 @@ function countCells(head: Buffer, delimiter: string): number {
   }
 }
 
-/**
- * Decodes the cells of a row.
- * @throws Error if a cell is not UTF-8, because other cells may then be read wrongly too
- */
+/** @throws Error if a cell is not UTF-8, because other cells may then be read wrongly too */
 function decode(
   location: string,
   cells: readonly Buffer[],
@@ -170,14 +156,8 @@ function decode(
   });
 }
 
-/** Names in the header are compared without case and the spaces around them. */
 const nameOf = (text: string): string => text.trim().toLowerCase();
 
-/**
- * Reads the header.
- * @throws Error for a field that two columns have, for a missing column of `message` or of a field with a name in
- * `mapping`, and for an unknown column, unless such columns are left out
- */
 function readHeader(location: string, texts: readonly string[], mapping: CsvColumns): Column[] {
   const fieldOf = new Map(requestFields.map((field) => [nameOf(mapping.names[field] ?? field), field]));
   const columns = texts.map(
@@ -239,7 +219,6 @@ function fieldsOf(columns: readonly Column[], texts: readonly string[]): Record<
   return fields;
 }
 
-/** A cell as the value of a field. */
 function fieldValue(field: string, text: string): unknown {
   if (field === 'attached_file_uuids') return text.split(/[\s,;]+/).filter(Boolean);
   if (field === 'history_id' && /^\s*\d{1,16}\s*$/.test(text)) return Number(text);

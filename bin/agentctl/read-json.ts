@@ -1,10 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { reasonOf } from '#local/data/state-file.ts';
 
-/**
- * Reads a JSON file.
- * @throws Error that names the file, and if the file is not JSON also the line
- */
+/** @throws Error that names the file, and if the file is not JSON also the line */
 export async function readJson(file: string): Promise<unknown> {
   const text = (await readInput(file)).toString();
   try {
@@ -15,10 +12,7 @@ export async function readJson(file: string): Promise<unknown> {
   }
 }
 
-/**
- * Reads a file.
- * @throws Error that names the file
- */
+/** @throws Error that names the file */
 export async function readInput(file: string): Promise<Buffer> {
   try {
     return await readFile(file);
@@ -27,10 +21,10 @@ export async function readInput(file: string): Promise<Buffer> {
   }
 }
 
-/** Makes one line of a message, which may quote several lines of the text. */
+/** A message may quote several lines of the text. */
 const inOneLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
-/** The number of the wrong line. V8's messages name it for some errors. */
+/** V8's messages name it for some errors. */
 async function lineOf(text: string, message: string): Promise<number> {
   const [, line] = /\(line (\d+) column/.exec(message) ?? [];
   if (line !== undefined) return Number(line);
@@ -42,9 +36,7 @@ async function lineOf(text: string, message: string): Promise<number> {
     .split('\n').length;
 }
 
-/**
- * The position in bytes at which another parser finds an error; undefined if it finds none before the end of the text.
- */
+/** In bytes, where another parser finds an error; undefined if it finds none. */
 async function errorPosition(text: string): Promise<number | undefined> {
   const { Tokenizer } = await import('@streamparser/json');
   const tokenizer = new Tokenizer();
@@ -58,12 +50,11 @@ async function errorPosition(text: string): Promise<number | undefined> {
 }
 
 /**
- * The JSON of a file that should have a JSON Schema; null without a file.
+ * @returns null without a file
  * @throws Error that names the file
  */
 export const readSchema = async (file: string | undefined) =>
   file === undefined ? null : ((await readJson(file)) as Record<string, unknown>);
 
-/** The `response_format` with a schema; null without a schema. */
 export const formatOf = (schema: Record<string, unknown> | null) =>
   schema && { type: 'json_schema' as const, json_schema: { name: 'reply', schema } };

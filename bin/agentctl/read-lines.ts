@@ -3,23 +3,20 @@ import { createReadStream } from 'node:fs';
 export interface Line {
   /** From 1. */
   number: number;
-  /** Without the line feed. */
   bytes: Buffer;
 }
 
 const lineFeed = 0x0a;
 
 /**
- * Reads the lines of a file of any size. It does not use node:readline, which also breaks lines at U+2028, a valid
- * character in JSON.
- * @param longest maximum bytes that are buffered of a line while its end is not read. With its end, a line may have up
- * to 256 KiB more
- * @throws Error if a line has more bytes; if the file cannot be read
+ * node:readline is not used: it also breaks lines at U+2028, which JSON may contain.
+ * @param longest bytes of a line that may be buffered while its end is not read
+ * @throws Error if more are buffered, or if the file cannot be read
  */
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;
   let rest = Buffer.alloc(0);
-  // A chunk of 256 KiB usually has many lines, and is much smaller than a portion.
+  // Much smaller than a portion.
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
     rest = Buffer.concat([rest, chunk]);
     for (let end = rest.indexOf(lineFeed); end !== -1; end = rest.indexOf(lineFeed)) {

@@ -11,36 +11,31 @@ import {
   readRecords,
 } from './input-records.ts';
 
-/** Rows of a file that are submitted as one batch. */
 export interface Portion extends Range {
   requests: BatchRequestItem[];
-  /** The line number of each request. */
   lines: number[];
   firstId: string;
   lastId: string;
 }
 
-/** The rows between two lines of a file, both included, that are submitted as one batch. */
+/** From the first line to the last one, both included. */
 export interface Range {
   fromLine: number;
   toLine: number;
-  /** Hash of these rows as they were when they were submitted. */
+  /** Of these rows, to find out later whether they have changed. */
   sha256: string;
 }
 
 interface Selection {
-  /** Ranges that have become batches. They are checked, and not returned. */
+  /** They are checked, and not returned. */
   submitted: readonly Range[];
-  /** The lines to read, in ascending order; by default all. */
+  /** In ascending order; by default all. */
   lines?: readonly number[] | undefined;
-  /** Gets each mistake. By default, the first mistake is thrown as an Error. */
+  /** By default, the first mistake is thrown as an Error. */
   onMistake?: OnMistake | undefined;
 }
 
-/**
- * Divides a file of requests into portions that fit into a batch, without the whole file in memory.
- * @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a wrong line
- */
+/** @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a mistake */
 export async function* readPortions(
   input: Input,
   { submitted, lines, onMistake = throwMistake }: Selection,
@@ -66,10 +61,6 @@ export async function* readPortions(
   if (!portion.isEmpty) yield portion.close();
 }
 
-/**
- * Reads the requests of a file.
- * @param lines the lines to read, in ascending order; undefined for all
- */
 export async function* selectRecords(
   input: Input,
   lines: readonly number[] | undefined,

@@ -7,21 +7,15 @@ import { hasEnded } from './watch-batches.ts';
 
 export interface ResultsOptions {
   status?: BatchResultStatus | undefined;
-  /** Gets a line if the connection of a page was lost, and the next page continues after its results. */
   log: (line: string) => void;
 }
 
-/**
- * The maximum of consecutive pages without a result. If their connections were lost, the pauses between them take 31 s
- * in all.
- */
+/** If the connections of as many pages without a result were lost, the pauses between them take 31 s in all. */
 const fruitlessPages = 6;
 
 /**
- * The results of a batch in the order of its requests, with `status` only those with this status. The pages are parsed
- * as streams, one result at a time: a reply may have 1 MB.
- * @throws Error if results of an ended batch are missing, if six pages in a row have none, or if a page has no
- *   pagination; the client's errors
+ * In the order of the requests. Pages are parsed as streams, one result at a time: a reply may have 1 MB.
+ * @throws Error such as for missing results; the client's errors
  */
 export async function* readResults(
   client: ChatBatchClient,
@@ -55,8 +49,8 @@ function checkComplete(batch: Batch, count: number, { total_records }: Paginatio
 }
 
 /**
- * The results of one page, or those before the connection was lost or the JSON was wrong.
- * @param page gets the pagination, unless the connection was lost before it
+ * Ends where the connection was lost or the JSON is wrong.
+ * @param page gets the pagination, unless the results end before it
  */
 async function* readPage(response: Response, page: { pagination?: Pagination }): AsyncGenerator<BatchResult> {
   let results: BatchResult[] = [];

@@ -2,10 +2,7 @@ import { styleText } from 'node:util';
 import type { StreamEvent } from '#lib/client/index.ts';
 import { terminalText } from '../terminal.ts';
 
-/**
- * Shows a reply while it arrives: its text on standard output, steps, the title and notes as short lines on standard
- * error.
- */
+/** The reply's text goes to standard output, notes to standard error. */
 export class ReplyScreen {
   readonly #contents = new Map<string, string>();
   #isLineOpen = false;
@@ -35,8 +32,7 @@ export class ReplyScreen {
   }
 
   note(text: string, style: 'dim' | 'red' = 'dim'): void {
-    // The reply's line ends only on a terminal, where both streams share the screen. In a file the reply must be
-    // unchanged.
+    // Only on a terminal, where both streams share the screen. In a file the reply must be unchanged.
     if (process.stdout.isTTY) this.end();
     process.stderr.write(`${styleText(style, oneLine(text), { stream: process.stderr })}\n`);
   }
@@ -45,7 +41,6 @@ export class ReplyScreen {
     this.note(text, 'red');
   }
 
-  /** Ends the reply's last line. */
   end(): void {
     if (this.#isLineOpen) process.stdout.write('\n');
     this.#isLineOpen = false;
@@ -59,7 +54,7 @@ export class ReplyScreen {
   }
 }
 
-/** A note of this length takes one row of a wide terminal, and two of one with 80 columns. */
+/** A note of this length takes two rows of 80 columns. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {

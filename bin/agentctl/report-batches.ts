@@ -6,7 +6,6 @@ import { type Accepted, type SubmissionState, submittedRequests } from './submis
 import { tableWith } from './text-table.ts';
 import { hasEnded } from './watch-batches.ts';
 
-/** The batches as the interface returns them, and as a table. */
 export const batchesResult = (batches: readonly Batch[]): Result => ({
   json: { batches },
   lines: batchTable(batches),
@@ -21,10 +20,7 @@ const batchTable = tableWith<Batch>({
   created: ({ created_at }) => created_at,
 });
 
-/**
- * The output of `batch list`.
- * @param total how many batches match in all, of which these are the newest
- */
+/** @param total how many batches match in all, of which these are the newest */
 export function batchListResult(batches: readonly Batch[], total: number): Result {
   const lines = batchTable(batches, 'No batches');
   const more = total - batches.length;
@@ -43,7 +39,6 @@ export function submissionResult(file: string, state: SubmissionState, submitted
   };
 }
 
-/** The output of retry-failed: the batches of the last retry, unless all of them were submitted before this run. */
 export function retryResult(file: string, { rounds }: SubmissionState, submittedBefore: number): Result {
   const last = rounds.at(-1);
   const previous = rounds.slice(0, -1).reduce((sum, { accepted }) => sum + accepted.length, 0);
@@ -74,7 +69,6 @@ const acceptedTable = tableWith<Accepted>({
 const acceptedLines = (batches: readonly Accepted[]): string[] =>
   batches.length === 0 ? [] : acceptedTable(batches);
 
-/** What a dry run has found. */
 export function checkResult(
   file: string,
   { requests, batches, characters }: InputSize,
@@ -91,7 +85,6 @@ export function checkResult(
   };
 }
 
-/** Joins results: their lines one after another, and the fields of their JSON in one object, where a later one wins. */
 export const mergeResults = (...results: readonly Result[]): Result => ({
   json: Object.assign({}, ...results.map(({ json }) => json)),
   lines: results.flatMap(({ lines }) => lines),

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { print } from '../terminal.ts';
 import { type TargetOptions, useTarget } from './target.ts';
 
-/** The output of a command: the object for `--json`, and the lines for a person. */
+/** The object for `--json`, and the lines for a person. */
 export interface Result {
   json: unknown;
   lines: string[];
@@ -10,13 +10,11 @@ export interface Result {
 
 export type SharedOptions = TargetOptions & { json?: true };
 
-/** The action of a command: what Commander calls with its arguments, its options and itself. */
 type Action<Inputs extends unknown[]> = (...inputs: Inputs) => Promise<void>;
 
 const optionsOf = (inputs: readonly unknown[]): SharedOptions =>
   (inputs.at(-1) as Command).optsWithGlobals<SharedOptions>();
 
-/** Makes the action of a command of clients. It does the work and prints its result. */
 export const clientReport =
   <Inputs extends unknown[]>(work: (...inputs: Inputs) => Promise<Result>): Action<Inputs> =>
   async (...inputs) => {
@@ -24,17 +22,13 @@ export const clientReport =
     print(optionsOf(inputs).json ? [JSON.stringify(json)] : lines);
   };
 
-/** Adds a command of operators to a group. */
 export const operation = <Inputs extends unknown[]>(
   group: Command,
   usage: string,
   work: (...inputs: Inputs) => Promise<Result>,
 ): Command => group.command(usage).action(report(work));
 
-/**
- * Makes the action of a command of operators. Before it does the work and prints the result, it selects the target and
- * replaces names of workspaces by their ids.
- */
+/** Makes the action of a command of operators. */
 export const report = <Inputs extends unknown[]>(
   work: (...inputs: Inputs) => Promise<Result>,
 ): Action<Inputs> =>

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { workspaces } from '#runtime/composition/services.ts';
 
 /**
- * Replaces the name of a workspace by its id, in the option `--workspace` and in the argument `<workspace>`.
- * @param inputs the inputs of the command's action: arguments, options and the command itself
+ * Replaces names by ids, in the option `--workspace` and in the argument `<workspace>`.
+ * @param inputs the command's arguments, its options and the command itself
  * @throws Error if there is no such workspace, or if several have the name
  */
 export async function resolveWorkspaces(inputs: unknown[]): Promise<void> {

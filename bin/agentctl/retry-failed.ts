@@ -5,7 +5,6 @@ import { readResults } from './read-results.ts';
 import { type SubmissionState, submittedRequests } from './submission-journal.ts';
 import type { BatchWatch } from './watch-batches.ts';
 
-/** Whether the last retry of a submission has open batches or unsubmitted requests, so that no new one starts. */
 export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): boolean {
   const last = rounds.at(-1);
   if (last?.lines === undefined) return false;
@@ -14,7 +13,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 }
 
 /**
- * The numbers of the lines whose request has failed in its last attempt, in ascending order.
+ * @returns the lines in ascending order
  * @throws Error if submitted lines have changed, or if a result is missing or is not that of a submitted line
  */
 export async function findFailedLines(

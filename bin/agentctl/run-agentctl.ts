@@ -33,16 +33,12 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   webhooks: async () => (await import('./webhook-commands.ts')).webhookCommands(),
 };
 
-/**
- * The groups to load. If the command line starts with the name of a group, it is that one alone, so that commands of
- * clients need not load the AWS SDK.
- */
+/** A single group if the command line starts with its name: commands of clients need not load the AWS SDK. */
 const groupsFor = ([, , first = '']: readonly string[]) => {
   const only = Object.hasOwn(groups, first) ? groups[first] : undefined;
   return only === undefined ? Object.values(groups) : [only];
 };
 
-/** The command line of operators and clients, with the commands that `argv` may name. */
 export async function createProgram(argv: readonly string[]): Promise<Command> {
   const program = new Command('agentctl')
     .description(
@@ -57,16 +53,11 @@ export async function createProgram(argv: readonly string[]): Promise<Command> {
   return program.version(version);
 }
 
-/** Makes each usage error name the help of its own command. */
 function printUsageErrorsOf(command: Command, name: string): void {
   printUsageErrors(command.exitOverride(), `${name} --help`);
   for (const part of command.commands) printUsageErrorsOf(part, `${name} ${part.name()}`);
 }
 
-/**
- * Runs a command line. After a failure, standard error has one line, or one for each mistake; a bug has a stack trace.
- * The exit code is then 1, or 2 if the command line is wrong.
- */
 export async function runAgentctl(argv: string[]): Promise<void> {
   noteAddresses();
   const program = await createProgram(argv);

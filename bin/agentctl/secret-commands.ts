@@ -53,7 +53,7 @@ async function rotateCaller(force: boolean): Promise<Result> {
   };
 }
 
-/** Epoch milliseconds of the last rotation; undefined if the secret still has its first value. */
+/** In epoch milliseconds; undefined if the secret still has its first value. */
 async function lastRotation(client: SecretsManagerClient, SecretId: string): Promise<number | undefined> {
   const { Versions = [] } = await client.send(new ListSecretVersionIdsCommand({ SecretId }));
   const labelled = (label: string) => Versions.find(({ VersionStages }) => VersionStages?.includes(label));

@@ -5,13 +5,12 @@ import { UsageError } from '../failures.ts';
 import type { Connection } from '../local/connection.ts';
 import { findRun, readOutputs, type TargetOptions } from './target.ts';
 
-/** The service that a client command calls. */
 export interface ServiceAddress {
   baseUrl: string;
   key: string;
   /** Identifies the service, even if a local run restarts on another port. */
   identity: string;
-  /** The demo agent, if the service and the key are those of a local run. */
+  /** If the service and the key are those of a local run. */
   demoAgent?: string;
 }
 
@@ -23,10 +22,7 @@ export const withAddress = (command: Command): Command =>
     )
     .option('--key <key>', 'an API key; by default AGENT_SERVICE_KEY, or else that of the local run');
 
-/**
- * Finds the service by the options, or else by the environment, or else by the local run's connection.json.
- * @throws Error if there is no service; UsageError if there is no key or no valid address
- */
+/** @throws Error if there is no service; UsageError if there is no key or no valid address */
 export async function findService(command: Command): Promise<ServiceAddress> {
   const options = command.optsWithGlobals<TargetOptions & { baseUrl?: string; key?: string }>();
   const configured =
@@ -48,17 +44,13 @@ export async function findService(command: Command): Promise<ServiceAddress> {
   };
 }
 
-/** The base address of a stack, or of the local run. */
 export const baseAddressOf = async (target: TargetOptions): Promise<string> =>
   (await baseOfStack(target.stack)) ?? (await connectionOf(target)).base_url;
 
 const connectionOf = ({ data }: TargetOptions): Promise<Connection> =>
   findRun(data, 'base_url', 'name one with --base-url and --key');
 
-/**
- * The agent to talk to: the one named, or the demo agent of a local run.
- * @throws UsageError if there is neither
- */
+/** @throws UsageError if there is neither */
 export function agentOf(agent: string | undefined, { demoAgent }: ServiceAddress): string {
   const found = agent ?? demoAgent;
   if (found === undefined) throw new UsageError('No agent: give --agent');

@@ -12,8 +12,8 @@ import { connectionFailureOf } from './connection-failures.ts';
 import type { ServiceAddress } from './service-address.ts';
 
 /**
- * The timeout of an attempt, in seconds. The gateway ends a buffered route after 29 s. The rest is for the transfer of
- * 6 MB over a slow connection.
+ * For an attempt. The gateway ends a buffered route after 29 s; the rest is for the transfer of 6 MB over a slow
+ * connection.
  */
 const responseTimeoutSeconds = 120;
 
@@ -36,11 +36,7 @@ const describeRetry = (error: unknown, milliseconds: number): string =>
     ? 'The connection was lost; resuming the reply'
     : `${describeServiceFailure(error, 'without a remedy')}; trying again in ${(milliseconds / 1000).toFixed(1)} s`;
 
-/**
- * Why a command has failed, and for some errors what to do. Errors that are not those of the service or its connection
- * are described by `describeFailure`.
- * @param form leaves out what to do about a failed connection
- */
+/** @param form leaves out what to do about a failed connection */
 export function describeServiceFailure(error: unknown, form?: 'without a remedy'): string {
   if (error instanceof StreamInterruptedError)
     return `${error.message}; the service completes the reply and stores it in the history`;
@@ -51,7 +47,6 @@ export function describeServiceFailure(error: unknown, form?: 'without a remedy'
   return errorCode === undefined ? message : `${message} (code ${errorCode})${remedy}`;
 }
 
-/** Says the reason in words instead of a code such as ECONNREFUSED, if the reason is known. */
 function describeConnectionError(
   { message, cause, mayBeProcessed }: ConnectionError,
   hasRemedy: boolean,

@@ -28,7 +28,7 @@ Prints a line for each step with its milliseconds. The first failed step ends th
 names its request id. No step is repeated. It uses the workspace "${workspaceName}", which it creates the first time, with the
 model demo, which calls no provider. It revokes its key and deletes its chat. The file expires after a day.`;
 
-/** The timeout of a request, and of a silent stream. The gateway ends a buffered route after 29 s. */
+/** The gateway ends a buffered route after 29 s. */
 const stepMilliseconds = 30_000;
 
 /** An interrupted command revokes nothing, so its key also expires. */
@@ -86,11 +86,6 @@ async function smoke(target: TargetOptions): Promise<Result> {
   };
 }
 
-/**
- * Runs a step.
- * @returns its duration in milliseconds
- * @throws Error that names the step and its request
- */
 async function runStep(name: string, run: () => Promise<Finding>): Promise<number> {
   const started = performance.now();
   const { problem, requestId } = await run().catch((error: unknown) => ({
@@ -111,10 +106,7 @@ function requestIdOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/**
- * Finds or creates the workspace of all runs and its agent. A workspace of its own for each run would have to be
- * deleted, which takes more than 20 minutes and reads the whole table.
- */
+/** All runs share a workspace: its deletion would take more than 20 minutes and read the whole table. */
 async function openWorkspace(): Promise<{ workspaceId: string; agentId: string }> {
   const known = (await workspaces().list()).find(({ name }) => name === workspaceName);
   const settings = { whitelistEnabled: false, limits: 'default', openAiEnabled: false } as const;

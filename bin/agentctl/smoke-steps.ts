@@ -2,32 +2,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { AuthenticationError, type ChatBatchClient } from '#lib/client/index.ts';
 import { hasEnded } from './watch-batches.ts';
 
-/** What a step has found. */
 export interface Finding {
   requestId: string | undefined;
-  /** What is wrong with the response; false or undefined if nothing is. */
   problem?: string | false;
 }
 
 export interface SmokeClients {
   client: ChatBatchClient;
-  /** A client whose key does not exist. */
   stranger: ChatBatchClient;
   /** The body of the last response to one of the clients, as far as it was read. */
   lastBody(): string;
-  /** A published agent of the client's workspace. */
   agentId: string;
 }
 
-/** How long a step waits for its batch. */
 const batchSeconds = 120;
 
 const message = 'What can you do?';
 
-/**
- * The steps in their order: each one may use what the ones before it have made. A step sends one or more requests as a
- * client, and checks the responses. It has failed if it finds a problem or throws an error.
- */
+/** In their order: a step may use what the ones before it have made. */
 export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients) {
   let chatId: number | undefined;
   const chat = () => chatId ?? 0;
@@ -77,7 +69,6 @@ export function smokeSteps({ client, stranger, agentId, lastBody }: SmokeClients
   };
   return {
     steps,
-    /** Deletes the chat if a failed step has left it. */
     async cleanUp(): Promise<void> {
       if (chatId !== undefined) await deleteChat().catch(() => undefined);
     },
@@ -89,7 +80,6 @@ async function rejectStranger(stranger: ChatBatchClient): Promise<Finding> {
     const { requestId } = await stranger.agents.list().withResponse();
     return { requestId, problem: 'the key is accepted' };
   } catch (error) {
-    // The client throws this class for the error code of a wrong key.
     if (error instanceof AuthenticationError) return { requestId: error.requestId };
     throw error;
   }

@@ -4,10 +4,6 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { reasonOf } from '#local/data/state-file.ts';
 
-/**
- * The folder of journals: `$XDG_STATE_HOME/agentctl/submissions`, by default in `~/.local/state`, and on Windows in
- * `%LOCALAPPDATA%`.
- */
 function submissionsFolder(): string {
   const { XDG_STATE_HOME, LOCALAPPDATA } = process.env;
   const platform = process.platform === 'win32' ? LOCALAPPDATA : undefined;
@@ -16,7 +12,7 @@ function submissionsFolder(): string {
 }
 
 /**
- * The path of the journal of a file's submission, by the file's real path. Creates the folder of the journals.
+ * By the file's real path. Creates the folder of the journals.
  * @throws Error if the file does not exist, or if the folder cannot be created
  */
 export async function journalPath(file: string): Promise<string> {

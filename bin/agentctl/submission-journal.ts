@@ -6,12 +6,12 @@ import { reasonOf } from '#local/data/state-file.ts';
 import { csvColumns } from './read-csv.ts';
 import { journalPath } from './state-folder.ts';
 
-/** A portion that has become a batch. `isRetried`: whether a later round has all of its failed requests. */
+/** `isRetried`: whether a later round has the failed requests of the batch. */
 export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
 
-/** The first round submits the whole file. Each other one submits requests that have failed before. */
+/** The first round submits the whole file, a later one requests that have failed before. */
 export interface Round {
-  /** The numbers of the lines whose requests it submits, in ascending order; undefined for the whole file. */
+  /** In ascending order; undefined for the whole file. */
   lines?: readonly number[];
   accepted: Accepted[];
 }
@@ -41,20 +41,14 @@ export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
 const sendingEntry = z.object({
   is: z.literal('sending'),
   ...rangeFields,
-  /** The header Idempotency-Key. */
   key: z.string(),
   firstId: z.string(),
   lastId: z.string(),
-  /**
-   * The newest batch that was known before the portion was sent: the portion's own batch is newer. Null if the
-   * workspace had no batch.
-   */
+  /** The newest known batch before the portion was sent: the portion's own batch is newer. Null if there was none. */
   newest: z.string().nullable(),
   at: z.string(),
 });
-/**
- * A journal entry, written before a portion is sent. With the submission, it suffices to search for the batch later.
- */
+/** Written before a portion is sent, so that a later run can search for its batch. */
 export type Intent = z.infer<typeof sendingEntry>;
 
 const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
@@ -65,13 +59,12 @@ const entry = z.discriminatedUnion('is', [
   acceptedEntry,
   // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
-  // A round starts that submits all failed requests again. Their lines are in ascending order.
+  // Starts a round that submits all failed requests again. The lines are in ascending order.
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 
 type Entry = z.infer<typeof entry>;
 
-/** What a journal records of a submission. */
 export class SubmissionState {
   readonly submission: Submission;
   readonly rounds: Round[] = [{ accepted: [] }];
@@ -82,7 +75,6 @@ export class SubmissionState {
     this.submission = submission;
   }
 
-  /** The batches of all rounds. Those of a round are in the order of their submission. */
   get accepted(): Accepted[] {
     return this.rounds.flatMap(({ accepted }) => accepted);
   }
@@ -98,7 +90,6 @@ export class SubmissionState {
 }
 
 /**
- * Reads the journal of a file's submission. First moves a journal of an earlier version, as `adoptJournal` does.
  * @returns undefined if nothing of the file was submitted
  * @throws Error as `adoptJournal`, or if the journal is not one of a submission
  */
@@ -111,17 +102,12 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
   return parseJournal(path, text).state;
 }
 
-/** Records which rows of a file have become batches. */
 export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
- * Opens a journal. Begins it if it has no batch and no pending portion. Removes an incomplete last line.
- * @param file the file that is submitted
- * @param path the journal
- * @param submission computes the properties of the submission; `previous` is an earlier submission of the file
- * @param discard empties the journal
- * @throws Error such as for a file that is not a journal, or for a begun submission with other properties; what
- * `submission` throws
+ * Begins the journal if it has no batch and no pending portion. Removes an incomplete last line.
+ * @param submission `previous` is an earlier submission of the file
+ * @throws Error such as for a begun submission with other properties; what `submission` throws
  */
 export async function openJournal(
   file: string,
@@ -145,7 +131,6 @@ export async function openJournal(
       await write(added);
       state.apply(added);
     };
-    /** Records that the pending portion has become this batch. */
     const accept = async (batchId: string) => {
       if (state.pending === undefined) throw new Error('Nothing was being sent');
       const { fromLine, toLine, sha256, requests, round } = state.pending;
@@ -167,8 +152,7 @@ async function checkRegular(file: string): Promise<void> {
 }
 
 /**
- * The path of a file's journal. Earlier versions had it next to the file: it is moved from there, so that nothing is
- * submitted twice.
+ * Earlier versions had the journal next to the file: it is moved from there, so that nothing is submitted twice.
  * @throws Error such as for a file that is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {
@@ -186,11 +170,8 @@ export async function adoptJournal(file: string): Promise<string> {
 }
 
 /**
- * Parses a journal.
- * @returns the state, and the number of bytes to keep: the last line is incomplete if the process died while it wrote
- * it. A journal without a batch and without a pending portion, such as that of a file with a mistake, counts as empty
- * (undefined, 0 bytes), so the next run may have other properties.
- * @throws Error if the text is not a journal
+ * The last line is incomplete if the process died while it wrote it: `bytes` are without it. A journal without a batch
+ * and without a pending portion counts as empty, so the next run may have other properties.
  */
 function parseJournal(path: string, text: string): { state: SubmissionState | undefined; bytes: number } {
   const complete = text.slice(0, text.lastIndexOf('\n') + 1);

@@ -26,14 +26,12 @@ import type { BatchWatch } from './watch-batches.ts';
 
 export interface SubmitOptions {
   file: string;
-  /** Computes the properties of the submission; `previous` is an earlier submission of the file. */
   submission: (previous: SubmissionState | undefined) => Submission;
   webhookSecret: string | undefined;
-  /** Ignores an earlier submission of the file and submits the whole file. */
+  /** Submits the whole file despite an earlier submission. */
   restart: boolean;
-  /** Finds the lines that a new round submits again. Without lines there is no new round. */
+  /** Without lines there is no new round. */
   findRetry?: (found: { input: Input; size: InputSize; state: SubmissionState }) => Promise<number[]>;
-  /** Gets each batch that is created. */
   watch: BatchWatch;
   log: (line: string) => void;
   onProgress: (progress: SubmitProgress) => void;
@@ -41,30 +39,22 @@ export interface SubmitOptions {
 
 export interface SubmitProgress {
   state: SubmissionState;
-  /** The number of requests of the file. */
   requests: number;
 }
 
 /**
- * The maximum time between the last byte of a request and the creation of its batch. The gateway ends a buffered route
- * after 29 s. The rest is a margin.
+ * Between the last byte of a request and the creation of its batch. The gateway ends a buffered route after 29 s; the
+ * rest is a margin.
  */
 const maxWorkSeconds = 35;
 
-/**
- * How long a retry with the same idempotency key creates no second batch: the lifetime of a key, minus one hour for
- * differences of clocks.
- */
+/** How long a retry with the same idempotency key creates no second batch. One hour is for differences of clocks. */
 const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 
 /**
- * Submits a file of requests, one batch after another, after the whole file was checked. A journal records for a later
- * run which batches the service has accepted. If a run was interrupted while it sent a portion, the next run sends the
- * portion again with the same idempotency key. If the key has expired or the lines have changed, the next run first
- * searches for the portion's batch.
- * @returns the submission, and how many of its batches earlier runs have submitted
- * @throws Error, for example if another process submits the file, if it was submitted with other properties, if it is
- * wrong, or if the service rejects a batch
+ * A journal records for a later run which batches the service has accepted.
+ * @returns `submittedBefore`: how many batches earlier runs have submitted
+ * @throws Error, for example if another process submits the file, or if it was submitted with other properties
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
   const { file, submission, restart } = options;
@@ -121,7 +111,7 @@ async function submitRound(sending: Sending, index: number): Promise<void> {
   }
 }
 
-/** Whether the pending portion of an earlier run can be sent again unchanged, without a second batch. */
+/** Whether the pending portion of an earlier run can be sent again without a second batch. */
 async function shouldResend({ journal: { state }, input }: Sending): Promise<boolean> {
   const intent = state.pending;
   if (intent === undefined || Date.now() > Date.parse(intent.at) + keyLifetimeMilliseconds) return false;
@@ -131,7 +121,6 @@ async function shouldResend({ journal: { state }, input }: Sending): Promise<boo
   return false;
 }
 
-/** Finds out whether the pending portion of an earlier run has become a batch, and records that in the journal. */
 async function resolvePending({ client, journal, log }: Sending): Promise<void> {
   const { pending: intent, submission, accepted } = journal.state;
   if (intent === undefined) return;
@@ -145,12 +134,7 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   else await journal.accept(found);
 }
 
-/**
- * Sends the pending portion until the service accepts it. Waits while the rate limit or the number of open batches
- * rejects it.
- * @returns the batch's id
- * @throws Error if the service rejects it for another reason, or cannot be reached
- */
+/** Waits while the rate limit or the number of open batches rejects the portion. */
 async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean): Promise<string> {
   const { client, journal, file, watch } = sending;
   let mayBeSent = isRetry;
@@ -177,10 +161,9 @@ async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean)
   }
 }
 
-/** The shortest wait in milliseconds, without the jitter. */
 const shortestWait = 250;
 
-/** Waits somewhat longer than the service says, or until a batch of the file has ended and so may have made room. */
+/** A batch of the file that ends may make room. */
 async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitError): Promise<void> {
   const last = journal.state.accepted.filter(({ isRetried }) => !isRetried);
   await watch.read(last.map(({ batchId }) => batchId));
@@ -191,10 +174,7 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
   await watch.untilOneHasEnded(wait);
 }
 
-/**
- * Whether a failed request may have become a batch. If an error does not say, such as that of a proxy's page, it may
- * have.
- */
+/** If an error does not say, such as that of a proxy's page, the request may have become a batch. */
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 
@@ -215,10 +195,7 @@ function bodyOf({ requests }: Portion, { journal, webhookSecret }: Sending): Cre
   return { ...body, webhook: { url, ...(events !== undefined && { events }), ...secret } };
 }
 
-/**
- * The error to throw. If the service has rejected the portion, the request indexes in its message become line numbers
- * of the file.
- */
+/** The request indexes in a rejection become line numbers of the file. */
 function rejectionOf(error: unknown, file: string, { fromLine, toLine, lines }: Portion): unknown {
   if (!(error instanceof ApiError) || error.status >= 500) return error;
   const named = describeServiceFailure(error).replace(/requests\[(\d+)\]\.?/g, (match, requestIndex) => {

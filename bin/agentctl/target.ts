@@ -19,10 +19,7 @@ export interface TargetOptions {
   stack?: string;
 }
 
-/**
- * Connects the commands to a local run, or to a stack in AWS.
- * @throws UsageError of `beForOperators`; Error such as for a data folder that no run uses, or for an unknown stack
- */
+/** @throws UsageError of `beForOperators`; Error such as for a data folder that no run uses, or for an unknown stack */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   beForOperators();
   if (stack !== undefined) {
@@ -69,12 +66,7 @@ export async function readOutputs(stack: string): Promise<(name: string) => stri
 const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
-/**
- * The connection.json of the run that uses a data folder.
- * @param endpoint the address that is tried
- * @param instead what else a person can do
- * @throws Error if no run uses the folder
- */
+/** @throws Error if no run uses the folder */
 export async function findRun(
   data: string,
   endpoint: 'base_url' | 'dynamodb_endpoint',
@@ -85,7 +77,7 @@ export async function findRun(
   throw new Error(`No service runs in ${data}: start one with npm start, or ${instead}`);
 }
 
-/** Whether a run is still there. Another program may have the process id of a killed run, so its port is tried too. */
+/** Another program may have the process id of a killed run, so the port is tried too. */
 async function serves(pid: number, endpoint: string): Promise<boolean> {
   if (!isRunning(pid)) return false;
   const { hostname, port } = new URL(endpoint);

@@ -1,6 +1,3 @@
-/**
- * Columns with titles, separated by two spaces. A column of numbers, or of `–` for an unknown number, is right-aligned.
- */
 export function textTable(
   titles: readonly string[],
   lines: readonly (readonly (string | number)[])[],
@@ -21,10 +18,6 @@ export function textTable(
   );
 }
 
-/**
- * A table whose columns have these titles and cells.
- * @returns a function that lays out items; without an item it returns the text `none`, if it is given
- */
 export const tableWith =
   <Item>(columns: Readonly<Record<string, (item: Item) => string | number>>) =>
   (items: readonly Item[], none?: string): string[] => {

@@ -9,16 +9,13 @@ export interface ImportOptions {
   secret?: string;
   clientId?: string;
   only?: string[];
-  /** Compares only the tools that the entry has: a new tool of the system is no change. */
+  /** A new tool of the system is then no change. */
   onlyPinned?: true;
   allow: HostAndPort[];
   baseUrl?: string;
 }
 
-/**
- * Compares the tools of a system with those of an entry.
- * @param written the entry's config; undefined for a new entry
- */
+/** @param written the entry's config; undefined for a new entry */
 export type CompareTools = (
   address: string,
   options: ImportOptions,
@@ -26,9 +23,7 @@ export type CompareTools = (
 ) => Promise<{
   config: object;
   changes: readonly PinnedChange[];
-  /** What an operator should know about the system, for `--json`. */
   about: object;
-  /** The same for people. */
   lines: string[];
 }>;
 
@@ -38,7 +33,6 @@ export const tableOf = tableWith<PinnedChange>({
   state: ({ state }) => state,
 });
 
-/** Lines with what has changed, and with the notes on the tools. */
 export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
   changes
     .filter(({ state }) => state !== 'same')
@@ -50,7 +44,6 @@ export const wordsOf = (changes: readonly PinnedChange[]): string[] =>
         .map((line) => `  ${line.replace(/^./, '$& ')}`),
     ]);
 
-/** The description, schema and request of a tool as text. Empty if there is no tool. */
 function readable(pinned: PinnedChange['after']): string {
   if (pinned === undefined) return '';
   const { name: _, approval: _approval, description, input_schema, ...request } = pinned;

@@ -12,9 +12,7 @@ import { readJson } from './read-json.ts';
 import { operation, type Result } from './report.ts';
 import { type CompareTools, type ImportOptions, tableOf, wordsOf } from './tool-changes.ts';
 
-/**
- * By kind of systems: its name for `import`, and the field of its entries that says where a system describes its tools.
- */
+/** `field` is the field of an entry that says where a system describes its tools. */
 const kinds: { name: string; type: string; field: string; compare: CompareTools }[] = [
   { name: 'mcp', type: 'consultant_call_mcp_tool', field: 'url', compare: compareServer },
   { name: 'openapi', type: 'consultant_call_http_api', field: 'document', compare: compareDocument },
@@ -94,10 +92,6 @@ async function importTools(
   return { json, lines: [...lines, ...tableOf(changes), ...wordsOf(changes)] };
 }
 
-/**
- * What an agent's published version contains, or its draft if it has none.
- * @throws Error if there is no such agent in the workspace
- */
 async function definitionOf(agentId: string, workspaceId: string) {
   const { agents } = operatorServices();
   const agent = await findAgent({ agents }, agentId);
@@ -122,7 +116,7 @@ async function check(agentId: string, { workspace }: Options): Promise<Result> {
 }
 
 async function call(id: string, name: string, json: string, { workspace, user }: Options): Promise<Result> {
-  // A deferred import, which only this command needs.
+  // A deferred import: only this command needs it.
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
   const definition = await definitionOf(id, workspace);
   const of = { agentId: id, workspace, user };

@@ -13,7 +13,6 @@ interface Options {
   force?: true;
 }
 
-/** Adds the commands for the secrets of tools, which belong to a workspace. */
 export function addToolSecrets(group: Command): void {
   operation(group, 'set <name>', set)
     .description('set a secret for tools of agents; its value is read from standard input')

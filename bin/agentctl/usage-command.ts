@@ -12,7 +12,6 @@ interface UsageOptions extends Days {
   by?: UsageGrouping;
 }
 
-/** The names of the groupings, and the name of each one's field in JSON. */
 const groupings: Readonly<Record<UsageGrouping, string>> = {
   ...{ day: 'day', workspace: 'workspace_id', key: 'key_id', agent: 'agent_id', model: 'model' },
 };
@@ -78,7 +77,7 @@ const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
   unpriced_models: [...line.unpriced],
 });
 
-/** The figures of a line. By model there are only calls and tokens, because one turn may call several models. */
+/** By model there are only calls and tokens, because one turn may call several models. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && inSnakeCase<number>(counts)),
   model_calls: calls.calls,

@@ -7,13 +7,9 @@ import { clientReport, type Result } from './report.ts';
 
 type Options = Record<'secret' | 'timestamp' | 'signature', string>;
 
-/** The maximum age that docs/webhooks.md recommends to receivers. A time in the future counts in the same way. */
+/** The maximum age that docs/webhooks.md recommends to receivers. */
 const maxAgeSeconds = 300;
 
-/**
- * Adds `verify`, which checks a signature, and shows how a receiver computes it. The exit code is 1 if the signature is
- * wrong.
- */
 export function addVerification(group: Command): void {
   group
     .command('verify')

@@ -4,12 +4,11 @@ import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 export const hasEnded = ({ status }: Batch): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-/** The minimum pause between two polls: short enough to show progress to a person. */
+/** Short enough to show progress to a person. */
 const pauseSeconds = 1;
 /** Half of the default rate limit of a key (20 reads a second). */
 const readsPerSecond = 10;
 
-/** Batches whose progress a command follows. */
 export class BatchWatch {
   readonly #client: ChatBatchClient;
   readonly #onChange: () => void;
@@ -32,7 +31,6 @@ export class BatchWatch {
     return this.batches.filter(hasEnded);
   }
 
-  /** The batches with these ids, of those that were added or read. */
   batchesOf(ids: readonly string[]): Batch[] {
     return ids.flatMap((id) => this.#batches.get(id) ?? []);
   }
@@ -41,10 +39,7 @@ export class BatchWatch {
     for (const batch of batches) this.#batches.set(batch.id, batch);
   }
 
-  /**
-   * Returns batches as they were read or added last. Reads only those that are not known yet, one after another: the
-   * rate limiter would reject a thousand concurrent requests.
-   */
+  /** One after another: the rate limiter would reject a thousand concurrent requests. */
   async read(batchIds: readonly string[]): Promise<Batch[]> {
     for (const id of batchIds)
       if (!this.#batches.has(id)) {
@@ -61,10 +56,7 @@ export class BatchWatch {
     }
   }
 
-  /**
-   * Waits until one more batch has ended, or for `longest`.
-   * @param longest the maximum wait in milliseconds, 0 or more
-   */
+  /** @param longest milliseconds, after which it waits no longer */
   async untilOneHasEnded(longest: number): Promise<void> {
     const until = performance.now() + longest;
     const openBefore = this.open.length;

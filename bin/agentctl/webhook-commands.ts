@@ -78,10 +78,7 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
   return { workspaceId, batchId };
 }
 
-/**
- * The secrets of a batch's webhook, the newest first; none if its calls are not signed.
- * @throws Error if the batch has no webhook, or does not exist
- */
+/** The newest first; none if the calls are not signed. */
 async function secretsOf(batchId: string): Promise<readonly string[]> {
   const owner = await ownerOf(batchId);
   const webhook = await webhookSource.get(owner);

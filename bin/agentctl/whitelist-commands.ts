@@ -29,7 +29,6 @@ export function whitelistCommands(): Command {
   return group;
 }
 
-/** @throws Error if the text cannot be an external_user_id */
 export function checkUser(user: string): void {
   const { error } = externalUserId.safeParse(user);
   if (error !== undefined) throw new Error(describeIssues(error.issues, `The user ${user}`));

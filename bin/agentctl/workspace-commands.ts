@@ -133,10 +133,7 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
 const describeCounts = ({ items, objects }: DeletedCounts): string =>
   `${formatCount(items)} items and ${formatCount(objects)} objects`;
 
-/**
- * The minimum of milliseconds after a line until the next one about a pass that goes on. A pass over a large table may
- * take minutes.
- */
+/** Milliseconds between lines about a pass: a pass over a large table may take minutes. */
 const linesEvery = 10_000;
 
 function deletionProgress({ log }: ProgressLine): (progress: DeletionProgress) => void {
@@ -214,7 +211,6 @@ const jsonOf = (workspace: Workspace) => ({
   created_at: workspace.createdAt,
 });
 
-/** The workspace's own limits, in the form of the option `--limit`. */
 function ownLimitsOf({ ownLimits }: Workspace): Record<string, string> {
   const own: Record<string, string> = {};
   for (const name of rateClasses)

@@ -10,9 +10,8 @@ export const totalOf = (dollars: Dollars): number =>
   Object.values(dollars).reduce((sum, one) => sum + one, 0);
 
 /**
- * Returns the dollars of one operation, by what they are paid for.
- * @param concurrency the concurrency of the web function; without it, Lambda functions serve the routes
- * @param clientRequests requests of clients to CloudFront, which sends them to the gateway, or uploads to their server
+ * @param concurrency of the web function; undefined if Lambda functions serve the routes
+ * @param clientRequests requests of clients to CloudFront
  */
 export function dollarsOf(calls: OperationCalls, concurrency?: number, clientRequests = 1): Dollars {
   const sumOf = (counts: Readonly<Record<string, number>>, dollarsOfOne: (name: string) => number) =>
@@ -46,11 +45,7 @@ const priceNames: Readonly<Record<string, PriceName>> = {
   's3 GET': 'objectRead',
 };
 
-/**
- * The dollars of a request to a service. Calls of Step Functions are free, because AWS bills transitions; deletions in
- * S3 are free.
- * @throws Error for a request without a known price
- */
+/** AWS bills the transitions of Step Functions, not the calls. Deletions in S3 are free. */
 function priceOfRequest(request: string): number {
   const [service = '', operation] = request.split(' ');
   if (service === 'sfn' || operation === 'DELETE') return 0;
@@ -59,11 +54,6 @@ function priceOfRequest(request: string): number {
   return priceOf(name);
 }
 
-/**
- * The dollars of a million streamed messages.
- * @param concurrency see `dollarsOf`
- * @param factor multiplies all rates of the web function
- */
 export function dollarsOfMessages(concurrency?: number, factor = 1): number {
   const dollars = dollarsOf(operations['send-message, streamed'], concurrency);
   return 1e6 * (totalOf(dollars) + (factor - 1) * dollars.functions);

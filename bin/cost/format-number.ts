@@ -1,8 +1,5 @@
 const wholeNumbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 export const whole = (value: number): string => wholeNumbers.format(value);
 
-/**
- * Formats dollars: below one dollar with two significant digits, from one dollar on with whole cents. Zero is `0.00`.
- */
 export const money = (value: number): string =>
   value === 0 || value >= 1 ? value.toFixed(2) : value.toPrecision(2);

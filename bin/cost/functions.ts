@@ -13,9 +13,9 @@ const monthSeconds = daysPerMonth * 86_400;
 const replySeconds = secondsOf('SendMessage');
 
 /**
- * The dollars of an invocation, or of the request to the web function that replaces it.
- * @param concurrency the requests in an environment of the web function: the mean from the environment's start to its
- * end; undefined if Lambda functions serve the routes
+ * Of an invocation, or of the request to the web function that replaces it.
+ * @param concurrency the mean number of requests in an environment of the web function; undefined if Lambda functions
+ *   serve the routes
  */
 export function dollarsOfInvocation(name: string, concurrency?: number): number {
   if (concurrency === undefined || !replaced.has(name))
@@ -37,18 +37,14 @@ export function breakEvenConcurrency(factor = 1): number {
   return (factor * memoryAlone) / (dollarsOfInvocation('SendMessage') - factor * withoutMemory);
 }
 
-/** The number of messages a month that gives one environment, which exists all month, this concurrency. */
+/** The messages a month that give one environment this concurrency. */
 export const messagesAt = (concurrency: number): number => (concurrency * monthSeconds) / replySeconds;
 
-/**
- * The concurrency if the messages of a month are evenly spread: there are as few environments as can serve them, and
- * always at least one.
- */
+/** With the messages of a month evenly spread over as few environments as can serve them. */
 export function evenConcurrency(messages: number): number {
   const underWay = messages / messagesAt(1);
   return underWay / Math.max(1, Math.ceil(underWay / requestsPerEnvironment));
 }
 
-/** The dollars of an environment that exists all month, without its requests. */
 export const environmentMonthDollars = (): number =>
   monthSeconds * environmentGigabytes * priceOf('environmentGigabyteSecond');

@@ -1,7 +1,3 @@
-/**
- * A Markdown table in the format of this project: cells are padded to the width of their column. The first line is the
- * head.
- */
 export function markdownTable([head = [], ...lines]: readonly (readonly string[])[]): string {
   const widths = head.map((_, column) =>
     Math.max(3, ...[head, ...lines].map((cells) => (cells[column] ?? '').length)),

@@ -1,22 +1,18 @@
 type Counts = Readonly<Record<string, number>>;
 
-/** The calls of an operation to AWS. */
 export interface OperationCalls {
-  /** Invocations by function, with the setting `webFunctions: uploads`. */
+  /** By function, with the setting `webFunctions: uploads`. */
   invocations: Counts;
-  /** Requests to DynamoDB by operation. `readUnits` and `writeUnits` are the capacity units that they consume. */
   dynamodb: Counts;
   readUnits: number;
   writeUnits: number;
-  /** Requests to other services, such as `s3 PUT object`. */
+  /** To other services, such as `s3 PUT object`. */
   requests: Counts;
-  /** State transitions of Step Functions. */
   transitions: number;
 }
 
 type Units = readonly [read: number, write: number];
 
-/** The calls of one invocation. */
 const callsOf = (
   functionName: string,
   dynamodb: Counts,
@@ -34,7 +30,6 @@ const callsOf = (
 const callsOfMessage = (updates: number, units: Units): OperationCalls =>
   callsOf('SendMessage', { BatchGetItem: 1, PutItem: 2, Query: 1, UpdateItem: updates }, units);
 
-/** The calls of a batch. Those that are listed here are the same for 10 to 70 requests. */
 const callsOfBatch = (dynamodb: Counts, [readUnits, writeUnits]: Units): OperationCalls => ({
   invocations: { AdvanceBatch: 1, CreateBatch: 1, DispatchBatch: 1, ProcessBatchItems: 1 },
   dynamodb: { BatchWriteItem: 1, ...dynamodb },
@@ -50,35 +45,30 @@ const batchWithWebhook = callsOfBatch(
 );
 
 /**
- * The budget of each operation: its measured calls, for DynamoDB the requests and `[read units, write units]`.
- * `test/service/operation-cost.test.ts` counts the calls of a local run, prints them, and fails if they exceed the
- * budget. Conditions: texts have a few words, a file has 1 MB, pages have 50 items (a history has 4), the workspace has
- * limits, and its chats have a user. A local run has no invocations of web functions: of `UploadServer`, and with the
- * setting `webFunctions: all` of the functions of `chatRoutes`. If you make an operation cheaper, lower its budget.
+ * The budget of each operation: `test/service/operation-cost.test.ts` fails if a local run exceeds it. There, texts
+ * have a few words, a file has 1 MB, the workspace has limits, and its chats have a user. If you make an operation
+ * cheaper, lower its budget.
  */
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
   // The usage of the title has a write of its own, because the title may end after the reply.
   'send-message, first of a chat': callsOfMessage(6, [4, 8]),
-  // The calls without the cache of histories, which pauses while several environments serve the same chats. With the
-  // cache there is no query.
+  // Without the cache of histories, which saves the query.
   'send-message, streamed': callsOfMessage(4, [4, 6]),
   'send-message, plain': callsOfMessage(4, [4, 6]),
   'list-models': callsOf('ListModels', { GetItem: 2, Query: 1, UpdateItem: 1 }, [3, 1]),
   'get-model': callsOf('GetModel', { GetItem: 2, UpdateItem: 1 }, [2, 1]),
-  // Nothing of the conversation is stored.
   'complete-chat': callsOf('CompleteChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
   'reject-openai-path': callsOf('RejectOpenaiPath', { GetItem: 1, UpdateItem: 1 }, [1, 1]),
-  // At most ten reads wait for the end of the reply, which usually takes a second.
+  // At most ten reads wait for the end of the reply.
   'stop-reply': callsOf('StopReply', { BatchGetItem: 1, GetItem: 10, UpdateItem: 2 }, [12, 2]),
-  // A complete reply of few words. A running one adds up to four read units a second.
+  // For a complete reply of a few words.
   'resume-stream': callsOf('ResumeStream', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [6, 1]),
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // The calls include the first run of the purge, for a chat without messages or files, and not its second run, which
-  // costs one write unit more.
+  // With the first run of the purge, for a chat without messages or files. The second run costs one write unit more.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -88,8 +78,7 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // The calls include the first run of the erasure, for a user without data, and not its second run, which costs one
-  // write unit more.
+  // With the first run of the erasure, for a user without data. The second run costs one write unit more.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,
@@ -142,15 +131,15 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** The calls of the reconciler when no batch is open. */
+/** If no batch is open. */
 export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0]);
 
-/** The calls of the deletion of unused chats if no workspace has retention. */
+/** If no workspace has retention. */
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * The units that a workspace with retention adds: each day, each day for each old chat that is used, and for each chat
- * that is deleted (`test/service/unused-chats.test.ts`).
+ * The units that a workspace with retention adds (`test/service/unused-chats.test.ts`). `idlePass` and
+ * `usedChatReadUnits` are for one day.
  */
 export const retention = {
   idlePass: { readUnits: 3, writeUnits: 1 },

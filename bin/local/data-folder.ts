@@ -3,17 +3,15 @@ import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lockFiles } from '#local/data/lock.ts';
 
-/** Files and folders that a run writes to its data folder. People may store other files there. */
+/** What a run writes to its data folder. People may store other files there. */
 const runFiles =
   /^(assembly|assembly\.draft-\w+|compile-cache|s3|lock(\.sqlite(-journal)?)?|dynamodb\.sqlite(-\w+)?|executions\.jsonl(\.new)?|(checked-definitions|connection|keys|memory|parameters|secrets)\.json(\.\w+)?)$/;
 
-/** The permission bits of group and others. */
 const groupAndOthers = 0o077;
 
 /**
- * Empties a data folder, but leaves the lock of the run. Other folders stay unchanged, because a mistyped path must not
- * delete other files.
- * @throws Error if the folder has content and is not a data folder
+ * The lock of the run stays.
+ * @throws Error if the folder has content and is not a data folder: a mistyped path must not delete other files
  */
 export async function emptyDataFolder(folder: string): Promise<void> {
   const names = await contentOf(folder);
@@ -22,12 +20,9 @@ export async function emptyDataFolder(folder: string): Promise<void> {
   await Promise.all(names.map((name) => rm(join(folder, name), { recursive: true })));
 }
 
-/**
- * Removes the permissions of group and others from the data folder and from the files of runs: earlier versions let
- * everyone read them. If the folder has content and is not a data folder, its own mode does not change.
- */
+/** Earlier versions let everyone read what a run writes. */
 export async function makePrivate(folder: string): Promise<void> {
-  // closeTree changes the mode of a folder after its content. So the content of a private folder is not checked again.
+  // closeTree closes a folder after its content, so a closed folder needs no second check.
   for (const name of await readdir(folder))
     if (runFiles.test(name) && (await isOpen(join(folder, name)))) await closeTree(join(folder, name));
   const names = await contentOf(folder);
@@ -47,10 +42,7 @@ async function isOpen(path: string): Promise<boolean> {
   return !stats.isSymbolicLink() && (stats.mode & groupAndOthers) !== 0;
 }
 
-/**
- * Removes the permissions of group and others from a file, or from a folder and everything in it, except symbolic
- * links.
- */
+/** Removes the permissions of group and others. Symbolic links stay as they are. */
 export async function closeTree(path: string): Promise<void> {
   const stats = await lstat(path);
   if (stats.isSymbolicLink()) return;

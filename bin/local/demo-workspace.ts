@@ -9,7 +9,6 @@ import type { Connection } from './connection.ts';
 
 type Demo = Pick<Connection, 'api_key' | 'workspace_id' | 'agent_id' | 'chat_id'>;
 
-/** Creates a workspace with `limits: none`, an API key, a published agent and a chat with the agent. */
 export async function createDemoWorkspace(): Promise<Demo> {
   const services = operatorServices();
   const workspace = await createWorkspace(services, {
@@ -40,7 +39,6 @@ export async function createDemoWorkspace(): Promise<Demo> {
   return { api_key: apiKey, workspace_id: workspace.id, agent_id: agent.id, chat_id: chat.id };
 }
 
-/** Whether the key of an earlier run is usable, its agent is published and its chat exists. */
 export async function demoExists(demo: Demo): Promise<boolean> {
   const [key, agent, chat] = await Promise.all([
     apiKeys().byHash(hashApiKey(demo.api_key)),

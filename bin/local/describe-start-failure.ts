@@ -6,7 +6,6 @@ import { PreviousFormat } from './connection.ts';
 
 const anotherFolder = 'choose another folder with --data FOLDER.';
 
-/** Why `npm start` failed, and what to do. */
 export function describeStartFailure(error: unknown, dataFolder: string): string {
   if (isDiskFull(error))
     return `The disk of the data folder ${dataFolder} is full. Free some space, or ${anotherFolder}`;
@@ -22,7 +21,7 @@ export function describeStartFailure(error: unknown, dataFolder: string): string
     : failure;
 }
 
-/** SQLITE_FULL: the disk of a database is full. */
+/** SQLITE_FULL. */
 const sqliteFull = 13;
 
 function isDiskFull(error: unknown): boolean {
@@ -30,7 +29,7 @@ function isDiskFull(error: unknown): boolean {
   return (
     ['ENOSPC', 'EDQUOT'].includes(code) ||
     errcode === sqliteFull ||
-    // The error of a child process, such as the synthesis or the DynamoDB emulator.
+    // For the error of a child process.
     /ENOSPC|disk is full/.test(message)
   );
 }

@@ -4,23 +4,17 @@ import type { Worker } from 'node:worker_threads';
 import { writeState } from '#local/data/state-file.ts';
 
 export interface MemoryPart {
-  /** `main thread`, the name of a function's or emulator's threads, `ending threads`, or `rest of the process`. */
+  /** `main thread`, a name of threads, `ending threads`, or `rest of the process`. */
   part: string;
   threads: number;
-  /**
-   * The pages of the heap, the external memory of its objects, and the memory that V8 allocated for itself. For `rest
-   * of the process` the difference to the resident set size.
-   */
+  /** For `rest of the process`, the resident set size without the other parts. */
   bytes: number;
 }
 
-/** A thread in an endless loop does not report its statistics. After this time, it counts as 0 bytes. */
+/** For a thread in an endless loop, which does not report its statistics. */
 const responseTimeoutMilliseconds = 5000;
 
-/**
- * Returns a function that reports the memory of this process by part. Call it before the first thread starts, because
- * it tracks threads from their start. The sum of all parts is the resident set size.
- */
+/** Call it before the first thread starts: it does not know earlier threads. */
 export function watchMemory(): () => Promise<MemoryPart[]> {
   const workers = new Set<Worker>();
   process.on('worker', (worker: Worker) => {

@@ -14,10 +14,6 @@ import { operatorServices as services } from '../operator-services.ts';
 import { printError } from '../terminal.ts';
 import { testAgent } from '../test-agent.ts';
 
-/**
- * The id of the workspace of an API key. The playground knows only the key.
- * @throws Error if the key is unknown or no longer usable
- */
 async function workspaceOf(apiKey: string): Promise<string> {
   const key = await apiKeys().byHash(hashApiKey(apiKey));
   if (key === undefined || !isUsable(key, clock.now())) throw new Error('The API key is unknown');
@@ -41,7 +37,6 @@ const where = 'The agent';
 const ofKey = z.object({ api_key: z.string() });
 const ofAgent = z.object({ agent_id: uuid });
 
-/** Makes an operation, which throws Mistakes if its input does not fit the schema. */
 const operation =
   <Input>(schema: z.ZodType<Input>, run: (input: Input) => Promise<object>) =>
   async (input: unknown): Promise<object> => {
@@ -50,7 +45,6 @@ const operation =
     throw new Mistakes(parsed.error.issues.map((issue) => describeIssue(issue, 'The body')));
   };
 
-/** The operations of the playground's page of agents. Each has the name of the corresponding command of agentctl. */
 const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   list: operation(ofKey, async ({ api_key }) => ({
     agents: (await agentStore().list(await workspaceOf(api_key))).map(agentResource),
@@ -79,10 +73,7 @@ const operations: Readonly<Record<string, ReturnType<typeof operation>>> = {
   test: operation(agentTestRequest, testAgent),
 };
 
-/**
- * The calls that the pages of the playground may make.
- * @param token a secret of the run, which each call must have
- */
+/** @param token a secret of the run, which each call must have */
 export const operatorCalls = (token: string): SiteCalls => ({
   token,
   async call(name, input) {

@@ -4,7 +4,7 @@ import type { Site } from '#local/site/serve-site.ts';
 
 const project = resolve(import.meta.dirname, '../..');
 
-/** The modules of jsdiff that compare lines, by their paths in the site. They import each other by relative paths. */
+/** By the paths in the package, because these modules import each other by relative paths. */
 const jsdiff = Object.fromEntries(
   ['diff/line', 'diff/base', 'util/params'].map((module) => [
     `/jsdiff/${module}.js`,
@@ -12,10 +12,6 @@ const jsdiff = Object.fromEntries(
   ]),
 );
 
-/**
- * The playground, which a local run serves at `/`. Its further files are a parser of Markdown, a comparison of texts,
- * and the document for its reference.
- */
 export const playground: Site = {
   folder: join(import.meta.dirname, 'playground'),
   files: {
@@ -25,9 +21,6 @@ export const playground: Site = {
   },
 };
 
-/**
- * The address of the playground, with the key and the operator's token in the fragment. A browser sends the fragment to
- * no server.
- */
+/** The key and the token are in the fragment, which a browser sends to no server. */
 export const playgroundAddress = (baseUrl: string, apiKey: string, operatorToken = ''): string =>
   `${new URL(baseUrl).origin}/#key=${apiKey}&operator=${operatorToken}`;

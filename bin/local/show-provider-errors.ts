@@ -4,8 +4,7 @@ import { type ProviderError, providerErrorsChannel } from '#runtime/observabilit
 const minute = 60_000;
 
 /**
- * Shows 4xx responses of model providers, at most one a minute of each status: a batch may get a thousand of them.
- * @param now returns the time in milliseconds
+ * A batch may get a thousand errors, so each status is shown at most once a minute.
  * @returns a function that ends it
  */
 export function showProviderErrors(

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { UsageError } from '../failures.ts';
 
 export interface SettingOptions {
-  /** Each as NAME=VALUE. */
   set: readonly string[];
   /** Seconds. */
   batchTimeout?: number;
@@ -14,9 +13,8 @@ export interface SettingOptions {
 type Settings = Record<string, unknown>;
 
 /**
- * The stage settings of the command line and the environment, which replace those of cdk.json. The synthesis of the
- * stack validates them.
- * @throws UsageError that names each `--set` that is not NAME=VALUE
+ * The settings that replace those of cdk.json.
+ * @throws UsageError if a `--set` is not NAME=VALUE
  */
 export function stageSettings(
   { set, batchTimeout, allowOutbound, toolFunction }: SettingOptions,
@@ -38,10 +36,7 @@ export function stageSettings(
   return given;
 }
 
-/**
- * The values of the secrets of named endpoints, by the secrets' logical ids. The variable OPENAI_API_KEY_NAME has the
- * key of the endpoint NAME.
- */
+/** By the logical ids of their secrets. The variable OPENAI_API_KEY_NAME has the key of the endpoint NAME. */
 export const endpointKeys = (environment: NodeJS.ProcessEnv): Record<string, string> =>
   Object.fromEntries(
     Object.entries(environment).flatMap(([name, key]) => {
@@ -50,10 +45,7 @@ export const endpointKeys = (environment: NodeJS.ProcessEnv): Record<string, str
     }),
   );
 
-/**
- * The setting corsOrigins of the command line, or else of the local stage in cdk.json. Empty if there is none, or if it
- * is not a list: the synthesis reports the latter.
- */
+/** The setting corsOrigins. Empty if it is missing or not a list. */
 export async function pageOrigins(settings: Settings): Promise<string[]> {
   const text = await readFile(new URL('../../cdk.json', import.meta.url), 'utf8');
   const { corsOrigins } = { ...localStage(text), ...settings };
@@ -68,10 +60,6 @@ function localStage(text: string): Settings {
   }
 }
 
-/**
- * Reads NAME=VALUE. VALUE is JSON, or else text. If a name occurs twice, the last value counts.
- * @throws UsageError that names each text of another form
- */
 function readAssignments(assignments: readonly string[]): Settings {
   const wrong = assignments.filter((text) => !/^[^=\s]+=/.test(text));
   if (wrong.length > 0) throw new UsageError(`--set takes NAME=VALUE. These are not: ${wrong.join(', ')}`);

@@ -46,12 +46,10 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The functions that are loaded at the start, by the beginnings of their logical ids. The first batch needs them one
- * after the other, so the times to load them would add up.
+ * The beginnings of their logical ids. The first batch needs them one after the other, so they are loaded at the start.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
-/** `npm start`: runs the stack of bin/app.ts on this machine, until a signal such as Ctrl-C. */
 export async function startLocally(argv: string[]): Promise<void> {
   const options = readOptions(argv);
   process.on('uncaughtExceptionMonitor', () => printError([bugReport]));
@@ -127,18 +125,16 @@ function readOptions(argv: string[]): Options {
 }
 
 /**
- * At Ctrl-C the terminal sends a SIGINT to this process and to npm, and npm forwards its own to this process. A second
- * signal within this time is such a copy, and not a second Ctrl-C.
+ * Ctrl-C sends SIGINT to this process and to npm, which forwards it to this process. A second signal within this time
+ * counts as that copy.
  */
 const sameSignalMilliseconds = 1000;
 
-/** Ends the run at a signal from a person, a supervisor or a closed terminal. */
 function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // Another signal that is not such a copy ends the process immediately. A timeout of 5 s ends it too, in case an
-      // emulator hangs.
+      // A later signal ends the process immediately. The timeout is for an emulator that hangs.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -157,7 +153,6 @@ function addHostAndPort(text: string, previous: string[]): string[] {
   return [...previous, text];
 }
 
-/** Adds ARN=FILE to the files of the functions' modules, by ARN. */
 function addToolFunction(text: string, previous: Record<string, string>): Record<string, string> {
   const end = text.indexOf('=');
   const [arn, file] = [text.slice(0, end), resolve(text.slice(end + 1))];
@@ -185,13 +180,12 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,
     ...(options.awsTime && { faults: awsTime }),
-    // The concurrency quota belongs to the account and is not in the template. Without the setting, the runner's
-    // default applies, which is also the setting's default.
+    // The concurrency quota of the account is not in the template.
     ...(typeof settings.accountConcurrency === 'number' && {
       accountConcurrency: settings.accountConcurrency,
     }),
     async prepare() {
-      // The port is checked before the synthesis, which may take a minute.
+      // Checked before the synthesis, which may take a minute.
       const checked = await listenOnLoopback(createServer(), { port: options.port });
       await checked.close();
       await chooseDynamoDb(thisPlatform);
@@ -226,10 +220,6 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
   return service;
 }
 
-/**
- * Points the stores at the run's table. Returns the content of connection.json but for the operator's token, with the
- * demo workspace of the data folder or a new one.
- */
 async function connect(emulators: StartedEmulators, folder: string): Promise<Connection> {
   const table = emulators.outputs.DataTableName;
   if (table === undefined) throw new Error('The stack has no output DataTableName');
@@ -257,10 +247,6 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   };
 }
 
-/**
- * The outputs of the stack in `targetResources`, as fields of connection.json, each with the endpoint of its service.
- * Outputs that the stack does not have are left out.
- */
 const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connection> =>
   Object.fromEntries(
     targetResources
@@ -271,13 +257,12 @@ const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connecti
       ]),
   );
 
-/** Sets what the playground's operations need besides the table. */
 function useOperatorTarget(connection: Connection): void {
   useLocalResources(connection);
   useListed(listedBy(connection));
 }
 
-/** What is printed when the run is ready. It fits a terminal of 24 rows and 80 columns, with the lines before it. */
+/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
 function greeting(connection: Connection): string {
   const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;

@@ -2,10 +2,7 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
 
 export type StartSteps = ReturnType<typeof startSteps>;
 
-/**
- * Prints each step of a start with the seconds since the start began. On a terminal the number is updated every second,
- * so that a slow step does not look stuck.
- */
+/** On a terminal the seconds count on, so that a slow step does not look stuck. */
 export function startSteps(terminal: Terminal = process.stdout) {
   const startedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -21,7 +18,6 @@ export function startSteps(terminal: Terminal = process.stdout) {
       terminal.write(terminal.isTTY ? line() : `${line()}\n`);
       if (terminal.isTTY) timer = setInterval(() => terminal.write(`\r${line()}`), 1000);
     },
-    /** Ends the line of the current step. After that, other lines may be printed. */
     end,
   };
 }

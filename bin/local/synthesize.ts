@@ -7,7 +7,7 @@ import { bugReport } from '../failures.ts';
 import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-/** The sources of the template, in addition to the packages that the lock file names. */
+/** In addition to the packages that the lock file names. */
 const sources = [
   'bin/app.ts',
   'cdk.json',
@@ -17,13 +17,11 @@ const sources = [
   'package-lock.json',
   'tsconfig.json',
 ];
-/** This folder is in `lib`, but it is not a source of the template. */
+/** In `lib`, but not a source of the template. */
 const clientLibrary = join('lib', 'client', '/');
 
 /**
- * Synthesizes the app for the local stage, unless the folder has an assembly of the same sources and settings.
- * @param settings stage settings that replace those of cdk.json
- * @param onStart called before it is synthesized
+ * Does nothing if the folder has an assembly of the same sources and settings.
  * @returns whether the app was synthesized
  * @throws Error, for example with a line for each wrong setting
  */
@@ -53,7 +51,6 @@ export async function synthesize(
   return true;
 }
 
-/** Removes drafts of killed processes. Creates the parent folder if it is missing. */
 async function removeDrafts(folder: string): Promise<void> {
   const parent = dirname(resolve(folder));
   await mkdir(parent, { recursive: true });

@@ -5,7 +5,6 @@ const checkMilliseconds = 2000;
 // The largest upload (50 MB), and space for the log of the table's database.
 const minFreeMegabytes = 64;
 
-/** Logs one line each time the disk becomes almost full. Its timer does not keep the process alive. */
 export function watchDisk(folder: string, log: (line: string) => void): void {
   let notified = false;
   const check = async () => {
@@ -15,10 +14,10 @@ export function watchDisk(folder: string, log: (line: string) => void): void {
       log(
         `The disk is almost full: ${megabytes.toFixed(1)} MB are free for ${folder}. Larger writes fail until there is more space.`,
       );
-    // The second threshold is higher, so that free space around the first one does not cause repeated lines.
+    // The second threshold is higher, so that free space around the first one causes no repeated lines.
     if (megabytes < minFreeMegabytes) notified = true;
     else if (megabytes > 2 * minFreeMegabytes) notified = false;
   };
-  // Errors are ignored, such as for a missing folder: other parts of the run report them better.
+  // Other parts of the run report errors, such as a missing folder, better.
   setInterval(() => check().catch(() => {}), checkMilliseconds).unref();
 }

@@ -2,7 +2,6 @@ import { settingLines } from '#lib/settings/setting-lines.ts';
 import { settingGroups } from '#lib/settings.ts';
 import { markdownTable } from '../cost/markdown-table.ts';
 
-/** The text of docs/settings.md. */
 export function renderSettings(): string {
   const sections = Object.entries(settingGroups).map(
     ([title, group]) => `## ${title}

@@ -13,8 +13,7 @@ import { type LiveTool, problemOfWords, uniqueName } from '#domain/tools/pin-too
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
 /**
- * Reads an OpenAPI document (3.0 or 3.1, as YAML or JSON). Reads no other file and sends no request.
- * @returns also whether it is OpenAPI 3.0
+ * A document is OpenAPI 3.0 or 3.1, as YAML or JSON. Reads no other file and sends no request.
  * @throws Error if the document is not valid, or if it refers to another one
  */
 export async function readOpenApi(text: string): Promise<Pick<Conversion, 'document' | 'isOld'>> {
@@ -35,10 +34,8 @@ export async function readOpenApi(text: string): Promise<Pick<Conversion, 'docum
 const methods = 'get put post patch delete head options trace'.split(' ');
 
 /**
- * The operations of a document as tools. The same document gives the same tools, whatever the order of its paths. An
- * operation that cannot be a tool, and a path whose reference leads nowhere, have a note with the reason.
- * @param prefix the start of the names of tools
- * @param entry the entry so far. The fixed parameters, `allow_slash` and picked fields of its tools stay
+ * Paths are sorted, so that their order does not change the names of tools.
+ * @returns also what cannot be a tool, with a note that says why
  */
 export function operationsOf(
   from: Pick<Conversion, 'document' | 'isOld'>,
@@ -68,7 +65,6 @@ export function operationsOf(
   });
 }
 
-/** Returns what `make` has made, without notes. If it throws Skipped, returns only a note with the reason. */
 function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
   try {
     return { made: make(), notes: [] };
@@ -79,7 +75,6 @@ function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
 }
 
 /**
- * The address of an API by its document.
  * @param address where the document is: a file, or an address
  * @returns undefined if there is no address, such as for a file that names only a path
  */
@@ -93,8 +88,7 @@ export function baseUrlOf({ servers }: SchemaObject, address: string): string | 
 }
 
 /**
- * How requests carry a secret by the first scheme that the document requires, or else has. The name of the secret is
- * missing.
+ * By the first scheme that the document requires, or else has. The name of the secret is missing.
  * @throws Error if entries cannot have such a scheme
  */
 export function authOf(document: SchemaObject) {
@@ -110,7 +104,6 @@ export function authOf(document: SchemaObject) {
   );
 }
 
-/** @throws Skipped if the operation cannot be a tool, or if `agents create` would not accept it */
 function toolOf(
   conversion: Conversion,
   request: { name: string; method: string; path: string },
@@ -155,8 +148,8 @@ function toolOf(
 }
 
 /**
- * Whether a parameter is no argument of the tool: the entry sends it already, OpenAPI says to ignore it, or it is an
- * optional header that tools may not send.
+ * The entry sends the parameter already, OpenAPI says to ignore it, or it is an optional header that tools may not
+ * send.
  */
 function isLeftOut({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean {
   const lowerCase = String(name).toLowerCase();
@@ -166,11 +159,9 @@ function isLeftOut({ in: location, name, required }: SchemaObject, configured: r
   return isIgnored || (required !== true && problemOfHeader(lowerCase) !== undefined);
 }
 
-/** Collects the arguments of an operation. */
 function collectArguments(conversion: Conversion) {
   const properties: Record<string, unknown> = {};
   const required: string[] = [];
-  /** Adds the argument for a parameter or a body. Returns its name, which is unique in the tool. */
   const add = (text: string, schema: unknown, { description, in: location, ...of }: SchemaObject): string => {
     const name = uniqueName(text, new Set(Object.keys(properties)), /[^A-Za-z0-9_.-]/g);
     const converted = Object(convertSchema(conversion, schema));

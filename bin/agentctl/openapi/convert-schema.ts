@@ -9,26 +9,22 @@ import {
 } from '#contract/json-schema-rules.ts';
 import { withSchemas } from '#domain/tools/pin-tools.ts';
 
-/** An operation cannot be a tool; the message says why. */
+/** The message says why an operation cannot be a tool. */
 export class Skipped extends Error {}
 
-/**
- * The maximum number of schemas of one operation, those that references lead to included. `problemOfSchema` accepts as
- * many in one schema.
- */
+/** Of one operation. `problemOfSchema` accepts as many in one schema. */
 const mostNodes = 2000;
 
 export interface Conversion {
   document: SchemaObject;
-  /** Whether the document is OpenAPI 3.0, whose schemas are not those of JSON Schema. */
+  /** Of OpenAPI 3.0, whose schemas are not those of JSON Schema. */
   isOld: boolean;
-  /** The number of schemas that were converted for the operation so far. */
   nodes: number;
 }
 
 /**
- * The object that a value is, or that its reference leads to. Empty if there is none.
  * @param open the references that led to the value
+ * @returns an empty object if there is none
  * @throws Skipped for a reference that leads back to itself, or is no path in the document (`#/…`)
  */
 export function resolved(document: SchemaObject, value: unknown, open: readonly string[] = []): SchemaObject {
@@ -47,10 +43,7 @@ function targetOf(document: SchemaObject, reference: string): unknown {
   }, document);
 }
 
-/**
- * Keywords that are left out. `convertSchema` reads `nullable` and `example` before. Neither the model nor the check of
- * arguments needs the others of the first line. Those of the second line only the server checks.
- */
+/** `convertSchema` reads `nullable` and `example` before. Only the server checks those of the second line. */
 const omitted = new Set(
   [
     'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator writeOnly',
@@ -59,9 +52,8 @@ const omitted = new Set(
 );
 
 /**
- * A schema of a request as JSON Schema without references, and without properties that only responses have. A reference
- * that leads back to a schema around it accepts any value.
- * @param open the references around it
+ * A reference that leads back to a schema around it accepts any value.
+ * @param open the references around the schema
  * @throws Skipped for too many schemas, or a reference that is no path in the document (`#/…`)
  */
 export function convertSchema(

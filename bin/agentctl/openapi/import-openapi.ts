@@ -11,10 +11,8 @@ import { readInput } from '../read-json.ts';
 import type { CompareTools, ImportOptions } from '../tool-changes.ts';
 import { authOf, baseUrlOf, operationsOf, readOpenApi } from './convert-openapi.ts';
 
-/** Limits of a document that is fetched, in milliseconds and bytes. */
 const limits = { timeout: 60_000, maxBytes: 16_000_000 };
 
-/** Compares the operations of an OpenAPI document, a file or an address, with those of an entry. */
 export const compareDocument: CompareTools = async (document, options, written) => {
   const text = isHttpUrl(document)
     ? await fetchDocument(document, options)
@@ -31,21 +29,15 @@ async function fetchDocument(document: string, { allow }: ImportOptions): Promis
   return body.toString();
 }
 
-/** The config of an entry as a file has it: what has a default may be missing. */
+/** As a file has it: what has a default may be missing. */
 export type WrittenConfig = z.input<typeof httpApiConfig>;
 
 /**
- * The config of an entry with the operations of an OpenAPI document. What an operator has written into the entry stays:
- * names, fixed parameters, `allow_slash`, picked fields and approvals. The approval of a tool that has changed is
- * `always`.
- * @param text the document
  * @param document where the document is: a file, or an address
- * @param options.name the start of the names of new tools. Default: `api`
- * @param options.only ids of operations, or names of tools. Default: the tools of the entry, or all of a new one
- * @param written the entry's config so far; undefined for a new entry
- * @returns also the tools of the entry so far, with their defaults, and the changes
- * @throws Error if the written config or the document is wrong, if the API has no address, or if the document does not
- *   say how requests carry the secret
+ * @param options.only ids of operations, or names of tools; by default the tools of the entry, or all for a new one
+ * @param written undefined for a new entry
+ * @returns `before`: the tools of the entry so far, with their defaults
+ * @throws Error such as for a wrong config or document, or for an API without an address
  */
 export async function importOpenApi(
   text: string,

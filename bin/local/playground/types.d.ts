@@ -18,12 +18,10 @@ export type {
   UploadedFile,
 } from '../../../lib/client/schema.ts';
 
-/** A step of a stream, or of a stored reply. */
 export type Step = Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args' | 'result'>;
 
 export type BatchRequest = Pick<BatchRequestItem, 'custom_id' | 'message'>;
 
-/** The content of agent.json. */
 export type AgentDefinition = Omit<
   Agent,
   'id' | 'workspace_id' | 'publish_state' | `${string}_at` | 'version_number' | 'published_version_id'
@@ -31,7 +29,6 @@ export type AgentDefinition = Omit<
 
 export type AgentSummary = Pick<Agent, 'id' | 'name' | 'publish_state' | 'version_number' | 'llm_model'>;
 
-/** An agent as operators see it. */
 export interface EditedAgent extends AgentSummary {
   definition: AgentDefinition;
   /** The newest first. */
@@ -80,7 +77,6 @@ export interface RequestOptions {
   idempotencyKey?: string | undefined;
 }
 
-/** A request that the page has sent, for the list of requests. */
 export interface SentRequest {
   method: string;
   path: string;
@@ -91,7 +87,7 @@ export interface SentRequest {
   requestId?: string | undefined;
 }
 
-// The following types have those parts of an OpenAPI 3.1 document that the reference shows.
+// Parts of an OpenAPI 3.1 document, for the reference.
 
 export interface Schema {
   $ref?: string;
