@@ -112,7 +112,6 @@ export const agent = z
 
 export type AgentResource = z.infer<typeof agent>;
 
-/** The payload of the function `test-agent`. */
 export const agentTestRequest = z.object({
   agent_id: uuid,
   message: messageText,
@@ -127,7 +126,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** What an operator needs to know if the model has failed; otherwise null. */
+  /** The message of the model's failure; otherwise null. */
   provider: string | null;
   milliseconds: number;
 }

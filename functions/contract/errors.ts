@@ -19,7 +19,6 @@ export type ErrorKind = keyof typeof errorTable;
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
-  /** `data` of the envelope. */
   readonly data: Record<string, unknown> | null;
   /** In seconds. */
   readonly retryAfter: number | null;

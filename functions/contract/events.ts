@@ -69,7 +69,6 @@ export const jsonLine = (value: unknown): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** An event as server-sent text, which a blank line ends. */
 export const eventText = (event: { type: StreamEvent['type'] }): string =>
   `event: ${event.type}\ndata: ${jsonLine(event)}\n\n`;
 

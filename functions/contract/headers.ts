@@ -9,7 +9,6 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-// What pages of an allowed origin may send.
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];
 

@@ -109,7 +109,6 @@ function textOf(check: Check, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** `value` is well-formed. */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
 const rule = (isWellFormed: Test, check?: CheckKeyword) => ({ isWellFormed, check });

@@ -26,13 +26,11 @@ export const limits = {
   bodyLevels: 64,
   /** What the schemas of requests accept. Use cases allow fewer. */
   attachedFiles: 50,
-  /** What use cases allow by default. */
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
   /** 50 MB of file and 10 MB of other parts. */
   uploadBytes: 60 * 1024 * 1024,
   uploadBytesPerMinute: 60 * 1024,
-  /** The parts `file` and `data`, and a few of clients. */
   uploadParts: 8,
   /** Of all parts together. A file name of 255 characters with 4 bytes each has 3 KB when it is percent-encoded. */
   partHeaderBytes: 16 * 1024,

@@ -70,7 +70,6 @@ export const uploadedFile = z
 
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
-/** `meta.error` of a message. */
 const replyError = z.object({ code: errorCode, message: z.string() }).meta({ id: 'ReplyError' });
 export type ReplyError = z.infer<typeof replyError>;
 

@@ -12,7 +12,6 @@ export const usageClasses = [
   'downloadedMegabytes',
 ] as const;
 
-/** An API key has a separate bucket for each class. */
 export const rateClasses = [...requestClasses, ...usageClasses] as const;
 export type RateClass = (typeof rateClasses)[number];
 
@@ -34,7 +33,6 @@ export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   batches: { batchRequests: 0, modelCalls: 0 },
 };
 
-/** `count` tokens are refilled in `seconds`. */
 export interface RateLimit {
   count: number;
   seconds: number;
@@ -95,11 +93,9 @@ export function formatRateLimit(limit: RateLimit | null): string {
 
 export const formatOpenBatches = (limit: number | null): string => (limit === null ? 'none' : String(limit));
 
-/** Operators write names with hyphens: `model-calls`. */
 export const limitName = (name: RateClass, separator = '-'): string =>
   name.replaceAll(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 
-/** Such as `reads=20/s:40,…,open-batches=10`. */
 export const formatLimits = (limits: Limits): string =>
   [
     ...rateClasses.map((name) => `${name}=${formatRateLimit(limits[name])}`),

@@ -64,7 +64,6 @@ export const routes = {
 export type RouteName = keyof typeof routes;
 export type Route = AnyRoute & { readonly name: RouteName };
 
-/** The routes of docs/openapi.json. */
 export const documentedRoutes: readonly Route[] = Object.values<Route>(routes).filter(
   (route) => dialectOf(route).isInOpenApiDocument,
 );
@@ -99,7 +98,6 @@ export const openAiErrorBody = z.object({
   }),
 });
 
-/** For OpenAPI and tests. */
 export const responses = {
   'list-published-agents': envelopeOf('AgentListEnvelope', 'A list of agents.', z.array(agent)),
   'create-chat': chatEnvelope,

@@ -21,7 +21,6 @@ const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
-/** Undefined if requests may have this header. */
 export function problemOfHeader(name: string, isSecret = false): string | undefined {
   if (!isSecret && /auth|key|token|secret|cookie/i.test(name))
     return 'may be secret: put its value into a secret';

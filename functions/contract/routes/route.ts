@@ -12,7 +12,6 @@ export interface Route {
   name: string;
   /** `ANY`: every method that no other route of the path has. */
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'ANY';
-  /** Relative to the base address. */
   path: string;
   aliases?: readonly string[];
   dialect?: Dialect;
@@ -31,7 +30,6 @@ export interface Route {
   /** By default `shortBody`. */
   largestBody?: LargestBody;
   multipart?: true;
-  /** A missing body counts as `{}`. */
   hasOptionalBody?: true;
   status: 200 | 202;
   /** If the work goes on after the response. */

@@ -9,7 +9,6 @@ import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
-/** A reply that uses no tool need not create the services. */
 type Lazy<Made> = { [Name in keyof Made]: () => Made[Name] };
 
 const passageRanking: PassageRanking = {

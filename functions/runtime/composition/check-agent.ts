@@ -20,7 +20,6 @@ export interface CheckedAgent {
   mistakes: string[];
 }
 
-/** @param input the content of agent.json */
 export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];

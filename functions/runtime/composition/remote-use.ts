@@ -5,7 +5,6 @@ import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 
-/** 0 outside a request. */
 export const requestDepth = (): number => invocationContext().getStore()?.agentDepth ?? 0;
 
 /**
@@ -25,7 +24,6 @@ export const countUse =
     };
   };
 
-/** A kind that is not here has its own name in metrics. */
 const failureKinds: Readonly<Partial<Record<OutboundFailureKind, string>>> = {
   ...{ malformed: 'forbidden', unlisted: 'forbidden', redirects: 'refused', unauthorized: 'auth' },
   ...{ unresolved: 'unreachable', untrusted: 'unreachable', broken: 'protocol', unreadable: 'protocol' },

@@ -74,7 +74,7 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
-/** Six attempts if a client waits: a reply that cannot be stored is lost, and another second is only a delay. */
+/** Six attempts if a client waits, because a reply that cannot be stored is lost. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Two attempts if a client waits: the limiter lets requests pass if its bucket is unavailable. */

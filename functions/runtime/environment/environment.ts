@@ -57,7 +57,6 @@ type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[
 /** In milliseconds: the function still has to log and to send its trace. */
 export const reservedMilliseconds = 10_000;
 
-/** In milliseconds. */
 const maxBackoff = 2000;
 
 let commandRemaining: () => number | undefined = () => undefined;

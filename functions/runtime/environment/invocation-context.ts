@@ -42,7 +42,6 @@ export interface InvocationContext {
   readonly properties: Record<string, string | undefined>;
   /** Undefined if a client waits for the function: then calls to AWS have few attempts. */
   readonly remainingMilliseconds: (() => number) | undefined;
-  /** Undefined is none. */
   agentDepth?: number;
 }
 

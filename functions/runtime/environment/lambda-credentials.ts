@@ -14,7 +14,6 @@ export const defaultProvider: typeof fromHttp = (init = {}) =>
     doesIdentityRequireRefresh,
   ) as ReturnType<typeof fromHttp>;
 
-/** @throws Error if Lambda has not set the Region */
 export function lambdaRegion(): string {
   const { AWS_REGION } = process.env;
   if (!AWS_REGION) throw new Error('The environment variable AWS_REGION is missing');

@@ -51,7 +51,6 @@ export const variables = {
   /** Powertools reads this variable. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',
   metricsNamespace: 'METRICS_NAMESPACE',
-  /** In the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
   poolSizes: 'POOL_SIZES',
   /** `host:port`. Lambda sets it. */

@@ -67,7 +67,6 @@ export async function signCaller(caller: Readonly<Record<string, string>>): Prom
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/** Undefined without a valid signature. */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

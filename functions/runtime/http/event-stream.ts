@@ -114,7 +114,6 @@ export async function writeStoredStream(
   }
 }
 
-/** `write` returns false if the stream's buffer is full. */
 function pingedStream(stream: Writable, clock: Clock): { write(text: string): boolean; stop: Cancel } {
   let cancel: Cancel = () => {};
   const pingAfterSilence = (): void => {

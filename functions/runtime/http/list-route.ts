@@ -11,9 +11,7 @@ import { envelopeForm, type ResponseForm } from './response-form.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
-  /** Undefined for a list without pagination. */
   total?: number;
-  /** Only for a list whose links have cursors. */
   ends?: PageEnds | undefined;
 }
 

@@ -52,7 +52,6 @@ export const errorObjectOf = (error: OpenAiError, requestId: string) =>
 const typeOf = (status: number): string =>
   status === 403 ? 'permission_error' : status === 429 ? 'requests' : 'invalid_request_error';
 
-/** For errors that other parts of the service throw. */
 const fieldsOf: Partial<Record<ErrorKind, { code: string; param?: string }>> = {
   accessDenied: { code: 'access_denied' },
   clientNotAllowed: { code: '14103', param: 'user' },
@@ -85,14 +84,12 @@ const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** Whether the status was sent. */
   isOpen(): boolean;
   /**
    * Writes the end of the response, or the error.
    * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
    */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** For a reader that is gone. */
   drop(): void;
 }
 

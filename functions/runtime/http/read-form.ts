@@ -92,7 +92,6 @@ export async function* readForm(
   }
 }
 
-/** The methods throw badRequest. */
 function partCounter() {
   let parts = 0;
   let bytes = 0;

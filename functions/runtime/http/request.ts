@@ -90,7 +90,6 @@ export const replayHeaders = (replayed: boolean): Record<string, string> =>
 
 /** The names of headers are in lower case. */
 export interface Request {
-  /** The `x-request-id` of the response. */
   readonly id: string;
   /** The gateway's own id of the request, which no client can choose; `id` if there is none. */
   readonly gatewayId: string;
@@ -98,14 +97,11 @@ export interface Request {
   readonly query: ReadonlyMap<string, readonly string[]>;
   readonly parameters: Readonly<Record<string, string | undefined>>;
   readonly path: string;
-  /** For a request without the header Host. */
   readonly gatewayHost: string | undefined;
   /** Undefined if the route must reject the request itself. */
   readonly caller: Caller | undefined;
-  /** An `ErrorKind` of the authorizer. */
   readonly rejection?: string | undefined;
   body(): Promise<string | Buffer>;
-  /** In place of the body. */
   readonly upload?: Readable;
 }
 
@@ -113,7 +109,6 @@ export interface Request {
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 
-/** Undefined if the authorizer's context has no caller. */
 export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
   if (workspaceId === undefined || apiKeyId === undefined) return undefined;
@@ -139,7 +134,6 @@ export interface ValidRequest<R extends Route> {
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
   headers: z.output<R['headers']>;
-  /** A route reads a form itself. */
   body: R extends { multipart: true } ? undefined : z.output<R['body']>;
 }
 

@@ -48,7 +48,6 @@ interface Exchange {
   readonly request: Request;
   readonly writer: ResponseWriter;
   limiter?: RateLimiter;
-  /** Set once the status is sent. */
   body?: Writable;
   afterResponse?: Promise<unknown>;
 }

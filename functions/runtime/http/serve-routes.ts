@@ -18,7 +18,6 @@ const requestMilliseconds = 30_000;
 interface ServedRoute {
   route: Route;
   serve: Serve;
-  /** For a rejection while the process ends. The default is an envelope. */
   form?: () => Promise<ResponseForm>;
 }
 

@@ -95,7 +95,6 @@ function exitIfIdle(): void {
   if (isEnding && active === 0) process.exit(1);
 }
 
-/** Undefined unless the process must end. */
 export function rejectionWhileEnding(requestId: string): WholeResponse | undefined {
   if (!isEnding) return undefined;
   const { status: statusCode, errorCode } = errorTable.unavailable;

@@ -6,7 +6,6 @@ import type { Log } from '#domain/platform/services.ts';
 import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { serviceDimension } from './metric-names.ts';
 
-/** Such as `file:///var/task/index.mjs:12:3456`. */
 const location = /(file:\/\/\/(?:[A-Za-z]:)?[^\s():]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();

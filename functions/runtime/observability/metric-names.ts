@@ -60,7 +60,6 @@ export const metrics = {
   /** Steps that did not end are included. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
-  /** Also of uses that failed. */
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
   /** Uses that the system has carried out and reported as unsuccessful do not count. */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
