@@ -31,7 +31,7 @@ const tokens = {
   cached_prompt_tokens: count,
 };
 
-/** `cached_prompt_tokens` is an addition. `call_type` is `chat` or the type of a reasoning step. */
+/** `cached_prompt_tokens` is an addition. */
 export const modelCall = z
   .object({ model: z.string(), call_type: z.string(), ...tokens })
   .meta({ id: 'ModelCall' });

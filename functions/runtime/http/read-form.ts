@@ -26,8 +26,8 @@ class FormParser extends Dicer {
 }
 
 /**
- * Also after an error or an early return, the rest of the body is read, because some clients do not read the response
- * before they have sent everything.
+ * Also after an error or an early return, the rest of the body is read within the limits of an upload: some clients do
+ * not read the response before they have sent everything.
  * @throws badRequest, even while a part is read; Error if the client disconnects
  */
 export async function* readForm(

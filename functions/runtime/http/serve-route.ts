@@ -16,7 +16,7 @@ export interface ResponseWriter {
   onGone?(listener: () => void): void;
 }
 
-/** Rejects if the response stays incomplete. */
+/** The promise rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
@@ -53,8 +53,8 @@ interface Exchange {
 }
 
 /**
- * An error before the status is sent becomes an error response. A later one cuts the response off, so that clients can
- * notice it.
+ * An error before the response is opened becomes an error response. A later one cuts the response off, so that clients
+ * can notice it.
  */
 export function serveRoute<R extends Route>(
   route: R,
