@@ -19,7 +19,9 @@ export type MetricDimension =
   | 'kind'
   | 'tool'
   | 'status'
+  /** `gone` is the status 410. */
   | 'outcome'
+  /** `disabled`: the workspace is disabled or deleted. */
   | 'reason';
 
 const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimension]] as const;
