@@ -3,7 +3,7 @@ import { messageText, optionalText, reasoningEffort, resourceId, text, timestamp
 import { limits } from './limits.ts';
 import type { MessageResource } from './message.ts';
 
-/** The types of the tools of the specification (section 6.1). */
+/** Specification, section 6.1. */
 const ownToolTypes = [
   'consultant_search_web',
   'consultant_fetch_web_content',
@@ -13,14 +13,14 @@ const ownToolTypes = [
   'consultant_lookup',
 ] as const;
 
-/** The types of the tools of other systems: additions to the specification. */
+/** Additions to the specification. */
 export const remoteToolTypes = [
   'consultant_call_mcp_tool',
   'consultant_call_http_api',
   'consultant_call_function',
 ] as const;
 
-/** The types of reasoning steps. No tool has the last one yet. */
+/** No tool has the last type yet. */
 export const reasoningStepTypes = [...ownToolTypes, ...remoteToolTypes, 'consultant_call_client'] as const;
 
 export const unifiedTool = z
@@ -33,8 +33,7 @@ export const unifiedTool = z
   .meta({ id: 'UnifiedTool' });
 
 /**
- * An entry of an agent's tools as clients see it. Of a type that is not in the specification, they see only the type,
- * and the names and descriptions of its tools.
+ * Of a type that is not in the specification, clients see only the type, and the names and descriptions of its tools.
  */
 export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
   if (ownToolTypes.some((type) => type === entry.type)) return entry;
@@ -51,21 +50,19 @@ export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(@[a-z][a-zA-Z0-9]*)?(:
 
 const serviceTier = z.enum(['flex', 'priority']);
 
-/** How an agent uses its model. The service ignores other keys: they belong to the operator. */
+/** The service ignores other keys: they belong to the operator. */
 const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
   /** Default: 8,192. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-  /** Maximum of the agent's own model calls in one reply, retries not counted. Default: 8. */
+  /** Model calls of a task, without retries and repairs. Default: 8. */
   max_steps: z.int().min(1).max(50).optional(),
-  /** Maximum of characters of earlier messages in the prompt. Default: 60,000. */
+  /** Default: 60,000. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),
-  /** How much the model reasons. docs/agents.md says which models know it. */
   reasoning_effort: reasoningEffort.optional(),
-  /** The provider's price and speed class. In batches, `batch_service_tier` takes precedence. */
+  /** In batches, `batch_service_tier` takes precedence. */
   service_tier: serviceTier.optional(),
   batch_service_tier: serviceTier.optional(),
-  /** Models that are called in this order if the agent's model is busy or unavailable. */
   fallback_models: z.array(llmModel).max(3).optional(),
   /** Whether the model accepts images. Default: what the service knows of the model. */
   vision: z.boolean().optional(),
@@ -73,7 +70,7 @@ const agentMeta = z.looseObject({
   reasoning_tags: z.boolean().optional(),
 });
 
-/** An agent as an operator writes it: the content of agent.json. */
+/** The content of agent.json. */
 export const agentDefinition = z.object({
   name: text(256),
   description: optionalText(4096).default(''),
@@ -83,7 +80,6 @@ export const agentDefinition = z.object({
   unified_tools: z.array(unifiedTool).max(32).default([]),
   suggested_questions: z.array(text(1024)).max(32).default([]),
   use_search: z.boolean().default(false),
-  /** A JSON Schema that the agent's replies must fit. An addition to the specification. */
   output_schema: z.record(z.string(), z.unknown()).optional(),
   meta: agentMeta.default({}),
 });
@@ -116,7 +112,6 @@ export const agent = z
 
 export type AgentResource = z.infer<typeof agent>;
 
-/** The payload with which an operator invokes the function `test-agent`. */
 export const agentTestRequest = z.object({
   agent_id: uuid,
   message: messageText,
@@ -127,12 +122,11 @@ export type AgentTestRequest = z.output<typeof agentTestRequest>;
 
 export interface AgentTest {
   agent_id: string;
-  /** The number of the published version; null for the draft. */
+  /** Null for the draft. */
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** If the model has failed: how, with the status of the provider's response if there was one; otherwise null. */
+  /** The message of the model's failure; otherwise null. */
   provider: string | null;
-  /** The time from the start of the reply until its usage is counted. */
   milliseconds: number;
 }

@@ -31,16 +31,13 @@ const tokens = {
   cached_prompt_tokens: count,
 };
 
-/**
- * One model call. `cached_prompt_tokens` is an addition. `call_type` is `chat` for the agent's own calls, otherwise the
- * type of the reasoning step that made the call.
- */
+/** `cached_prompt_tokens` is an addition. */
 export const modelCall = z
   .object({ model: z.string(), call_type: z.string(), ...tokens })
   .meta({ id: 'ModelCall' });
 export type ModelCallResource = z.infer<typeof modelCall>;
 
-/** `response_usage` of a batch result (specification, section 2.12). `cached_prompt_tokens` is an addition. */
+/** Specification, section 2.12. `cached_prompt_tokens` is an addition. */
 const batchResultUsage = z
   .object({
     tool_calls: z.array(modelCall),
@@ -72,7 +69,7 @@ export const batchResult = z
 
 export type BatchResultResource = z.infer<typeof batchResult>;
 
-/** The body of a webhook (specification, section 6.2). `metadata` is an addition. */
+/** Specification, section 6.2. `metadata` is an addition. */
 export const webhookPayload = z
   .object({
     event: z.enum(['batch.completed', 'batch.failed', 'batch.cancelled']),

@@ -1,14 +1,13 @@
 import * as z from 'zod';
 import { resourceId, timestamp, uuid } from './fields.ts';
 
-/** `data` of the response to a request to erase a user. */
 export const erasedUser = z
   .object({ external_user_id: z.string(), status: z.string() })
   .meta({ id: 'ErasedUser' });
 
 export type ErasedUserResource = z.infer<typeof erasedUser>;
 
-/** `meta` of a chat. `batch_id` is an addition. */
+/** Specification, section 2.4. `batch_id` is an addition. */
 const chatMeta = z
   .object({ external_user_id: z.string().nullable(), conversation_agent_id: uuid, batch_id: uuid.optional() })
   .meta({ id: 'ChatMeta' });
@@ -26,10 +25,8 @@ export const chat = z
   })
   .meta({ id: 'Chat' });
 
-/** `data` of the response to a request to delete a chat. */
 export const deletedChat = z.object({ id: resourceId, deleted: z.boolean() }).meta({ id: 'DeletedChat' });
 
-/** `data` of the response to a request to stop a reply. */
 export const stoppedReply = z
   .object({ chat_id: resourceId, response_id: z.string(), status: z.enum(['stopped', 'stopping']) })
   .meta({ id: 'StoppedReply' });

@@ -2,19 +2,17 @@ import type * as z from 'zod';
 
 /**
  * The control characters C0, DEL and C1, the separators of lines and paragraphs, and the embeddings, overrides and
- * isolates of bidirectional text. They can control a terminal, break a line, or show a text in another order than it
- * has, such as `txt.exe` as `exe.txt`.
+ * isolates of bidirectional text, which can show `txt.exe` as `exe.txt`.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 export const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 type Issue = z.core.$ZodIssue;
 
-/** How many issues a message describes. Further issues are only counted. */
 const issuesShown = 10;
 
 /**
- * The first issues, such as `requests[17].custom_id must not be empty`, and the number of the others.
+ * Such as `requests[17].custom_id must not be empty`.
  * @param rootName the name of the whole value, for issues without a path
  */
 export function describeIssues(issues: readonly Issue[], rootName = 'The body'): string {
@@ -23,7 +21,6 @@ export function describeIssues(issues: readonly Issue[], rootName = 'The body'):
   return sentences.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
-/** @param rootName the name of the whole value, if the issue has no path */
 export const describeIssue = (issue: Issue, rootName: string): string =>
   `${pathOf(issue) || rootName} ${problemOf(issue)}`;
 

@@ -1,7 +1,7 @@
 import { bytesInWords, platformLimits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
-/** The kinds of failures with their HTTP status and `error_code` (specification, section 7.1), and additions. */
+/** Specification, section 7.1, and additions. */
 export const errorTable = {
   unauthenticated: { status: 400, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
   accessDenied: { status: 403, errorCode: 10001, name: 'SYS_PERMISSION_DENIED' },
@@ -15,19 +15,15 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
-/**
- * A failure that clients are told about: they get its message. Of a 5xx they get `reason` and the request id instead.
- */
+/** Clients get its message, but not that of a 5xx. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
-  /** `data` of the envelope. */
   readonly data: Record<string, unknown> | null;
-  /** Whole seconds until a retry is useful; null if unknown. */
+  /** In seconds. */
   readonly retryAfter: number | null;
-  /** Of a 5xx only: a fixed text for clients. */
+  /** The text for clients of a 5xx. */
   readonly reason: string | undefined;
-  /** Additional response headers. */
   readonly headers: Record<string, string>;
 
   constructor(
@@ -57,7 +53,7 @@ export class ServiceError extends Error {
   }
 }
 
-// Errors whose texts the specification fixes (sections 3.3 and 7.2), and additions, such as those about streams.
+// Texts of the specification (sections 3.3 and 7.2), and additions.
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');
@@ -71,34 +67,26 @@ export const invalidField = (param: string, problem: string) =>
   new ServiceError('badRequest', `${param} ${problem}`);
 export const agentMismatch = () => new ServiceError('badRequest', 'Agent mismatch');
 
-/** The gateway uses the same text for a request without a valid key. */
+/** Also the gateway's text for a request without a valid key. */
 export const unauthenticatedMessage = 'Missing or invalid API key: send a valid key in the header x-api-key';
 export const unauthenticated = () => new ServiceError('unauthenticated', unauthenticatedMessage);
 
-/** The error for a body that has more bytes than its route accepts. */
 export class BodyTooLarge extends ServiceError {
   constructor(mostBytes: number) {
     super('badRequest', `The request body is too large: at most ${bytesInWords(mostBytes)}`);
   }
 }
 
-/**
- * The text with which the gateway itself rejects a request that is too large. The gateway knows neither the route nor
- * whether the body or the headers are too large.
- */
+/** The gateway knows neither the route nor whether the body or the headers are too large. */
 export const requestTooLarge = `The request is too large: address and headers may have ${platformLimits.addressAndHeaders} together, a body ${platformLimits.jsonBody}, a form about ${platformLimits.gatewayUpload}; larger files, up to 50 MB, are taken at the address of a stage with large uploads`;
 
-/**
- * The message of a 5xx: the fixed reason of the error, or `Internal server error` if it has none, and the request id.
- */
 export const serverErrorMessage = (requestId: string, reason = 'Internal server error'): string =>
   `${reason}, request id ${requestId}`;
 
-/** The `error_code` of an error. An error that is no `ServiceError` counts as `serverError`. */
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 
-/** The envelope of JSON responses (specification, section 2.1). The OpenAI-compatible routes do not use it. */
+/** Specification, section 2.1. */
 interface Envelope {
   data: unknown;
   message: string | null;

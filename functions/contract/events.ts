@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { count, errorCode, resourceId, uuid } from './fields.ts';
 import { incomplete, reasoningStep, tokenUsage } from './message.ts';
 
-/** Fields of every event's payload (specification, section 6.1). `sequence_number` is an addition. */
+/** Specification, section 6.1. `sequence_number` is an addition. */
 const common = { response_id: z.string(), chat_id: resourceId, sequence_number: count };
 const step = reasoningStep.shape;
 
@@ -32,7 +32,7 @@ const event = <Type extends string, Fields extends z.core.$ZodLooseShape>(
   fields: Fields,
 ) => z.object({ type: z.literal(type), ...common, ...fields }).meta({ id });
 
-/** One schema for each event of a streamed reply (specification, section 6.1). */
+/** Specification, section 6.1, with additions. */
 export const streamEvent = z
   .discriminatedUnion('type', [
     event('ResponseCreatedEvent', 'response.created', {
@@ -58,32 +58,22 @@ export const streamEvent = z
 export type StreamEvent = z.infer<typeof streamEvent>;
 
 type WithoutCommon<Event> = Event extends StreamEvent ? Omit<Event, keyof typeof common> : never;
-/** An event without the fields that the stream adds to every event. */
 export type StreamEventBody = WithoutCommon<StreamEvent>;
 
-/**
- * Characters that JSON may contain, and that some readers of lines, such as Python's `splitlines`, take for the end of
- * a line.
- */
+/** Some readers, such as Python's `splitlines`, take these characters for the end of a line. */
 const lineSeparators = /[\u0085\u2028\u2029]/g;
 
-/** JSON in one line, also for readers that take `lineSeparators` for the end of a line. */
 export const jsonLine = (value: unknown): string =>
   JSON.stringify(value).replace(
     lineSeparators,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** An event as server-sent bytes (specification, section 6.1). A blank line ends it, and it contains no other. */
 export const eventText = (event: { type: StreamEvent['type'] }): string =>
   `event: ${event.type}\ndata: ${jsonLine(event)}\n\n`;
 
-/**
- * The last bytes of a stream. A stream of `StreamEvent`s without them has broken off: it has them after an error event
- * too.
- */
+/** A stream of `StreamEvent`s without this end has broken off. */
 export const endOfStream = 'data: [DONE]\n\n';
 
-/** Reads the event from a text that `eventText` has made. */
 export const eventOf = (text: string): StreamEvent =>
   JSON.parse(text.slice(text.indexOf('\ndata: ') + '\ndata: '.length)) as StreamEvent;

@@ -1,12 +1,11 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-// Integers of responses.
 export const resourceId = z.int().min(1);
 export const count = z.int().min(0);
 export const errorCode = z.int32().min(0);
 
-/** Unicode code points, as JSON Schema's `maxLength` counts them. (`length` counts UTF-16 code units.) */
+/** Unicode code points, as JSON Schema's `maxLength` counts them. */
 export function countCharacters(value: string): number {
   let count = 0;
   for (const _character of value) count += 1;
@@ -17,7 +16,6 @@ const wellFormed = z
   .string()
   .refine((value) => value.isWellFormed(), { error: 'must be valid Unicode text', abort: true });
 
-/** Text of 0 to `max` characters. */
 export const optionalText = (max: number) =>
   wellFormed
     .refine((value) => value.length <= max || countCharacters(value) <= max, {
@@ -25,7 +23,6 @@ export const optionalText = (max: number) =>
     })
     .meta({ maxLength: max });
 
-/** Text of 1 to `max` characters. */
 export const text = (max: number) =>
   wellFormed
     .refine((value) => value.length > 0, { error: 'must not be empty' })
@@ -34,7 +31,6 @@ export const text = (max: number) =>
     })
     .meta({ minLength: 1, maxLength: max });
 
-/** Text of at least 1 character and at most `max` bytes of UTF-8. */
 const textOfBytes = (max: number) =>
   wellFormed
     .refine((value) => value.length > 0, { error: 'must not be empty' })
@@ -43,16 +39,14 @@ const textOfBytes = (max: number) =>
     })
     .meta({ minLength: 1 });
 
-/** Any UUID in the 8-4-4-4-12 form, of any version, converted to lower case. */
+/** `guid` accepts UUIDs of any version. */
 export const uuid = z
   .guid()
   .toLowerCase()
   .meta({ override: { type: 'string', format: 'uuid' } });
 
-/** ISO 8601, in UTC. */
 export const timestamp = z.iso.datetime();
 
-/** An integer in the text of a path or query parameter. */
 export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .string()
@@ -63,8 +57,8 @@ export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTE
     .meta({ override: { type: 'integer', minimum: min, maximum: max } });
 
 /**
- * The id of a chat or message in a path. Any integer is accepted, because an unknown id gives 404 instead of 400. An
- * integer outside the range of ids becomes 0, which is never an id: as a number it could round to another id.
+ * Any integer is accepted, because an unknown id gives 404. An integer outside the range of ids becomes 0, which is
+ * never an id: as a number it could round to another id.
  */
 export const idParameter = z
   .string()
@@ -72,7 +66,6 @@ export const idParameter = z
   .transform((text) => idOf(BigInt(text)))
   .meta({ override: { type: 'integer' } });
 
-/** An id of a chat or message in a JSON body, with the rules of `idParameter`. */
 export const idField = z
   .preprocess(
     (value) => (isInteger(value) ? idOf(value) : value),
@@ -87,14 +80,13 @@ const isInteger = (value: unknown): value is number =>
 const idOf = (value: bigint | number): number =>
   value > 0 && value <= Number.MAX_SAFE_INTEGER ? Number(value) : 0;
 
-/** An optional field of a body. null means absent, because serializers of some languages write every field. */
+/** null means absent, because serializers of some languages write every field. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
     .transform((value) => value ?? undefined)
     .optional();
 
-/** An optional field with a default. null means absent here too. */
 export const withDefault = <Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) => {
   const nullable = schema.nullable().transform((input): z.output<Schema> => input ?? value);
   // zod omits the default of a transformed input from the JSON Schema, so it is set explicitly.
@@ -107,5 +99,4 @@ export const chatName = text(limits.chatNameCharacters);
 export const messageText = textOfBytes(limits.messageBytes);
 export const externalUserId = text(limits.externalUserIdCharacters);
 
-/** How much a model reasons: the words of providers, from none to the most. */
 export const reasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);

@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { limits } from './limits.ts';
 
-/**
- * Headers of the JSON response to a sent message. They describe the reply. The body has no place for that, because its
- * `data` is a string. The headers are additions to the specification.
- */
+/** Additions to the specification: `data` of the JSON reply is only a string. */
 export const replyHeaders = {
   messageId: 'x-message-id',
   responseId: 'x-response-id',
@@ -12,11 +9,10 @@ export const replyHeaders = {
   incomplete: 'x-reply-incomplete',
 } as const;
 
-// Methods and request headers that pages of an allowed origin may send.
 export const allowedMethods = ['GET', 'POST', 'PATCH', 'DELETE'];
 export const allowedHeaders = ['x-api-key', 'content-type', 'idempotency-key', 'x-external-user-id'];
 
-/** Response headers that pages of an allowed origin may read, in addition to the headers that CORS always exposes. */
+/** In addition to those that CORS always exposes. */
 export const exposedHeaders = [
   'x-request-id',
   'retry-after',
@@ -27,14 +23,13 @@ export const exposedHeaders = [
   ...Object.values(replyHeaders),
 ];
 
-/** Headers of responses if the pages of one origin may read them. */
 export const corsHeaders = (origin: string): Record<string, string> => ({
   'Access-Control-Allow-Origin': origin,
   'Access-Control-Expose-Headers': exposedHeaders.join(', '),
   Vary: 'Origin',
 });
 
-/** Headers of routes that accept an idempotency key: an addition to the specification. */
+/** An addition to the specification. */
 export const idempotencyHeaders = z.object({
   'idempotency-key': z
     .string()
@@ -44,5 +39,4 @@ export const idempotencyHeaders = z.object({
     .optional(),
 });
 
-/** The response header of a replayed response; its value is `true`. */
 export const replayedHeader = 'Idempotency-Replayed';

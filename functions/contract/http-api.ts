@@ -2,13 +2,13 @@ import * as z from 'zod';
 import { text } from './fields.ts';
 import { pinnedTool, problemOfHeader, remoteFields, report, type ToolAuth, toolUrl } from './tools.ts';
 
-/** How values become text: OpenAPI's styles, or `json`, such as for parameters with a media type. */
+/** OpenAPI's styles, or JSON. */
 const serialization = {
   style: z.enum(['form', 'simple', 'deepObject', 'json']).optional(),
   explode: z.boolean().optional(),
 };
 
-/** A parameter of requests. Its value is the model's argument, or a text of the operator, which may have placeholders. */
+/** `fixed` is a text of the operator, which may have placeholders. */
 const httpParameter = z
   .strictObject({
     argument: text(64).optional(),
@@ -16,7 +16,6 @@ const httpParameter = z
     name: text(256),
     in: z.enum(['path', 'query', 'header']),
     ...serialization,
-    /** Whether a value in the path may have slashes: it is several segments then. */
     allow_slash: z.boolean().optional(),
   })
   .superRefine(({ argument, fixed, in: location, name }, context) => {
@@ -29,7 +28,6 @@ export type HttpParameter = z.output<typeof httpParameter>;
 
 export const formType = 'application/x-www-form-urlencoded';
 
-/** Whether a media type without parameters is JSON, also one such as application/merge-patch+json. */
 export const isJsonType = (type: string): boolean => /^application\/(?:[a-z0-9.-]+\+)?json$/i.test(type);
 
 const httpBody = z.strictObject({
@@ -37,22 +35,18 @@ const httpBody = z.strictObject({
   content_type: z.string().refine((type) => type === formType || isJsonType(type), {
     error: `must be JSON or ${formType}`,
   }),
-  /** How the fields of a form become text, by their names. */
   encoding: z.record(z.string(), z.strictObject(serialization)).optional(),
 });
 
-/** A field of a result that the model gets, such as `lines[].sku`. */
 const pickedField = z
   .string()
   .max(256)
   .regex(/^(?:\[\]|[^.[\]]+)(?:\[\]|\.[^.[\]]+)*$/, 'must be like id, customer.name or lines[].sku');
 
-/** A path below the entry's `base_url`, with the characters of URLs. Its parameters are in braces. */
 const pathTemplate = text(1024)
   .regex(/^\/[\w.~!$&'()*+,;=:@/{}-]*$/, { error: 'must begin with / and have no query' })
   .refine((path) => !/(?:^|\/)\.{1,2}(?:\/|$)/.test(path), { error: 'must have no segments . and ..' });
 
-/** One operation of an HTTP API. Its arguments are exactly those of its parameters and its body. */
 export const httpTool = pinnedTool
   .extend({
     method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
@@ -75,12 +69,11 @@ const listed = (names: readonly string[]): string => [...new Set(names)].toSorte
 
 export type HttpTool = z.output<typeof httpTool>;
 
-/** The config of an entry: one API, with the operations that the agent may use. */
 export const httpApiConfig = z
   .strictObject({
     ...remoteFields,
     base_url: toolUrl.refine((url) => !url.includes('?'), { error: 'must have no query' }),
-    /** The address or file of the OpenAPI document, for imports and comparisons. Replies do not read it. */
+    /** The address or file of the OpenAPI document, for imports and comparisons. */
     document: text(2048).optional(),
     tools: z.array(httpTool).min(1),
   })
@@ -92,7 +85,6 @@ export const httpApiConfig = z
           report(context, ['tools', index, 'parameters', at, 'name'], 'is in each request of the entry');
   });
 
-/** The names of an entry's `headers`, and of the header or parameter that its `auth` names, in lower case. */
 export function configuredNames(auth: ToolAuth | undefined, headers: object = {}): string[] {
   const ofAuth = auth !== undefined && 'name' in auth ? [auth.name] : [];
   return [...Object.keys(headers), ...ofAuth].map((name) => name.toLowerCase());

@@ -1,19 +1,11 @@
-/** A schema that is an object. The only other schemas are `true` and `false`. */
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
-/**
- * Maximum of schemas whose checks wait for each other. Data has up to 512 levels, and a level may need two schemas, a
- * reference and its target.
- */
+/** About two for each of the 512 levels of data: a reference and its target. */
 const callLevels = 1050;
 
-/** How many characters are compared, counted or written in the time of one step. */
 const charactersPerStep = 16;
 
-/**
- * Ends a whole check without a result. It is thrown, so `not` and `anyOf` do not take it for a schema that does not
- * fit.
- */
+/** Thrown, so that `not` and `anyOf` do not take a stopped check for a schema that does not fit. */
 export class StoppedCheck extends Error {}
 
 export function bound(value: number, limit: number, message: string): void {
@@ -22,13 +14,9 @@ export function bound(value: number, limit: number, message: string): void {
 
 export interface Check {
   root: SchemaObject;
-  /** Steps that are left. */
   steps: number;
-  /** Number of schemas whose checks wait for each other. */
   level: number;
-  /** The texts of the values of each `enum`. */
   texts: Map<unknown, Set<string>>;
-  /** The property names of the objects that were read. */
   names: Map<unknown, readonly string[]>;
 }
 
@@ -52,7 +40,7 @@ const isPositive = (value: unknown): boolean => Number.isFinite(value) && Number
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
-// The forms of the values of those keywords whose values are schemas or contain schemas.
+// `childrenOf` finds the keywords with schemas by these functions, so no other keyword may use them.
 const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
 const isSchemaList = (value: unknown): boolean => isFilledList(value);
 const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);
@@ -68,19 +56,15 @@ const types = new Map<unknown, (value: unknown) => boolean>([
   ['object', isObject],
 ]);
 
-/** The value if it is a list. Otherwise a list with the value alone, or an empty list for undefined. */
 export const listOf = (value: unknown): readonly unknown[] =>
   isList(value) ? value : value === undefined ? [] : [value];
 
-/**
- * Whether the value is one type or a list of types. A repeated type is malformed: this keeps the list short, and data
- * is compared with each entry.
- */
+/** A repeated type is malformed: data is compared with each entry. */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);
 
-/** Own properties only: `toString` is not in an empty object. */
+/** Not what the object inherits, such as `toString`. */
 export const own = (object: unknown, name: string): unknown =>
   isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
 
@@ -99,7 +83,7 @@ export function firstOf<Entry, Found>(
 
 export const escapeStep = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** Adds a step to the start of the path before a problem, such as `/a` in `/a/b must be integer`. */
+/** `a` and `/b must be integer` give `/a/b must be integer`. */
 export const under = (step: string | number, problem: Problem): Problem =>
   problem && `/${step}${problem.startsWith('/') ? '' : ' '}${problem}`;
 
@@ -109,10 +93,10 @@ function namesOf(check: Check, data: SchemaObject): readonly string[] {
   return names;
 }
 
-/** The texts, each after a comma. Unlike `join`, it does not copy the texts of inner values once more at each level. */
+/** `join` would copy the texts of inner values once more at each level. */
 const joined = (texts: readonly string[]): string => texts.reduce((all, text) => `${all},${text}`, '');
 
-/** A text that is the same for two values exactly if they are equal. The order of their properties does not matter. */
+/** Equal values have the same text, whatever the order of their properties. */
 function textOf(check: Check, value: unknown): string {
   spend(check, 1);
   if (isList(value)) return `[${joined(value.map((item) => textOf(check, item)))}]`;
@@ -125,12 +109,11 @@ function textOf(check: Check, value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** Checks data against one keyword of a schema. `value` is the value of the keyword, which is well-formed. */
 type CheckKeyword = (value: never, data: unknown, check: Check, schema: SchemaObject) => Problem;
 
 const rule = (isWellFormed: Test, check?: CheckKeyword) => ({ isWellFormed, check });
 
-/** The size of data to which a limit applies. False for data of another type, which every limit allows. */
+/** False for data of another type, which the limit allows. */
 type SizeOf = (data: unknown, check: Check) => number | false;
 type IsWrong = (size: number, limit: number) => boolean;
 
@@ -144,7 +127,7 @@ const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
-/** Follows Python's jsonschema: if the unit is no integer, the quotient as a float decides, unless it is infinite. */
+/** Like Python's jsonschema: if the unit is no integer, the quotient as a float decides. */
 const isNoMultiple: IsWrong = (size, unit) =>
   (Number.isInteger(unit) || !Number.isFinite(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 
@@ -181,10 +164,6 @@ const annotations =
 
 const annotation = rule(() => true);
 
-/**
- * The keywords that are supported. Each has a check of the form of its value and, if it restricts data without another
- * keyword, a check of data.
- */
 export const rules = new Map<string, ReturnType<typeof rule>>(
   Object.entries({
     ...Object.fromEntries(annotations.split(' ').map((name) => [name, annotation])),

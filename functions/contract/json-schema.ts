@@ -21,32 +21,21 @@ import {
   under,
 } from './json-schema-rules.ts';
 
-/** A JSON Schema of a client, of an operator or of a tool. */
 export type JsonSchema = SchemaObject;
 
 const schemaBytes = 16 * 1024;
 const schemaLevels = 32;
 const schemaNodes = 2000;
 
-/**
- * Maximum of levels of arrays and objects, in data and in the whole text of a schema, with its `enum`, `const` and
- * annotations.
- */
+/** In data, and in the text of a schema with its `enum`, `const` and annotations. */
 const dataLevels = 512;
 
-/**
- * Steps that each check of data may take, for small data with many alternatives. Each character of the data adds one
- * step.
- */
+/** Each character of the data adds one step. */
 const freeSteps = 20_000;
 
-/** Steps of all attempts to make an instance of a schema. */
 const searchSteps = 100_000;
 
-/**
- * Maximum of schemas that apply to one value of an instance. Each has a generator, and the generators wait for each
- * other.
- */
+/** The generators of the schemas that apply to one value wait for each other. */
 const choiceSchemas = 200;
 
 function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: string) => Stopped) {
@@ -54,7 +43,7 @@ function unlessStopped<Result, Stopped>(run: () => Result, stopped: (message: st
     return run();
   } catch (error) {
     if (error instanceof StoppedCheck) return stopped(error.message);
-    // A RangeError is an overflow of the stack: nested alternatives need more of it than other schemas.
+    // An overflow of the stack.
     if (error instanceof RangeError) return stopped('is nested too deeply');
     throw error;
   }
@@ -65,8 +54,8 @@ const startCheck = (root: JsonSchema, steps: number): Check => ({
 });
 
 /**
- * Undefined if the data fits the schema, which `problemOfSchema` has accepted. Otherwise a sentence such as
- * `/age must be integer`, or `must be object` for the whole. Names that are only in the data are shown as `*`.
+ * Undefined if the data fits the schema, which `problemOfSchema` must have accepted. Otherwise such as `/age must be
+ * integer`, with `*` for names that are only in the data.
  */
 export function problemOfData(schema: JsonSchema, data: unknown): string | undefined {
   return unlessStopped(
@@ -75,10 +64,7 @@ export function problemOfData(schema: JsonSchema, data: unknown): string | undef
   );
 }
 
-/**
- * About how many characters the data has as JSON.
- * @throws StoppedCheck if it has more than `dataLevels` levels
- */
+/** @throws StoppedCheck if the data has more than `dataLevels` levels */
 function charactersOf(data: unknown, level = 1): number {
   if (!isObject(data) && !isList(data)) return String(data).length + 2;
   bound(level, dataLevels, 'is nested too deeply');
@@ -88,7 +74,6 @@ function charactersOf(data: unknown, level = 1): number {
   );
 }
 
-/** The schemas directly in a schema, each with its pointer from there. */
 const childrenOf = (schema: JsonSchema): (readonly [pointer: string, schema: unknown])[] =>
   Object.entries(schema).flatMap(([keyword, value]) => {
     const form = rules.get(keyword)?.isWellFormed;
@@ -98,10 +83,7 @@ const childrenOf = (schema: JsonSchema): (readonly [pointer: string, schema: unk
       : [[keyword, value] as const];
   });
 
-/**
- * Undefined if the schema is accepted. Otherwise where the problem is, as a JSON pointer in a URI fragment, and what it
- * is: `#/properties/a/if is not supported`.
- */
+/** Undefined if the schema is accepted. Otherwise such as `#/properties/a/if is not supported`. */
 export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): string | undefined {
   return unlessStopped(
     () => {
@@ -155,11 +137,7 @@ function problemBelow(root: JsonSchema, maxLevels: number): Problem {
   return problemOfNode(root, 1);
 }
 
-/**
- * Whether the schema has the form that OpenAI's strict mode needs: at every level, each object is closed
- * (`additionalProperties: false`) and requires all its properties, each value has a `type`, a `$ref` or an `anyOf`, and
- * there is no `oneOf`, `allOf` or `not`.
- */
+/** Whether the schema has the form that OpenAI's strict mode needs. */
 export function isStrict(schema: JsonSchema): boolean {
   const { properties, required, additionalProperties, type, $ref, anyOf, oneOf, allOf, not } = schema;
   if ((type ?? $ref ?? anyOf) === undefined || (oneOf ?? allOf ?? not) !== undefined) return false;
@@ -172,7 +150,7 @@ export function isStrict(schema: JsonSchema): boolean {
   );
 }
 
-/** An instance that fits, with as few levels as possible, for the demo model; undefined if none was found. */
+/** For the demo model. Undefined if none was found. */
 export function smallestInstance(schema: JsonSchema): unknown {
   const check = startCheck(schema, searchSteps);
   return unlessStopped(
@@ -186,8 +164,8 @@ export function smallestInstance(schema: JsonSchema): unknown {
 }
 
 /**
- * Generates each way to choose one alternative of every `oneOf` or `anyOf`, as a list of all schemas that then apply to
- * the same data. If a schema has both keywords, an alternative of `oneOf` is chosen.
+ * Each choice of alternatives, as the list of schemas that then apply to the same data. An `anyOf` beside a `oneOf` is
+ * ignored.
  */
 function* choicesOf(
   check: Check,
@@ -208,7 +186,6 @@ function* choicesOf(
 
 const isDefined = (value: unknown): boolean => value !== undefined;
 
-/** @param levels of arrays and objects that the instance may have */
 const instanceOf = (check: Check, schemas: readonly unknown[], levels: number): unknown =>
   choicesOf(check, schemas)
     .flatMap((nodes) => candidatesOf(check, nodes, levels))

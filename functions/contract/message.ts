@@ -8,7 +8,7 @@ export const attachedFileUuids = withDefault(
   [],
 );
 
-/** Why a reply was cut short without a failure: an addition to the specification. */
+/** An addition to the specification. */
 export const incomplete = z.string();
 
 export const feedbackType = z.enum(['sys_helpful', 'sys_improve']);
@@ -48,7 +48,7 @@ export type ReasoningStep = z.infer<typeof reasoningStep>;
 
 const fileFields = { original_name: z.string(), content_type: z.string(), size: count };
 
-/** `data` of the response to an upload that failed (specification, section 2.7). `hint` is an addition. */
+/** Specification, section 2.7. `hint` is an addition. */
 export const failedUpload = z
   .object({
     ...fileFields,
@@ -70,14 +70,10 @@ export const uploadedFile = z
 
 export type UploadedFile = z.infer<typeof uploadedFile>;
 
-/** Why a reply failed: a service error code and a text. `meta.error` of the message. */
 const replyError = z.object({ code: errorCode, message: z.string() }).meta({ id: 'ReplyError' });
 export type ReplyError = z.infer<typeof replyError>;
 
-/**
- * `meta` of a message: empty for a user message. An assistant message has steps and usage, and `error` or `incomplete`
- * if the reply failed or was cut short.
- */
+/** Empty for a user message. */
 const messageMeta = z
   .object({
     reasoning_steps: z.array(reasoningStep).optional(),

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { countCharacters, optionalText } from './fields.ts';
 import { limits } from './limits.ts';
 
-/** Texts that a client keeps with a chat or a batch. The service does not interpret them. */
 export type Metadata = Readonly<Record<string, string>>;
 
 const { metadataPairs, metadataKeyCharacters, metadataBytes } = limits;
@@ -16,8 +15,7 @@ const pairsOf = <Value extends z.ZodType>(value: Value) =>
   z
     .preprocess(
       (given, context) => {
-        // A record of zod leaves out the key `__proto__`, and so does an item of DynamoDB. The pair would be lost
-        // without an error.
+        // A record of zod leaves out the key `__proto__`: the pair would be lost without an error.
         if (Object.hasOwn(Object(given), '__proto__')) context.addIssue('must not have the key __proto__');
         return given;
       },
@@ -41,5 +39,5 @@ export const metadata = pairsOf(value)
   })
   .transform(unlessEmpty);
 
-/** Changes of stored pairs: null removes one. The limits of `metadata` apply to all pairs after the change. */
+/** null removes a pair. */
 export const metadataChanges = pairsOf(value.nullable());

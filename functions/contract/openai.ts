@@ -4,7 +4,7 @@ import { externalUserId, optional, reasoningEffort } from './fields.ts';
 import { reasoningStep } from './message.ts';
 import { responseFormat } from './response-format.ts';
 
-/** The type of a part decides which other field it needs, so each other field may be missing here. */
+/** The type of a part decides which other field it needs. */
 const part = z.object({
   type: z.string(),
   text: optional(z.string()),
@@ -24,16 +24,13 @@ const message = z.object({
 const tokens = optional(z.int().min(1));
 const penalty = optional(z.number().min(-2).max(2));
 
-/**
- * Maximum of messages of a completion and their parts together. Each wrong one is an error of its own, and errors need
- * memory.
- */
+/** Messages and their parts together. Each wrong one is an error of its own, and errors need memory. */
 export const mostParts = 10_000;
 
-/** OpenAI's limit of stop sequences. */
+/** OpenAI's limit. */
 const stopSequences = 4;
 
-/** The parameters of OpenAI's chat completions that the service reads, or rejects. Unknown fields are ignored. */
+/** Unknown fields are ignored. */
 export const chatCompletionRequest = z.object({
   model: z.string(),
   messages: z.array(message).min(1, { error: 'must not be empty' }),
@@ -93,7 +90,7 @@ const common = {
   system_fingerprint: z.string(),
 };
 
-/** The reasoning steps. They and `reasoning_content`, the text of the steps, are additions to OpenAI's form. */
+/** An addition to OpenAI's form. */
 const agentSteps = z.array(reasoningStep).optional();
 
 export const chatCompletion = z.object({
@@ -150,7 +147,7 @@ export type FinishReason = z.infer<typeof finishReason>;
 export type ChatCompletion = z.infer<typeof chatCompletion>;
 export type ChatCompletionChunk = z.infer<typeof chatCompletionChunk>;
 
-/** A published agent as a model. `name` and `description` are additions. */
+/** `name` and `description` are additions. */
 export const openAiModel = z.object({
   id: z.guid(),
   object: z.literal('model'),
@@ -165,9 +162,7 @@ export type OpenAiModel = z.infer<typeof openAiModel>;
 /** With the value `false`, OpenAI's clients do not retry a failed request. */
 export const shouldRetryHeader = 'x-should-retry';
 
-/** An error with the fields of OpenAI's error object. */
 export class OpenAiError extends ServiceError {
-  /** The parameter that is wrong, such as `messages[0].role`; null if the error names none. */
   readonly param: string | null;
   readonly code: string | null;
   private readonly ownStatus: number | undefined;
@@ -178,7 +173,6 @@ export class OpenAiError extends ServiceError {
     options: ConstructorParameters<typeof ServiceError>[2] & {
       param?: string;
       code?: string;
-      /** Replaces the status of the kind. */
       status?: number;
     } = {},
   ) {
@@ -196,7 +190,6 @@ export class OpenAiError extends ServiceError {
 export const invalidParameter = (param: string, problem: string): OpenAiError =>
   new OpenAiError('badRequest', `${param} ${problem}`, { param });
 
-/** Enough to recognize a name in an error. */
 const charactersShown = 100;
 
 export const modelNotFound = (model: string): OpenAiError =>
@@ -206,7 +199,6 @@ export const modelNotFound = (model: string): OpenAiError =>
     { param: 'model', code: 'model_not_found' },
   );
 
-/** The error for a missing or wrong API key. */
 export const invalidApiKey = () =>
   new OpenAiError(
     'unauthenticated',
@@ -214,7 +206,6 @@ export const invalidApiKey = () =>
     { code: 'invalid_api_key', status: 401 },
   );
 
-/** The error for a workspace that may not use the OpenAI-compatible routes. An operator can allow them. */
 export const openAiDisabled = () =>
   new OpenAiError(
     'accessDenied',

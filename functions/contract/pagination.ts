@@ -3,13 +3,10 @@ import { integerParameter } from './fields.ts';
 import { limits } from './limits.ts';
 import type { Pagination } from './pagination-object.ts';
 
-/** With a limit of 1, `current_page` is the offset plus 1. This number must be a safe integer too. */
+/** With a limit of 1, `current_page` is the offset plus 1, which must be a safe integer too. */
 const maxOffset = Number.MAX_SAFE_INTEGER - 1;
 
-/**
- * Query parameters of the lists that have pages (specification, section 8). A value out of range is rejected, never
- * clamped.
- */
+/** Specification, section 8. */
 export const pageQuery = z.object({
   limit: integerParameter(1, limits.pageSizeMax)
     .default(limits.pageSizeDefault)
@@ -21,20 +18,17 @@ export const pageQuery = z.object({
     .meta({ override: { type: 'integer', minimum: 0, maximum: maxOffset, default: 0 } }),
 });
 
-/** A place in a list: after the row with this number (a page begins there), or before that row (a page ends there). */
+/** A page begins after the row with this number, or ends before it. */
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /**
-   * The offset of the first row after the place. A page that neither begins nor ends at this offset ignores the
-   * cursor.
-   */
+  /** The offset of the first row after the place. */
   offset: number;
 }
 
 /**
- * The text of a cursor. `a123.50`: the page begins after the row 123, at offset 50. `b123.50`: the page ends before the
- * row 123, which has the offset 50.
+ * `a123.50`: the page begins after the row 123, at offset 50. `b123.50`: the page ends before the row 123, which has
+ * the offset 50.
  */
 const cursor = z
   .string()
@@ -45,10 +39,8 @@ const cursor = z
   })
   .meta({ override: { type: 'string', pattern: '^[ab][0-9]{1,10}\\.[0-9]{1,16}$' } });
 
-/** Query parameters of a list whose rows may be added and deleted while a client reads it. */
 export const cursorQuery = pageQuery.extend({ cursor: cursor.optional() });
 
-/** Which page of a list with cursors is read. */
 export interface ListPage {
   limit: number;
   offset: number;
@@ -56,21 +48,16 @@ export interface ListPage {
   cursor?: Cursor | undefined;
 }
 
-/** What the links to the next and the previous page need to know of the rows of a page. */
+/** `first` and `last` are the numbers of rows; null for a page without rows. */
 export interface PageEnds {
-  /** Whether there are rows after the page. */
   hasMore: boolean;
-  /** The number of the first row; null for a page without rows. */
   first: number | null;
-  /** The number of the last row; null for a page without rows. */
   last: number | null;
 }
 
 /**
- * The pagination object of one page.
- * @param page.address the request's URL with all its query parameters; the links copy it, and set limit, offset and
- *   cursor
- * @param page.ends the first and the last row, for links with cursors; undefined for a list without cursors
+ * @param page.address the request's URL, whose query parameters the links copy
+ * @param page.ends undefined for a list without cursors
  */
 export function paginate(page: {
   limit: number;
@@ -86,11 +73,11 @@ export function paginate(page: {
     address.searchParams.set('offset', String(linkOffset));
     if (linkCursor === null) address.searchParams.delete('cursor');
     else address.searchParams.set('cursor', linkCursor);
-    // URLSearchParams writes a space as `+` and a plus as `%2B`. Some URL parsers do not read `+` as a space.
+    // URLSearchParams writes a space as `+`, which some URL parsers do not read as a space.
     address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
-  // If the page is past the end of the list, the link to the previous page is to the last page.
+  // Past the end of the list, the previous page is the last page.
   const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
   const next = offset + limit;
   const previous = Math.min(offset - limit, lastPage);
@@ -102,8 +89,7 @@ export function paginate(page: {
     total_pages: Math.ceil(total / limit),
     current_page: Math.floor(offset / limit) + 1,
     next_page: (ends?.hasMore ?? next < total) ? link(next, last === null ? null : `a${last}.${next}`) : null,
-    // null on page 1, also if the offset is not a multiple of the limit. A link to offset 0 has no cursor, so it always
-    // shows the first rows.
+    // A link to offset 0 has no cursor, so it shows the first rows.
     prev_page:
       offset < limit
         ? null
@@ -113,6 +99,5 @@ export function paginate(page: {
 
 export const orderBy = z.enum(['created_at', '-created_at', 'asc', 'desc']);
 
-/** `asc` equals `created_at`; `desc` equals `-created_at`. */
 export const isAscending = (order: z.infer<typeof orderBy>): boolean =>
   order === 'asc' || order === 'created_at';

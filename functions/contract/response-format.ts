@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { optional, text } from './fields.ts';
 
-/**
- * OpenAI's `response_format`, an addition to the specification: in sends, batches and completions. The use case checks
- * the schema. `strict` is computed for the provider, so the client's value has no effect.
- */
+/** OpenAI's `response_format`, an addition to the specification. The client's `strict` has no effect. */
 export const responseFormat = z
   .object({
     type: z.enum(['text', 'json_object', 'json_schema']),

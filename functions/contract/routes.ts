@@ -34,7 +34,7 @@ import type { Route as AnyRoute } from './routes/route.ts';
 import { eraseUserRoute, listPublishedAgentsRoute } from './routes/workspace.ts';
 import { deletedFile } from './upload.ts';
 
-/** All routes. Function bundles do not import this file: a route's function imports the file of its capability. */
+/** Function bundles must not import this file: it creates the schemas of all routes. */
 export const routes = {
   'list-published-agents': listPublishedAgentsRoute,
   'create-chat': createChatRoute,
@@ -64,7 +64,6 @@ export const routes = {
 export type RouteName = keyof typeof routes;
 export type Route = AnyRoute & { readonly name: RouteName };
 
-/** The routes of docs/openapi.json: the service's own interface. */
 export const documentedRoutes: readonly Route[] = Object.values<Route>(routes).filter(
   (route) => dialectOf(route).isInOpenApiDocument,
 );
@@ -87,13 +86,9 @@ export const uploadErrorEnvelope = failureEnvelopeOf('UploadErrorEnvelope', fail
 const chatEnvelope = envelopeOf('ChatEnvelope', 'A chat.', chat);
 const batchEnvelope = envelopeOf('BatchEnvelope', 'A batch.', batch);
 
-/**
- * `data` that is null. In OpenAPI it may be an object too: some generators of clients cannot read a schema of only
- * null.
- */
+/** In OpenAPI it may be an object too: some generators of clients cannot read a schema of only null. */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
-/** The error of the routes of OpenAI's dialect. */
 export const openAiErrorBody = z.object({
   error: z.object({
     message: z.string(),
@@ -103,7 +98,6 @@ export const openAiErrorBody = z.object({
   }),
 });
 
-/** The schema of the JSON of each route's success, for OpenAPI and tests. */
 export const responses = {
   'list-published-agents': envelopeOf('AgentListEnvelope', 'A list of agents.', z.array(agent)),
   'create-chat': chatEnvelope,

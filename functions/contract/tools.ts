@@ -2,13 +2,12 @@ import * as z from 'zod';
 import { optionalText, text } from './fields.ts';
 import { isHttpUrl } from './urls.ts';
 
-/** Limits of the tools of an agent, and of the uses of tools that reach other systems. */
 export const toolLimits = {
-  /** The maximum number of tools of an agent, of all its entries together. */
+  /** Of all entries of an agent together. */
   offers: 128,
-  /** The maximum size of a tool as models get it: its name, its description and its schema. */
+  /** Of one tool as models get it: its name, its description and its schema. */
   offerBytes: 16 * 1024,
-  /** The maximum size of all tools of an agent as models get them: about 32,000 tokens of each prompt. */
+  /** Of all tools of an agent: about 32,000 tokens of each prompt. */
   definitionBytes: 128 * 1024,
   schemaLevels: 16,
   argumentBytes: 256 * 1024,
@@ -19,14 +18,9 @@ export const secretName = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, {
 });
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
-/** Headers of HTTP, MCP and this service itself, which entries may not set. */
 const reservedHeader =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept.*|mcp-.*|proxy-.*|x-agent-depth)$/i;
 
-/**
- * Why requests may not have this header; undefined if they may.
- * @param isSecret whether its value is a secret
- */
 export function problemOfHeader(name: string, isSecret = false): string | undefined {
   if (!isSecret && /auth|key|token|secret|cookie/i.test(name))
     return 'may be secret: put its value into a secret';
@@ -34,12 +28,11 @@ export function problemOfHeader(name: string, isSecret = false): string | undefi
   return reservedHeader.test(name) ? 'is a header of the protocol' : undefined;
 }
 
-/** Adds an issue if there is a problem. */
 export function report(context: z.RefinementCtx, path: PropertyKey[], problem: string | undefined): void {
   if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
 }
 
-/** The address of a remote system. It has no user and password: agents show it, and secrets have their own place. */
+/** Without user and password: agents show the address, and secrets have their own place. */
 export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
@@ -47,15 +40,12 @@ export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@
 const printableAscii = [/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }] as const;
 const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
-/** The limits that an entry may set for the uses of its tools. */
 export const callFields = {
-  /** The timeout of a call to the system. The whole use of a tool may take 80 s by default. */
   timeout_seconds: z.int().min(1).max(75).default(30),
-  /** The maximum length of a result for the model and for clients, in UTF-16 code units. */
+  /** In UTF-16 code units. */
   max_result_characters: z.int().min(1).max(100_000).default(20_000),
 };
 
-/** How the requests of an entry prove who sends them. The value of the secret is in no agent. */
 export const toolAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('bearer'), secret: secretName }),
   z.strictObject({
@@ -72,7 +62,7 @@ export const toolAuth = z.discriminatedUnion('type', [
     secret: secretName,
   }),
   z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
-  /** What the import has found is pinned here: a server cannot send the credentials elsewhere later. */
+  /** Pinned by the import: a server cannot send the credentials elsewhere later. */
   z.strictObject({
     type: z.literal('oauth_client_credentials'),
     client_id: text(256).regex(...printableAscii),
@@ -87,10 +77,9 @@ export const toolAuth = z.discriminatedUnion('type', [
 
 export type ToolAuth = z.output<typeof toolAuth>;
 
-/** What the entries of systems with an address have in common. */
 export const remoteFields = {
   auth: toolAuth.optional(),
-  /** Headers that each request of the entry has. Their values may have placeholders. */
+  /** The values may have placeholders. */
   headers: z
     .record(z.string(), text(1024).regex(...printableAscii))
     .superRefine((headers, context) => {
@@ -101,14 +90,12 @@ export const remoteFields = {
   ...callFields,
 };
 
-/** The ARN of one alias or version of a Lambda function. */
 export const functionArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]{1,64}:[A-Za-z0-9_-]{1,128}$/, {
     error: 'must be the ARN of a Lambda function with an alias, without wildcards',
   });
 
-/** A tool of another system as an operator has read it: what such tools of all kinds have in common. */
 export const pinnedTool = z.strictObject({
   name: text(64),
   description: optionalText(8192).default(''),
@@ -123,11 +110,10 @@ const mcpTool = pinnedTool.extend({
   parameter_headers: z.record(z.string(), z.array(z.string()).min(1)).optional(),
 });
 
-/** The config of an entry of the type `consultant_call_mcp_tool`: one server. */
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
-  /** The version of MCP that is tried first. Only the newest one has no handshake. */
+  /** Tried first. Only the newest version has no handshake. */
   protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
   tools: z.array(mcpTool).min(1),
@@ -135,13 +121,9 @@ export const mcpConfig = z.strictObject({
 
 export type McpConfig = z.output<typeof mcpConfig>;
 
-/**
- * A character that people do not see, and models read, such as control, bidirectional and zero-width characters, and
- * lone surrogates. Tabs, `\n`, `\r` and the selector of emojis are allowed.
- */
+/** A character that people do not see and models read. Tabs, `\n`, `\r` and the selector of emojis are allowed. */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 
-/** What is wrong with a text, such as `has the hidden character U+200B`. Undefined if nothing is. */
 export function problemOfText(value: string): string | undefined {
   const point = hiddenCharacter.exec(value)?.[0].codePointAt(0);
   return point === undefined
@@ -149,7 +131,6 @@ export function problemOfText(value: string): string | undefined {
     : `has the hidden character U+${point.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
-/** What is wrong with the first wrong text or field name in a JSON value. Undefined if nothing is. */
 export function problemOfTexts(value: unknown): string | undefined {
   if (typeof value === 'string') return problemOfText(value);
   if (typeof value !== 'object' || value === null) return undefined;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { uuid, withDefault } from './fields.ts';
 import { limits } from './limits.ts';
 
-/** Accepted MIME types in addition to `text/*` (specification, section 8). */
+/** In addition to `text/*` (specification, section 8). */
 export const contentTypes = [
   'application/pdf',
   'application/msword',
@@ -14,9 +14,7 @@ export const contentTypes = [
   'image/webp',
 ] as const;
 
-/**
- * Accepted extensions, each with its content type, which a part without Content-Type gets (specification, section 8).
- */
+/** Specification, section 8. A part without Content-Type gets the type of its extension. */
 export const typeOfExtension: Readonly<Record<string, string>> = {
   '.pdf': 'application/pdf',
   '.txt': 'text/plain',
@@ -43,46 +41,35 @@ export const isAcceptedType = (type: string): boolean =>
 export const uploadScope = z.enum(['persistent', 'ephemeral']);
 export type UploadScope = z.infer<typeof uploadScope>;
 
-/** The content of the part `data`. */
 export const uploadData = z
   .object({ scope: withDefault(uploadScope, 'persistent') })
   .meta({ id: 'UploadData' });
 
-/** `data` of the response to a request to delete a file. */
 export const deletedFile = z.object({ uuid, deleted: z.boolean() }).meta({ id: 'DeletedFile' });
 export type DeletedFileResource = z.infer<typeof deletedFile>;
 
-/** Exact texts (specification, section 7.3); `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
+/** Specification, section 7.3. `nameTooLong`, `nameCharacter` and `tooSlow` are additions. */
 export const uploadFailures = {
   nameMissing: 'File name is missing',
   nameTooLong: `File name is too long (max length: ${limits.fileNameCharacters} characters)`,
-  /** @param character which the text names by its code point, because it can change how the message is shown */
+  /** By its code point, because the character can change how the message is shown. */
   nameCharacter: (character: string) =>
     `File name has a character that is not allowed: U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`,
   extension: (extension: string) => `Unsupported file extension: ${extension}`,
-  /** @param type the declared type if it is not accepted, else the type detected from the content */
   contentType: (type: string) => `Unsupported content type: ${type}`,
   tooLarge: `File size check failed (max size: ${limits.fileBytes / 1024 / 1024} MB)`,
   tooSlow: `The body comes too slowly (min speed: ${limits.uploadBytesPerMinute / 1024} KB a minute)`,
   empty: 'File is empty (size must be greater than 0 bytes)',
 } as const;
 
-/**
- * The texts of `data.hint` of a failed upload, which the specification does not have: what was found, or what to
- * send.
- */
+/** Additions to the specification. */
 export const uploadHints = {
   extensions: `These extensions are allowed: ${Object.keys(typeOfExtension).join(', ')}`,
-  /** @param extension a key of `typeOfExtension` */
   typeOf: (extension: string) =>
     `The file name ends with ${extension}: send the content type ${typeOfExtension[extension]}`,
-  /**
-   * @param found the content type detected from the content
-   * @param declared the content type of the part, without parameters
-   */
   content: (found: string, declared: string) =>
     `The content looks like ${found}, and the content type is ${declared}`,
-  /** For content whose type fits the extension, but not the declared content type. */
+  /** For content whose type fits the extension, but not the declared type. */
   contentOfExtension: (found: string, extension: string) =>
     `The content looks like ${found}, and the file name ends with ${extension}: send the content type ${found}`,
 } as const;

@@ -1,13 +1,10 @@
 import * as z from 'zod';
 
-/**
- * Whether the text is an http or https URL with `//` before its host, and without backslashes, blanks and control
- * characters. URL parsers accept other texts too, and repair them.
- */
+/** URL parsers accept other texts too, and repair them. */
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 
-/** Only addresses, and not the usual name of this machine: a name may resolve to another address a moment later. */
+/** Not `localhost`: a name may resolve to another address a moment later. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
 
 export function isPlainLoopbackUrl(text: string): boolean {
@@ -17,19 +14,16 @@ export function isPlainLoopbackUrl(text: string): boolean {
 
 export const httpUrlForm = 'https://HOST, without blanks and backslashes';
 
-/** A host with one port, or with every port. */
 export interface HostAndPort {
   /** In the normalized form of URLs: lower case, IPv6 addresses in brackets. */
   host: string;
   port: number | '*';
 }
 
-/** A host name, an IPv4 address, or an IPv6 address in brackets; then a port, or `*` for every port. */
 const pattern = /^(\[[\da-f:.]+\]|[^\s:/?#@[\]\\%]+):(\d{1,5}|\*)$/i;
 
 export const hostAndPortForm = 'HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443';
 
-/** Undefined if the text does not have the form HOST:PORT, or if the host or the port cannot exist. */
 export function parseHostAndPort(text: string): HostAndPort | undefined {
   const [, host = '', port = ''] = pattern.exec(text) ?? [];
   const url = host === '' ? null : URL.parse(`http://${host}`);
@@ -47,8 +41,8 @@ export const hostAndPort = z.string().transform((text, context): HostAndPort => 
 });
 
 /**
- * Ports of other protocols. A crafted HTTP request could be valid in such a protocol, so neither webhooks nor agents
- * may call these ports. The list is that of the Fetch standard (https://fetch.spec.whatwg.org/#port-blocking).
+ * A crafted HTTP request could be valid in another protocol. The list is that of the Fetch standard
+ * (https://fetch.spec.whatwg.org/#port-blocking).
  */
 export const deniedPorts = [
   0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,

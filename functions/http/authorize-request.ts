@@ -27,7 +27,7 @@ const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerR
 export const handler = (event: APIGatewayRequestAuthorizerEvent, context: Context) =>
   runRequest(event, context, () => authorized(event, context));
 
-/** Whether the route is in OpenAI's form. `resource` is the route's own path, not the one that the client has sent. */
+/** `resource` is the route's own path, not the one that the client has sent. */
 const isOpenAi = ({ resource }: APIGatewayRequestAuthorizerEvent): boolean =>
   resource.includes(`${openAiPath}/`);
 
@@ -37,9 +37,8 @@ const keyIn = (event: APIGatewayRequestAuthorizerEvent): string | undefined =>
     : headerOf(event, 'x-api-key');
 
 /**
- * Rejects a request. The gateway has no response in OpenAI's form, so a route of that form gets the request and rejects
- * it itself. For others, the gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001. For all routes,
- * it maps any other error of this function to 500/10005.
+ * The gateway has no response in OpenAI's form, so a route of that form rejects the request itself. For others, the
+ * gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001.
  */
 async function reject(
   event: APIGatewayRequestAuthorizerEvent,
@@ -66,7 +65,6 @@ const allow = async (
 ): Promise<APIGatewayAuthorizerResult> =>
   policy('Allow', methodArn, caller.apiKeyId ?? 'none', {
     ...caller,
-    // The gateway sends the signed caller to a web function.
     ...(environment('callerSecret') !== undefined && { [signedCallerField]: await signCaller(caller) }),
   });
 

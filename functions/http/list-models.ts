@@ -6,7 +6,7 @@ import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const services = { workspaces: workspaces() };
 
-/** The list of all models. OpenAI's list has no pages. */
+/** OpenAI's list has no pages. */
 export const handler = listRoute(
   listModelsRoute,
   async ({ workspaceId }) => {

@@ -12,7 +12,7 @@ export const handler = lambdaRoute(
     const { external_user_id: externalUserId, type, content } = request.body;
     const feedback = {
       ...{ externalUserId, type, messageId: request.parameters.message_id },
-      // With sys_helpful, the schema allows no text.
+      // A request with sys_helpful may have an empty text.
       content: type === 'sys_helpful' ? null : (content ?? null),
     };
     await recordFeedback(services, { ...(await chatOf(request)), ...feedback }, awaitRateLimit);

@@ -43,7 +43,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Works on the slots of batches. An error is only logged, because the reconciler replaces lost messages. */
+/** An error is only logged, because the reconciler replaces lost messages. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<void> => {
   await Promise.all(
     Records.map(async ({ body }) => {

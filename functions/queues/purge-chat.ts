@@ -7,7 +7,7 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const services = { ...erasureServices(), purgeQueue: purgeQueue() };
 
-/** Deletes the data of deleted chats and of erased persons. Returns the failures, so that the queue repeats them. */
+/** Returns the failures, so that the queue repeats them. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
   // Purges run concurrently, so that those of other workspaces do not wait for a large one.

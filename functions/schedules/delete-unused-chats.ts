@@ -12,7 +12,6 @@ const services = {
   retention: retention(),
 };
 
-/** Deletes chats that have been unused for longer than their workspace retains them. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const { chats: deleted, failures } = await deleteUnusedChats(services);
   if (deleted > 0) measurements.add('unusedChatsDeleted', deleted, {});

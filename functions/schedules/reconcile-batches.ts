@@ -26,7 +26,6 @@ const services = {
 
 const requeueServices = { clock, purgeOutbox: purgeOutbox(), purgeQueue: purgeQueue() };
 
-/** Repairs batches and webhooks after crashes and outages, and enqueues due purges and erasures. */
 export const handler = observed(async (_event: unknown): Promise<void> => {
   const [batches, purges] = await allEnded([reconcileBatches(services), requeuePurges(requeueServices)]);
   measurements.add('overdueBatches', batches.overdue, {});

@@ -4,5 +4,5 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const services = { imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() };
 
-/** Prepares an uploaded file for models. The file may be hostile, so this function has no access to other files. */
+/** The file may be hostile, so this function has no access to other files. */
 export const handler = observed((file: FileToPrepare) => prepareAttachment(services, file));

@@ -30,7 +30,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Tests an agent. This function has no route: operators invoke it. */
+/** Has no route: operators invoke it. */
 export const handler = observed(async (event: unknown) => {
   const parsed = agentTestRequest.safeParse(event, { reportInput: true });
   if (!parsed.success)

@@ -13,7 +13,6 @@ serveRoutes([
   { route: createChatRoute, serve: serveWith(histories.addNewChat) },
   {
     route: completeChatRoute,
-    // The code of the route is loaded with its first request.
     form: async () => (await import('#runtime/http/openai-form.ts')).openAiForm,
     serve: async (request, writer) =>
       (await import('#runtime/routes/complete-chat.ts')).serve(request, writer),

@@ -12,10 +12,6 @@ const services = {
   replyEvents: replyEvents(),
 };
 
-/**
- * Checks a batch, and ends it if no work is left (`advanceBatch`). Returns its phase, which determines the next step of
- * the workflow, and whether its end has a webhook.
- */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ stage: string; webhook: boolean }> => {
     const { stage, batch } = await advanceBatch(services, input);

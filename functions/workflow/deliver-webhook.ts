@@ -27,7 +27,6 @@ const services = {
   webhookSource,
 };
 
-/** Makes the next delivery attempt for a batch's event, if it may be made now (`deliverWebhook`). */
 export const handler = observed(async (owner: DeliveryOwner): Promise<DeliveryProgress> => {
   const progress = await deliverWebhook(services, owner);
   if (progress.isGivenUp) measurements.add('webhooksExhausted', 1, {});

@@ -12,7 +12,6 @@ const services = {
   replyEvents: replyEvents(),
 };
 
-/** Ends a batch whose workflow cannot continue. Returns whether its end has a webhook. */
 export const handler = observed(
   async (input: { workspaceId: string; batchId: string }): Promise<{ webhook: boolean }> => ({
     webhook: wantsWebhook(await failBatch(services, input)),

@@ -27,7 +27,7 @@ export const sendMessageRoute = {
   tag: 'Messages',
   rateClass: 'sends',
   transfer: 'streamed',
-  // The last 15 s are for storing a reply that was aborted after its whole time.
+  // 15 s are for storing a reply that was aborted after its whole time.
   timeoutSeconds: limits.replySeconds + 15,
   parameters: chatPath,
   headers: idempotencyHeaders,
@@ -47,7 +47,7 @@ export const sendMessageRoute = {
       error: 'must be false with "stream": false: only a stream can be resumed',
     })
     .meta({ id: 'SendMessageRequest' }),
-  // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB. A schema may have 16 KB of JSON.
+  // A message of 256 KiB in which each character is an escape of six bytes has 1.5 MB.
   largestBody: { bytes: 2 * 1024 * 1024, values: 10_000 },
   failures: ['clientNotAllowed', 'notFound', 'unavailable'],
   serverSentEvents: 'sometimes',
@@ -80,8 +80,8 @@ export const resumeStreamRoute = {
   description: `An addition to the specification. The response has the events after \`starting_after\`, byte for byte, and then those of the running reply. A stream can be resumed for ${limits.resumableMinutes} minutes after its start, any number of times.`,
   tag: 'Messages',
   transfer: 'streamed',
-  // 15 minutes, the longest time that Lambda and the gateway allow, for slow readers. The response ends 10 s earlier,
-  // because the gateway's time also contains the start of an environment.
+  // 15 minutes, the longest time that Lambda and the gateway allow. The response ends 10 s earlier, because the
+  // gateway's time also contains the start of an environment.
   timeoutSeconds: limits.resumedSeconds + 10,
   parameters: chatPath,
   query: z.object({

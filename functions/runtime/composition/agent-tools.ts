@@ -9,17 +9,14 @@ import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
-/** Services by functions that return them: a reply that uses no tool need not create them. */
 type Lazy<Made> = { [Name in keyof Made]: () => Made[Name] };
 
 const passageRanking: PassageRanking = {
   rank: async (...search) => (await import('./tool-adapters.ts')).ranking.rank(...search),
 };
 
-/** The types of tools of systems that have an address. */
 const kindsWithAddress = ['consultant_call_mcp_tool', 'consultant_call_http_api'] as const;
 
-/** Makes the list of all kinds of tools. The adapters and libraries of some are imported at their first use. */
 export const agentTools = (
   services: Lazy<
     Services<'agents' | 'attachments' | 'knowledge' | 'knowledgeBase' | 'webPages' | 'webSearch'> &

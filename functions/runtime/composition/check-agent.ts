@@ -9,22 +9,17 @@ import { limits } from '#contract/limits.ts';
 import { modelProviders } from './model-providers.ts';
 import { attachments, toolsWith } from './services.ts';
 
-/** Rejects unknown fields of an agent and of the entries of its tools: mistyped fields would otherwise be ignored. */
+/** Mistyped fields would otherwise be ignored. */
 const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /** Has other values in place of those that the schema rejects: for a wrong tool, an entry of the type `wrong`. */
+  /** Has other values in place of those that the schema rejects. */
   definition: AgentDefinition;
-  /** The mistakes, each as a sentence, such as `meta.temperature must be at most 2`. */
   mistakes: string[];
 }
 
-/**
- * Checks an agent in the form in which operators write it.
- * @param input the content of agent.json
- */
 export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];
@@ -46,11 +41,7 @@ export async function checkAgent(workspaceId: string, input: unknown): Promise<C
 
 const placeholder = { type: 'wrong' };
 
-/**
- * Returns the definition without wrong values, so that the other fields can be checked further.
- * @returns also the indexes of the wrong tools, which placeholders have replaced. One is undefined if `unified_tools`
- *   itself is wrong
- */
+/** @returns also the indexes of the wrong tools; undefined stands for `unified_tools` itself */
 function soundPartOf(
   input: unknown,
   issues: readonly z.core.$ZodIssue[],
@@ -75,10 +66,7 @@ function soundPartOf(
   return { definition, wrongTools };
 }
 
-/**
- * Returns the mistakes in the models of an agent. They can also appear after the agent was saved, for example if a
- * stage loses an endpoint.
- */
+/** A mistake can appear after the agent was saved, for example if a stage loses an endpoint. */
 export function modelMistakes(definition: AgentDefinition): string[] {
   const { llm_model, unified_tools, use_search, output_schema } = definition;
   const { vision, fallback_models = [] } = definition.meta;

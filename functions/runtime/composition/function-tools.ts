@@ -5,9 +5,8 @@ import { functionKind } from '#agents/tools/kinds/function.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
 /**
- * Makes the kind of tools that call Lambda functions. Import this module only dynamically, so that it does not slow
- * down the start of functions. The credentials are a parameter, because esbuild does not tree-shake a module that this
- * one shares with the start of a function.
+ * Import this module only dynamically, so that it does not slow down the start of functions. The credentials are a
+ * parameter, because esbuild does not tree-shake a module that this one shares with the start of a function.
  */
 export const functionTools = (credentials: Parameters<typeof functionInvoker>[0]): ToolKind =>
   functionKind({

@@ -10,7 +10,6 @@ import { clientTimeouts, environment, lazily } from '#runtime/environment/enviro
 import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
-/** Returns the providers that agents can name in their models, by name. */
 export const modelProviders = /* @__PURE__ */ lazily(
   (): Record<string, ModelProvider> => ({
     demo,
@@ -23,7 +22,6 @@ export const modelProviders = /* @__PURE__ */ lazily(
   }),
 );
 
-/** Makes a provider that calls one server, with the key of this server. */
 const at = (
   name: string,
   provider: (server: ModelServer) => ModelProvider,
@@ -41,7 +39,6 @@ const at = (
     }),
   );
 
-/** Makes a provider for each named endpoint of the stage, with the name `PROVIDER@NAME`. */
 const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvider) =>
   Object.fromEntries(
     Object.entries(environment('openAiEndpoints')).map(([endpointName, endpoint]) => [
@@ -50,10 +47,7 @@ const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvi
     ]),
   );
 
-/**
- * Makes a provider that creates each model once, because replies that use the same model share the wait that its server
- * asks for (`retrying-model.ts`).
- */
+/** Replies that use the same model share the wait that its server asks for. */
 const cachingModels = (provider: ModelProvider): ModelProvider => ({
   ...provider,
   model: once((name) => provider.model(name)),

@@ -1,7 +1,4 @@
-/**
- * The stores in S3. Functions that do not use S3 in every call import this module at the first use
- * (runtime/composition/services.ts), because the S3 client takes long to load.
- */
+/** Functions that do not use S3 in every call import this module at the first use: the S3 client takes long to load. */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
@@ -15,7 +12,7 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { clientTimeouts, DeadlineRetries, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 
-/** Calls that transfer files or their texts may take longer than others: a file may have 50 MB. */
+/** A file may have 50 MB. */
 const forMegabytes = { ...clientTimeouts, requestTimeout: 30_000 };
 
 const clientWith = (
@@ -29,8 +26,8 @@ export const files = /* @__PURE__ */ lazily(() =>
 );
 
 /**
- * The client signs addresses for uploads whose bodies it does not have. Without the setting `WHEN_REQUIRED`, it would
- * sign the checksum of an empty body.
+ * Without `WHEN_REQUIRED`, the client would sign the checksum of an empty body, because it does not have the uploaded
+ * one.
  */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(
@@ -43,7 +40,6 @@ export const contents = /* @__PURE__ */ lazily(() =>
   s3ContentStore(clientWith(clientTimeouts), environment('contentBucket')),
 );
 
-/** Only agentctl uses this store. */
 export const workspaceObjects = /* @__PURE__ */ lazily(() =>
   s3WorkspaceObjects(clientWith(clientTimeouts), {
     files: environment('fileBucket'),
@@ -51,7 +47,7 @@ export const workspaceObjects = /* @__PURE__ */ lazily(() =>
   }),
 );
 
-/** A workspace's index may have several megabytes, and agentctl may upload it over an operator's slow connection. */
+/** An index may have several megabytes, and agentctl may upload it over a slow connection. */
 export const indexObjects = /* @__PURE__ */ lazily(() =>
   s3IndexObjects(
     new S3Client({ requestHandler: { ...clientTimeouts, requestTimeout: 60_000 } }),
@@ -62,9 +58,7 @@ export const indexObjects = /* @__PURE__ */ lazily(() =>
 let reader: AttachmentReader | undefined;
 
 /**
- * Returns the one reader of attachments of this process. An attempt to call the function that prepares files has more
- * time than the 60 s timeout of that function.
- * @param shares those of the process
+ * An attempt to call the function that prepares files has more time than that function's timeout of 60 s.
  * @param leases only those of the first call are used
  */
 export const attachments = (shares: Shares, leases: PreparationLeases | undefined): AttachmentReader => {

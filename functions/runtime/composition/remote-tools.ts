@@ -14,22 +14,15 @@ import { clock } from '#runtime/environment/invocation-context.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
-/**
- * What remote tools of agents need. Import this module only dynamically: in the functions' bundles it is a separate
- * chunk, which does not slow down their start.
- */
+/** Import this module only dynamically, so that it does not slow down the start of functions. */
 
-/** The cipher's code is loaded at its first use. */
 export const toolSecretCipher: ToolSecretCipher = deferred(
   async () => (await import('./tool-secret-cipher.ts')).toolSecretCipher,
 );
 
 let kinds: ReturnType<typeof makeKinds> | undefined;
 
-/**
- * Returns the kinds of tools of systems that have an address. The process has one of each, because they cache secrets,
- * tokens and addresses.
- */
+/** One of each kind for the process, because they cache secrets, tokens and addresses. */
 export const remoteKinds = (toolSecrets: () => ToolSecretStore) => (kinds ??= makeKinds(toolSecrets()));
 
 function makeKinds(toolSecrets: ToolSecretStore) {
@@ -40,10 +33,7 @@ function makeKinds(toolSecrets: ToolSecretStore) {
   };
 }
 
-/**
- * Makes a function that opens a connection to an MCP server. The MCP client is loaded at the first use of a connection,
- * because an agent may have tools that its replies do not use.
- */
+/** The MCP client is loaded at the first use: an agent may have tools that its replies do not use. */
 export const openMcpWith =
   (http: RemoteHttp): OpenMcp =>
   (target) => {
@@ -57,26 +47,19 @@ export const openMcpWith =
     };
   };
 
-/**
- * Throws an `OutboundFailure` or `McpRejection` of the MCP client as one of this module's classes. In the functions'
- * bundles, the client is a separate file with its own copies of the classes.
- */
+/** In the functions' bundles, the MCP client is a separate file with its own copies of the classes. */
 function ownError(error: Error & { kind?: OutboundFailureKind }): never {
   if (error.name === 'OutboundFailure' && error.kind !== undefined)
     throw new OutboundFailure(error.kind, error.message, { cause: error });
   throw error.name === 'McpRejection' ? new McpRejection(error.message, { cause: error }) : error;
 }
 
-/**
- * Makes the services that the kinds of remote tools share.
- * @param allow addresses that may be called although they are not public, and may get a secret without TLS
- */
+/** @param allow addresses that may be called although they are not public, and may get a secret without TLS */
 export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
   const rules = outboundRules(allow);
   const tokens = clientTokens({ rules, clock });
   return {
-    // Loaded at its first use, because replies check no entries.
     checkTarget: async (...target: Parameters<CheckTarget>) =>
       (await import('#agents/tools/remote/check-target.ts')).checkTargetWith(toolSecrets, allow)(...target),
     http: remoteHttp({

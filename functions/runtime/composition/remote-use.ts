@@ -5,15 +5,11 @@ import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 
-/** Returns how many agents the current request has come through; 0 outside a request. */
 export const requestDepth = (): number => invocationContext().getStore()?.agentDepth ?? 0;
 
 /**
- * Makes a function that is called at the start of a tool's use. It returns a function for the end of the use, which
- * records the milliseconds and a failure. Hosts and names of tools are only in the log: as dimensions of metrics they
- * would be too many.
- * @param tool the type of the entry
- * @param url the address of the system; undefined for one that has none
+ * Hosts and names of tools are only in the log: as dimensions of metrics they would be too many.
+ * @param url undefined for a system without an address
  */
 export const countUse =
   (tool: string, url?: URL): CountUse =>
@@ -28,7 +24,6 @@ export const countUse =
     };
   };
 
-/** The names of failures in metrics, which have few. A kind that is not here has its own name there. */
 const failureKinds: Readonly<Partial<Record<OutboundFailureKind, string>>> = {
   ...{ malformed: 'forbidden', unlisted: 'forbidden', redirects: 'refused', unauthorized: 'auth' },
   ...{ unresolved: 'unreachable', untrusted: 'unreachable', broken: 'protocol', unreadable: 'protocol' },

@@ -1,4 +1,4 @@
-/** The composition root: it connects ports to their adapters. Most values are created at their first use. */
+/** The composition root: it connects ports to their adapters. */
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
@@ -74,18 +74,12 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
-/**
- * Where a client waits, calls have six attempts (`DeadlineRetries`): a reply that cannot be stored is lost, and another
- * second is only a delay.
- */
+/** Six attempts if a client waits, because a reply that cannot be stored is lost. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
-/**
- * Where a client waits, calls have only two attempts (`DeadlineRetries`): requests must not wait long for the limiter.
- * It lets them pass if its bucket is unavailable.
- */
+/** Two attempts if a client waits: the limiter lets requests pass if its bucket is unavailable. */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** The process has one such object, because it knows what all requests of the process have used. */
+/** One for the process: it knows what all requests of the process have used. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );
@@ -99,7 +93,6 @@ export const shares = /* @__PURE__ */ lazily(
 );
 export const stageLimits = /* @__PURE__ */ lazily(() => environment('stageLimits'));
 
-/** The module is imported at the first use, because the S3 client takes long to load. */
 const objectStores = () => import('./object-stores.ts');
 const contents = () => deferred<ContentStore>(async () => (await objectStores()).contents());
 export const fileAddresses = () =>
@@ -125,7 +118,6 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
-/** The stores whose objects an erasure of files deletes. */
 export const erasedObjects = {
   files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
   preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
@@ -144,7 +136,7 @@ export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
 export const newChats = /* @__PURE__ */ lazily(() => dynamoNewChatStore(table(), clock));
 export const messages = /* @__PURE__ */ lazily(() => dynamoMessageStore(table(), contents));
-/** For functions that write messages only to close abandoned turns of batches, which needs no store of large texts. */
+/** For functions that write messages only to close abandoned turns of batches. */
 export const turns = /* @__PURE__ */ lazily(
   (): Pick<ChatServices['messages'], 'putAndRelease'> =>
     dynamoMessageStore(table(), () => {
@@ -176,7 +168,7 @@ const knowledgeStore = async (): Promise<KnowledgeStore> => {
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
-/** For agentctl. The time limit is twice the 60 s of the slowest known file of 50 MB. */
+/** For agentctl. The slowest known file of 50 MB takes 60 s. */
 export const textExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('../../adapters/documents/extraction-thread.ts', import.meta.url),
@@ -184,10 +176,7 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
     megabytes: 512,
   }),
 );
-/**
- * For the function that prepares files. Both limits are below the function's own, so that it can report a harmful file
- * before Lambda ends it.
- */
+/** Both limits are below the function's own, so that it can report a harmful file before Lambda ends it. */
 export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('extraction-thread.mjs', import.meta.url),
@@ -199,21 +188,18 @@ export const preparation = /* @__PURE__ */ lazily(() =>
   presignedPreparation(new DeadlineRetries(DEFAULT_MAX_ATTEMPTS)),
 );
 export const webPages = () => deferred<WebPages>(async () => (await toolAdapters()).makeWebPages());
-/** The search provider in the stage's settings; null if there is none. */
 export const webSearch = /* @__PURE__ */ lazily(() => {
   const provider = environment('webSearchProvider');
   if (provider === undefined) return null;
   return deferred<WebSearch>(async () => (await toolAdapters()).webSearchWith(provider));
 });
-/** The module is imported at the first use, so that it does not slow down the start of functions. */
 const remoteTools = () => import('./remote-tools.ts');
 export const toolSecrets = () => dynamoToolSecretStore(table(), audit);
 export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * Makes the clients of remote systems for operators' commands, which call these systems themselves. The caller closes
- * the pool.
+ * The caller closes the pool.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
 export const remoteSystems = async (allow: readonly HostAndPort[]) => {
@@ -221,7 +207,6 @@ export const remoteSystems = async (allow: readonly HostAndPort[]) => {
   const { http, checkTarget } = remoteServices(toolSecrets(), [...environment('toolAllow'), ...allow]);
   return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };
 };
-/** The services that erase chats and the data of persons. */
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
   ...erasedObjects,
   batches: batches(),
@@ -234,14 +219,12 @@ export const erasureServices = /* @__PURE__ */ lazily(() => ({
   purgeOutbox: purgeOutbox(),
   requestEraser: requestEraser(),
 }));
-/** Sends an error of a model provider to the terminal of a local run that shows such errors. */
 const showProviderErrors: AgentRuntimeSettings['onRejected'] = (call) => {
   if (environment('showProviderErrors') === undefined) return;
   void import('#runtime/observability/provider-errors.ts').then(({ sendProviderError }) =>
     sendProviderError(call),
   );
 };
-/** All kinds of tools. */
 export const toolsWith = (readAttachments: () => AttachmentReader) =>
   agentTools({
     ...{ agents, knowledge, knowledgeBase, messages, toolSecrets, webPages, webSearch },
@@ -254,8 +237,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     tools: toolsWith(attachments),
     clock,
     random,
-    // A reply may have no events while a tool runs. So the timeout of a tool is eight ninths of the stream's timeout:
-    // 80 s of 90 s by default.
+    // A reply may have no events while a tool runs, so a tool has less time than the stream: 80 s of 90 s by default.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     allow: async () => undefined,
     onRetry: meter.modelRetried,
@@ -263,7 +245,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     onToolError: (tool, error) => log.error('A tool failed', { tool, error }),
   });
 export const agentRuntime = /* @__PURE__ */ lazily(() => agentRuntimeWith(attachments));
-/** The runtime of batches uses leases to prepare files, because workers may need the same new file at the same time. */
+/** With leases, because workers may need the same new file at the same time. */
 export const batchAgentRuntime = /* @__PURE__ */ lazily(() =>
   agentRuntimeWith(() => attachments(fileIndex())),
 );
@@ -294,7 +276,6 @@ export const queueSettings = /* @__PURE__ */ lazily((): BatchServices['queueSett
   workspaceSlots: environment('batchWorkspaceSlots'),
   requestsPerWorker: environment('requestsPerWorker'),
 }));
-/** For functions that may send messages to the batch queue. */
 export const queueServices = /* @__PURE__ */ lazily(() => ({
   batches: batches(),
   batchQueue: batchQueue(),
@@ -310,7 +291,6 @@ export const webhookSettings = /* @__PURE__ */ lazily((): WebhookServices['webho
 export const webhookSource: WebhookServices['webhookSource'] = {
   get: ({ workspaceId, batchId }) => batches().webhook({ workspaceId, id: batchId }),
 };
-/** The module is imported at the first webhook. */
 const webhookClients = () => import('./webhook-clients.ts');
 export const lazySecretCipher = /* @__PURE__ */ deferred<SecretCipher>(async () =>
   (await webhookClients()).secretCipher(),

@@ -15,10 +15,7 @@ import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge
 import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 import { outboundRules } from './outbound-rules.ts';
 
-/**
- * Adapters of agents' tools. Import this module only dynamically: in the functions' bundles it is a separate chunk,
- * which does not slow down their start.
- */
+/** Import this module only dynamically, so that it does not slow down the start of functions. */
 
 /** In a function's bundle, the code of the thread is a file next to the code of the function. */
 const worker = textWorker(new URL('text-thread.mjs', import.meta.url));

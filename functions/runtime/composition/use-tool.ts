@@ -4,10 +4,7 @@ import type { AgentDefinition } from '#contract/agent.ts';
 import { agents, attachments, toolsWith } from './services.ts';
 
 /**
- * Uses a tool of another system for an operator's command, as a reply does, but whatever its approval, and without the
- * timeout of replies.
- * @param of.user the external user, for placeholders
- * @returns the data that the step would have
+ * As a reply uses a tool, but whatever its approval, and without the timeout of replies.
  * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
  */
 export async function useRemoteTool(

@@ -7,7 +7,6 @@ import { type HostAndPort, hostAndPort, parseHostAndPort } from '#contract/urls.
 import { invocationContext } from './invocation-context.ts';
 import { variables } from './variables.ts';
 
-/** Makes a function that creates a value at its first call and returns the same value afterwards. */
 export function lazily<Value>(create: () => Value): () => Value {
   let created: { value: Value } | undefined;
   return () => {
@@ -16,10 +15,7 @@ export function lazily<Value>(create: () => Value): () => Value {
   };
 }
 
-/**
- * Makes an object each of whose methods first calls `load`, for an import that not all invocations need. All methods
- * return promises.
- */
+/** Each method calls `load` first, for an import that not all invocations need. */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
     get: (_target, name) =>
@@ -33,13 +29,10 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
           },
   });
 
-/** The variables with the addresses of the endpoints that give a function its invocations and credentials. */
+/** The endpoints that give a function its invocations and credentials. */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
-/**
- * Returns the endpoints of AWS services and of Lambda itself in this function's environment variables. Requests to URLs
- * from users must never reach them.
- */
+/** Requests to URLs from users must never reach these endpoints. */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
     .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL') || lambdaVariables.includes(name))
@@ -50,16 +43,10 @@ export const internalEndpoints = (): HostAndPort[] =>
       return parseHostAndPort(`${url.hostname}:${port}`) ?? [];
     });
 
-/**
- * The usual timeouts of AWS clients, in milliseconds. Without them, a hanging socket could block a request until the
- * function times out. A BatchGetItem may return 16 MB.
- */
+/** In milliseconds. Without timeouts, a hanging socket could block a request until the function times out. */
 export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true };
 
-/**
- * Makes `clientTimeouts` longer. Operators' commands call this before they create their first client. Pages of 1 MB of
- * a scan can take long on a slow network, or on a busy machine with a local run, and an operator can wait.
- */
+/** Must be called before the first client is created. An operator can wait for pages of a scan on a slow network. */
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
 };
@@ -67,29 +54,21 @@ export const waitLonger = (): void => {
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];
 
-/** Milliseconds that must be left for a retry to start: the function still has to log and to send its trace. */
+/** In milliseconds: the function still has to log and to send its trace. */
 export const reservedMilliseconds = 10_000;
 
-/** The bound of the random backoff doubles up to this value, in milliseconds. */
 const maxBackoff = 2000;
 
 let commandRemaining: () => number | undefined = () => undefined;
 
-/**
- * Lets the calls of an operator's command, which has no invocation, be retried as in a function for which no client
- * waits.
- * @param remaining returns the milliseconds left: calls are retried while `reservedMilliseconds` remain after the wait.
- *   If it returns undefined, calls have only `maxAttempts` attempts
- */
+/** @param remaining the milliseconds left; if it returns undefined, calls have only `maxAttempts` attempts */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;
 };
 
 /**
- * The retry strategy of AWS clients. In functions of the gateway and in web functions, calls have `maxAttempts`
- * attempts, because a client waits. In other functions, throttled and failed calls are retried with full jitter until
- * shortly before the function's timeout, so that finished work, such as a model's reply, can be stored. Client errors
- * are not retried.
+ * In functions for which a client waits, calls have `maxAttempts` attempts. In others, temporary failures are retried
+ * until shortly before the timeout, so that finished work, such as a model's reply, can be stored.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {
@@ -110,10 +89,7 @@ const hostsAndPorts = () =>
     .transform((list) => list.split(',').filter((entry) => entry !== ''))
     .pipe(z.array(hostAndPort));
 
-/**
- * Schemas of the variables that are not simply a required text. Each schema is created at the first read of its
- * variable, because creating all of them would slow down a function's start.
- */
+/** Created at the first read of their variables: creating all of them would slow down a function's start. */
 const schemas = {
   openAiBaseUrl: () => z.url(),
   openAiEndpoints: () =>
@@ -147,7 +123,6 @@ const schemas = {
       .string()
       .transform((list) => list.split(',').map(Number))
       .pipe(z.array(z.number().positive())),
-  /** Undefined if agents cannot search the web. */
   webSearchProvider: () => z.enum(['searxng', 'brave']).optional(),
   webSearchUrl: () => z.url(),
   usageDays: () => z.coerce.number().int().positive(),
@@ -180,12 +155,7 @@ type Value<Of extends Name> = Of extends keyof typeof schemas
 
 const created = new Map<Name, z.ZodType>();
 
-/**
- * Reads an environment variable of this function. If it is missing and its schema allows that, returns the default of
- * the schema, or undefined.
- * @throws Error that names the variable if it is malformed, or missing although it is required; SyntaxError if it must
- *   be JSON and is not
- */
+/** @throws Error if the variable is malformed, or missing although it is required */
 export function environment<Of extends Name>(name: Of): Value<Of> {
   const { [name]: schemaOf = () => z.string().min(1) }: Partial<Record<Name, () => z.ZodType>> = schemas;
   const schema = created.get(name) ?? schemaOf();

@@ -5,7 +5,7 @@ import type { Clock, Identifiers } from '#domain/platform/services.ts';
 
 let currentActor: string | undefined;
 
-/** Sets the actor of the audit log. An operator's command calls this before its first change. */
+/** Must be called before the first change. */
 export function actAs(actor: string): void {
   currentActor = actor;
 }
@@ -18,9 +18,7 @@ export function actor(): string {
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/**
- * Encodes the bytes as one base-62 number, with zeros before it up to `length` characters: 32 bytes need at most 43.
- */
+/** 32 bytes need at most 43 characters, and 12 bytes 17. */
 function inBase62(bytes: Uint8Array, length: number): string {
   let number = BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
   let text = '';
@@ -39,28 +37,18 @@ export const identifiers: Identifiers = {
   apiKeyId: () => `key_${inBase62(randomBytes(12), 17)}`,
 };
 
-/** What belongs to one invocation, or to one request of a function that serves several requests at once. */
 export interface InvocationContext {
-  /** Fields of every log line that describe the function and its environment. */
   readonly environmentFields: Readonly<Record<string, unknown>>;
-  /** Fields of every log line, metric and trace of the invocation. */
   readonly properties: Record<string, string | undefined>;
-  /**
-   * Returns the milliseconds until the function's timeout. While time is left, calls to AWS are retried. Undefined if a
-   * client waits for the function: then calls have few attempts.
-   */
+  /** Undefined if a client waits for the function: then calls to AWS have few attempts. */
   readonly remainingMilliseconds: (() => number) | undefined;
-  /** How many agents the request has come through; undefined is none. */
   agentDepth?: number;
 }
 
 const key = Symbol.for('agent-service.invocation-context');
 const shared = globalThis as { [key]?: AsyncLocalStorage<InvocationContext> };
 
-/**
- * Returns the storage of the context. It is global, because a lazily imported file of a function may contain its own
- * copy of this module.
- */
+/** Global, because a lazily imported file of a function may contain its own copy of this module. */
 export function invocationContext(): AsyncLocalStorage<InvocationContext> {
   shared[key] ??= new AsyncLocalStorage();
   return shared[key];
@@ -78,7 +66,7 @@ export const clock: Clock = {
   },
 };
 
-/** The clock for work of the process. Its timers run outside of the context of the request that set them. */
+/** Its timers run outside of the context of the request that set them. */
 export const processClock: Clock = {
   ...clock,
   after: (milliseconds, call) => invocationContext().exit(() => clock.after(milliseconds, call)),

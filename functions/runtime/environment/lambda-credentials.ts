@@ -4,9 +4,8 @@ import { fromHttp } from '@aws-sdk/credential-provider-http';
 import { doesIdentityRequireRefresh, isIdentityExpired, memoizeIdentityProvider } from '@smithy/core';
 
 /**
- * Makes a function that reads the role's credentials from the place that Lambda provides: environment variables, or an
- * endpoint that they name. It replaces the SDK's default chain in the functions' bundles: no function can use the
- * chain's other providers, such as profiles and SSO.
+ * Replaces the SDK's default chain in the functions' bundles: no function can use the chain's other providers, such as
+ * profiles and SSO.
  */
 export const defaultProvider: typeof fromHttp = (init = {}) =>
   memoizeIdentityProvider(
@@ -15,10 +14,6 @@ export const defaultProvider: typeof fromHttp = (init = {}) =>
     doesIdentityRequireRefresh,
   ) as ReturnType<typeof fromHttp>;
 
-/**
- * Returns the Region of the function, which Lambda sets.
- * @throws Error if it is not set
- */
 export function lambdaRegion(): string {
   const { AWS_REGION } = process.env;
   if (!AWS_REGION) throw new Error('The environment variable AWS_REGION is missing');

@@ -1,15 +1,12 @@
-/**
- * The names of the functions' environment variables. The stack sets them, unless a comment says otherwise. `lib`
- * imports only this module and the names of metrics from `runtime`.
- */
+/** The stack sets these variables, unless a comment says otherwise. */
 export const variables = {
   dataTable: 'DATA_TABLE_NAME',
   contentBucket: 'CONTENT_BUCKET_NAME',
   fileBucket: 'FILE_BUCKET_NAME',
   openAiBaseUrl: 'OPENAI_BASE_URL',
-  /** As JSON: `{NAME: {url, secret}}`, with the ARN of the secret. Set if the stage has named endpoints. */
+  /** `{NAME: {url, secret}}` as JSON, with the ARN of the secret. */
   openAiEndpoints: 'OPENAI_ENDPOINTS',
-  /** Set in a local run that shows errors of model providers on its terminal. */
+  /** Set in a local run. */
   showProviderErrors: 'SHOW_PROVIDER_ERRORS',
   openAiApiKeySecret: 'OPENAI_API_KEY_SECRET_ARN',
   streamTimeoutSeconds: 'STREAM_TIMEOUT_SECONDS',
@@ -32,7 +29,6 @@ export const variables = {
   replyToolUses: 'REPLY_TOOL_USES',
   replyToolsAtOnce: 'REPLY_TOOLS_AT_ONCE',
   outboundAllow: 'OUTBOUND_ALLOW',
-  /** Addresses that remote tools of agents may call although they are not public. */
   toolAllow: 'TOOL_ALLOW',
   toolSecretKey: 'TOOL_SECRET_KEY_ARN',
   webhookAllow: 'WEBHOOK_ALLOW',
@@ -44,47 +40,37 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  /** The ARNs of the secrets that the distribution may send. The first is that of the secret that it sends now. */
+  /** The first secret is the one that the distribution sends now. */
   originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
-  /**
-   * The origin whose pages may read responses. Set only in a stage without a distribution, which would add the CORS
-   * headers.
-   */
+  /** Set only in a stage without a distribution, which would add the CORS headers. */
   corsOrigin: 'CORS_ORIGIN',
-  /** Set if a web function must respond to CORS preflights. The distribution adds the headers. */
+  /** Set if a web function must respond to CORS preflights. */
   handlesPreflights: 'ANSWERS_PREFLIGHTS',
   /** Powertools reads this variable. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',
-  /** The CloudWatch namespace of the stack's metrics: the stack's name. */
   metricsNamespace: 'METRICS_NAMESPACE',
-  /** The limits that apply to a workspace where it has none of its own, in the form of `formatLimits`. */
   stageLimits: 'STAGE_LIMITS',
-  /** The number of slots of each pool, as JSON. */
   poolSizes: 'POOL_SIZES',
-  /** `host:port` where a web function must listen. Lambda sets it, not the stack. */
+  /** `host:port`. Lambda sets it. */
   httpEndpoint: 'AWS_LAMBDA_HTTP_ENDPOINT',
 } as const;
 
-/** The header with the distribution's secret: it proves to the origins that a request came through the distribution. */
+/** Proves to the origins that a request came through the distribution. */
 export const originSecretHeader = 'x-origin-secret';
 
-/** The field of the authorizer's context with the signed caller. */
 export const signedCallerField = 'signedCaller';
 
-/**
- * The headers that the gateway adds to a request for a web function, in place of any that the client has sent: the
- * caller that the authorizer has signed, and the gateway's ids of the request.
- */
+/** The gateway replaces what a client has sent in these headers. */
 export const gatewayHeaders = {
   signedCaller: 'x-signed-caller',
   requestId: 'x-gateway-request-id',
   extendedRequestId: 'x-gateway-extended-request-id',
 } as const;
 
-/** The host that the client requested. Origins trust this header only together with the secret. */
+/** Origins trust this header only together with the secret. */
 export const viewerHostHeader = 'x-forwarded-host';
 
-/** The error name of temporary failures: the workflow retries them. */
+/** The workflow retries errors with this name. */
 export const serviceUnavailable = 'ServiceUnavailable';

@@ -9,24 +9,21 @@ import {
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 
 /**
- * After a rotation, the authorizer signs with the previous value for this time: environments of the web function may
- * have cached that value. The minute is for the clocks of two machines and for slow reads.
+ * After a rotation, environments of the web function may have cached the previous value. The minute is for the clocks
+ * of two machines and for slow reads.
  */
 const propagationMilliseconds = secretCacheMilliseconds + 60_000;
 
 /**
- * Returns the milliseconds for which the web function accepts the previous value after a rotation. The gateway may send
- * the last signature made with that value until its cache of the authorizer's response expires. The minute is for
+ * The gateway's cache of the authorizer's response may have a signature with the previous value. The minute is for
  * requests on their way.
  */
 export const overlapMilliseconds = (authorizerCacheSeconds: number): number =>
   propagationMilliseconds + authorizerCacheSeconds * 1000 + 60_000;
 
-/** Returns the value with which the authorizer signs callers. */
 export const signingSecret = ({ current, since, previous }: SecretVersions, now: number): string =>
   previous !== undefined && now - since < propagationMilliseconds ? previous : current;
 
-/** Returns the values whose signatures the web function accepts. */
 export const acceptedSecrets = (
   { current, since, previous }: SecretVersions,
   now: number,
@@ -46,18 +43,12 @@ function isEqualText(one: string, other: string): boolean {
   return first.length === second.length && timingSafeEqual(first, second);
 }
 
-/**
- * Returns a reader of each secret that the distribution may send; none in a stage without a distribution, which does
- * not trust the header.
- */
+/** None in a stage without a distribution, which does not trust the header. */
 const originSecrets = /* @__PURE__ */ lazily(() =>
   (environment('originSecrets') ?? []).map((arn) => cachedSecret(secretsClient, () => arn)),
 );
 
-/**
- * Whether a request came through the distribution.
- * @param sent the value of `originSecretHeader`
- */
+/** @param sent the value of `originSecretHeader` */
 export async function isFromDistribution(sent: unknown): Promise<boolean> {
   if (typeof sent !== 'string') return false;
   for (const secret of originSecrets()) if (isEqualText(sent, await secret())) return true;
@@ -70,16 +61,12 @@ const callerSecret = /* @__PURE__ */ cachedVersions(
   () => overlapMilliseconds(environment('authorizerCacheSeconds')),
 );
 
-/**
- * Signs what the authorizer knows of a caller, for the web function behind the gateway: anyone can call its endpoint,
- * so it trusts only signed callers.
- */
+/** For the web function behind the gateway: anyone can call its endpoint, so it trusts only signed callers. */
 export async function signCaller(caller: Readonly<Record<string, string>>): Promise<string> {
   const text = Buffer.from(JSON.stringify(caller)).toString('base64url');
   return `${text}.${signatureOf(text, signingSecret(await callerSecret(), Date.now()))}`;
 }
 
-/** Reads the caller that the authorizer has signed; undefined without a valid signature. */
 export async function verifyCaller(
   signed: string | string[] | undefined,
 ): Promise<Record<string, string> | undefined> {

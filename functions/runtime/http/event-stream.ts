@@ -6,18 +6,12 @@ import type { ReplySink } from '#domain/chats/forward-reply.ts';
 import type { EventRecorder } from '#domain/chats/reply-stream.ts';
 import type { Cancel, Clock } from '#domain/platform/services.ts';
 
-/**
- * Milliseconds of silence before a ping. Proxies may close connections after 30 s of silence, and a model may take
- * longer.
- */
+/** In milliseconds. Proxies may close connections after 30 s of silence. */
 const pingAfter = 15_000;
 
 const ping = ': ping\n\n';
 
-/**
- * Milliseconds before the route's timeout at which a stored stream ends. If it is incomplete then, its client can
- * resume it again.
- */
+/** Milliseconds before the route's timeout at which a stored stream ends. */
 const timeToClose = 10_000;
 
 const readTooSlowly = {
@@ -31,17 +25,14 @@ export const eventStreamHeaders = {
   'X-Accel-Buffering': 'no',
 };
 
-/** Whether an event is one of those that a reply may have many of: the deltas of its text, and the events of steps. */
+/** Whether a reply may have many such events. */
 const isFrequent = ({ type }: StreamEventBody): boolean =>
   type === 'response.output_text.delta' || type.startsWith('response.reasoning_step.');
 
 /**
- * Makes a sink that writes server-sent events (specification, section 6.1). Writing never waits for the reader, so a
- * slow or disconnected reader does not delay the reply. If too much is buffered for a slow reader, the stream ends with
- * an error and the reply continues. Events after `done` are dropped.
- * @param recorder the recorder of a resumable reply. It also gets the events after the stream has ended for a slow
- *   reader. The error for that reader has the number of the last event before it, so that the client can resume after
- *   it
+ * Writing never waits for the reader, so a slow or disconnected reader does not delay the reply.
+ * @param recorder also gets the events after the stream has ended for a slow reader. The error for that reader has the
+ * number of the event before it, so that the client can resume after that event
  */
 export function openEventStream(
   stream: Writable,
@@ -88,10 +79,8 @@ export function openEventStream(
 }
 
 /**
- * Writes a stored stream as fast as its reader reads, until its end, until the reader is gone, or until shortly before
- * the route's timeout.
  * @param open called after the first read, so that a failure until then gets its own status
- * @param milliseconds until the route's timeout
+ * @param milliseconds until the route's timeout, before which the stream ends
  */
 export async function writeStoredStream(
   open: () => Writable,
@@ -113,7 +102,7 @@ export async function writeStoredStream(
   let isOpen = false;
   try {
     for (; text.done !== true && !isOver; text = await texts.next()) {
-      // The headers are sent with the first bytes. So a client that must wait for the first event gets a ping at once.
+      // The headers are sent with the first bytes, so a client that must wait for the first event gets a ping.
       const bytes = text.value === '' && !isOpen ? ping : text.value;
       isOpen = true;
       if (bytes !== '' && !writer.write(bytes))
@@ -125,10 +114,6 @@ export async function writeStoredStream(
   }
 }
 
-/**
- * Makes a writer to a stream, which also pings the reader after silence, until `stop` is called. `write` returns false
- * if the stream's buffer is full.
- */
 function pingedStream(stream: Writable, clock: Clock): { write(text: string): boolean; stop: Cancel } {
   let cancel: Cancel = () => {};
   const pingAfterSilence = (): void => {

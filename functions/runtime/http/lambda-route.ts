@@ -15,7 +15,6 @@ declare const awslambda: {
   };
 };
 
-/** Makes the Lambda handler of a route, which API Gateway invokes. */
 export const lambdaHandler = ({ name, transfer }: Route, serve: Serve) => {
   const respond = (event: APIGatewayProxyEvent, context: Context, open: ResponseWriter['open']) =>
     serve(requestOf(event), { open, remainingMilliseconds: () => context.getRemainingTimeInMillis() });
@@ -31,7 +30,6 @@ export const lambdaHandler = ({ name, transfer }: Route, serve: Serve) => {
         runRequest(event, context, () => wholeResponse((open) => respond(event, context, open)), name);
 };
 
-/** Makes the Lambda handler of a route that no web function serves. */
 export const lambdaRoute = <R extends Route>(...given: Parameters<typeof serveRoute<R>>) =>
   lambdaHandler(given[0], serveRoute(...given));
 

@@ -11,16 +11,11 @@ import { envelopeForm, type ResponseForm } from './response-form.ts';
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
-  /** The number of all matching items; undefined for a list without pagination. */
   total?: number;
-  /** Only for a list whose links have cursors. */
   ends?: PageEnds | undefined;
 }
 
-/**
- * Makes the Lambda handler of a list. It writes the response page by page, as fast as the client reads. Its reads start
- * after the check of the rate limit, because a page may cost far more than the check.
- */
+/** Reads start after the check of the rate limit, because a page may cost far more than the check. */
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,
@@ -37,7 +32,7 @@ export const listRoute = <R extends Route, Item>(
         total === undefined
           ? undefined
           : paginate({ limit, offset, total, ends, address: await request.address() });
-      // The first page is read before the status is sent, so that an error until then gets its own status.
+      // An error until the first page gets its own status.
       let text = await items.next();
       const reader = readerOf(open(), request.workspaceId);
       try {
@@ -60,16 +55,10 @@ async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): 
   if (separator === start) yield start;
 }
 
-/**
- * The milliseconds that a reader may keep an execution waiting, all waits together. After them, the reader counts as
- * slow.
- */
+/** In milliseconds, all waits for a reader together. */
 const patience = 1000;
 
-/**
- * Makes a writer that writes as fast as the client reads. A client that reads slowly takes a slot of the pool
- * `readers`.
- */
+/** A client that reads slowly takes a slot of the pool `readers`. */
 function readerOf(stream: Writable, workspaceId: string) {
   let waited = 0;
   let leave: (() => Promise<void>) | undefined;

@@ -10,13 +10,9 @@ import { log } from '#runtime/observability/log.ts';
 import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
-/**
- * The header has the value 0 only in a 429 response. Any other response with no remaining requests leaves it out:
- * promptfoo treats a response with 0 as a rejection, and would repeat a reply that is already paid.
- */
+/** promptfoo treats a response with 0 as a rejection, and would repeat a reply that is already paid. */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
-/** The form of the OpenAI-compatible routes. */
 export const openAiForm: ResponseForm = {
   callerOf(request) {
     if (request.rejection === 'unauthenticated') throw invalidApiKey();
@@ -48,10 +44,6 @@ export const openAiForm: ResponseForm = {
   listEnd: () => ']}',
 };
 
-/**
- * Makes the error object of OpenAI: what a client may know of an error. Of a 5xx, that is its `reason` and the request
- * id.
- */
 export const errorObjectOf = (error: OpenAiError, requestId: string) =>
   error.status >= 500
     ? { message: serverErrorMessage(requestId, error.reason), type: 'server_error', param: null, code: null }
@@ -60,7 +52,6 @@ export const errorObjectOf = (error: OpenAiError, requestId: string) =>
 const typeOf = (status: number): string =>
   status === 403 ? 'permission_error' : status === 429 ? 'requests' : 'invalid_request_error';
 
-/** OpenAI's fields for kinds of errors that other parts of the service throw. */
 const fieldsOf: Partial<Record<ErrorKind, { code: string; param?: string }>> = {
   accessDenied: { code: 'access_denied' },
   clientNotAllowed: { code: '14103', param: 'user' },
@@ -88,30 +79,25 @@ function openAiErrorOf(error: unknown): OpenAiError {
   });
 }
 
-/**
- * Milliseconds of silence before an empty chunk is sent, and milliseconds that the status waits for the first chunk of
- * the reply. Proxies may close connections after 30 s of silence.
- */
+/** Proxies may close connections after 30 s of silence. */
 const silenceMilliseconds = 15_000;
 
 export interface CompletionStream {
   emit(event: StreamEventBody): void;
-  /** Whether the status was sent. */
   isOpen(): boolean;
   /**
    * Writes the end of the response, or the error.
    * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
    */
   end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  /** Called when the reader is gone: no further empty chunks are written. */
   drop(): void;
 }
 
 /**
- * Makes a stream for the chunks of one response. The status is sent with the first chunk of the reply, or after 15 s of
- * silence. So an earlier failure has its own status.
- * @param given.onSlowReader called if too much is buffered for the reader. The response must then end incomplete:
- *   clients treat a stream that ends normally as the whole text, with or without its last line
+ * The status waits for the first chunk of the reply or for 15 s of silence, so that an earlier failure has its own
+ * status.
+ * @param given.onSlowReader the response must then end incomplete: clients treat a stream that ends normally as the
+ * whole text
  */
 export function openCompletionStream(given: {
   open: () => Writable;

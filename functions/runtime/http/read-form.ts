@@ -14,7 +14,7 @@ const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;
 
-/** A parser that stops within a chunk when a listener throws, because a chunk of 64 KB may have thousands of parts. */
+/** A chunk of 64 KB may have thousands of parts, so the parser must stop within it when a listener throws. */
 class FormParser extends Dicer {
   override _write(...[bytes, encoding, done]: Parameters<Dicer['_write']>): void {
     try {
@@ -26,11 +26,9 @@ class FormParser extends Dicer {
 }
 
 /**
- * Reads a multipart/form-data body part by part, as a stream. Skips parts with other names than `file` and `data`.
- * Before the generator ends, even after an error or an early return, it reads the rest of the body, within the limits
- * of an upload, because some clients do not read the response before they have sent everything.
- * @throws even while a part is read: badRequest, for example if the body is not such a form, is too long or arrives too
- *   slowly; Error if the client disconnects
+ * Also after an error or an early return, the rest of the body is read within the limits of an upload: some clients do
+ * not read the response before they have sent everything.
+ * @throws badRequest, even while a part is read; Error if the client disconnects
  */
 export async function* readForm(
   contentType: string | undefined,
@@ -42,8 +40,7 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser silently drops what is beyond its limits. So they are above the limits of a form, beyond which the
-      // form is rejected.
+      // The parser silently drops what is beyond its limits, so they are above the limits of a form.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);
@@ -59,8 +56,7 @@ export async function* readForm(
     };
     dicer.on('part', (stream) => {
       count.part();
-      // A part that is cut off emits an error. Without this listener, the error would end the process. The error of the
-      // form is thrown later.
+      // A part that is cut off emits an error, which would end the process without this listener.
       stream.on('error', () => {});
       stream.on('header', (headers) => {
         count.headers(headers as PartHeaders);
@@ -69,8 +65,7 @@ export async function* readForm(
         arrivals.emit('part', headers, stream);
       });
     });
-    // After the parser's error, the received parts are still read first. So the error describes the file in the same
-    // way, whether the body came in one chunk or in many.
+    // The received parts are still read first, so that the error does not depend on the chunks of the body.
     dicer.on('error', (error) => {
       isCutOff = true;
       failure ??= error instanceof ServiceError ? error : malformed('it ends before its last boundary');
@@ -97,10 +92,6 @@ export async function* readForm(
   }
 }
 
-/**
- * Makes a counter of a form's parts and of the bytes of their headers. Its methods throw badRequest, which names the
- * limit.
- */
 function partCounter() {
   let parts = 0;
   let bytes = 0;
@@ -119,19 +110,16 @@ function partCounter() {
 }
 
 /**
- * If fewer bytes of a body arrive in a minute, the upload fails, because it would occupy a slot for too long. A minute
- * at whose end the body is paused, for example while data is stored, does not count.
+ * A slower upload would occupy a slot for too long. A minute at whose end the body is paused, for example while data is
+ * stored, does not count.
  */
 const progress = { milliseconds: 60_000, bytes: limits.uploadBytesPerMinute };
 
-/** The end of each body. Several callers may wait for it; the bytes of the body are counted once. */
 const endings = new WeakMap<Readable, Promise<void>>();
 
 /**
- * Lets the body flow, counts its bytes, and resolves at its end. It keeps no bytes: who needs them attaches a listener
- * at once, or pauses the body. Further calls for the same body return the same promise.
- * @throws Error if the client disconnects; badRequest if the body is longer than the largest upload, or arrives too
- *   slowly
+ * It keeps no bytes: who needs them attaches a listener at once, or pauses the body.
+ * @throws Error if the client disconnects; badRequest if the body is too long or arrives too slowly
  */
 export function readToEnd(body: Readable): Promise<void> {
   const existing = endings.get(body);
@@ -196,7 +184,7 @@ function boundaryOf(contentType: string | undefined): string {
   return parameters.boundary;
 }
 
-/** Reads a header of a part. The parser returns each byte as one character, but headers must be UTF-8. */
+/** The parser returns each byte as one character, but headers must be UTF-8. */
 const headerOf = (headers: PartHeaders, name: string): string | undefined => {
   const [value] = headers[name] ?? [];
   if (value === undefined) return undefined;
@@ -206,8 +194,8 @@ const headerOf = (headers: PartHeaders, name: string): string | undefined => {
 };
 
 /**
- * Replaces an escaped character in a header. Browsers write a quote as `%22`, which `parseDisposition` decodes. Some
- * clients, such as those in Go, escape a quote and a backslash with a backslash.
+ * Browsers write a quote as `%22`, which `parseDisposition` decodes. Some clients, such as those in Go, escape a quote
+ * and a backslash with a backslash.
  */
 const unescaped = (_escaped: string, character: string): string => (character === '"' ? '%22' : character);
 

@@ -18,10 +18,7 @@ import { clock, invocationContext } from '#runtime/environment/invocation-contex
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { isFromDistribution } from './caller-secrets.ts';
 
-/**
- * Decodes UTF-8; undefined if the bytes are not valid UTF-8. Removes a leading byte order mark, unless `retainsMark` is
- * set.
- */
+/** Undefined if the bytes are not valid UTF-8. A leading byte order mark is removed unless `retainsMark` is set. */
 export function readUtf8(bytes: Uint8Array, { retainsMark = false } = {}): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: retainsMark }).decode(bytes);
@@ -39,10 +36,7 @@ interface RequestOfChat {
 }
 
 /**
- * Returns the chat of a request, and the external user. The request may name the user in its body, in a query parameter
- * or in a header.
- * @throws if the header names another user than the query or body: the errors of `checkUsers` for both users, else
- *   badRequest
+ * @throws if the header names another user than the query or body: the errors of `checkUsers` for both, else badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -60,15 +54,12 @@ export async function chatOf({
   return { workspaceId, chatId: parameters.chat_id, externalUserId: inQuery ?? inHeader };
 }
 
-/** Checks the whitelist: `checkNamedUsers` with the store of this process. */
 export const checkUsers = (workspaceId: string, named: readonly unknown[]): Promise<void> =>
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 
 /**
- * Returns the idempotency key of a request; null without the header Idempotency-Key. The fingerprint covers the route,
- * the path parameters and the parsed body: requests that differ in none of them are the same. The stored record does
- * not contain the header or the body: the header is stored as a hash, and the fingerprint is an HMAC keyed with the
- * header.
+ * Null without the header Idempotency-Key. The header is stored as a hash, and the fingerprint is an HMAC keyed with
+ * it.
  */
 export function idempotencyKeyOf(
   route: Route,
@@ -86,7 +77,7 @@ export function idempotencyKeyOf(
   };
 }
 
-/** Returns an idempotency key made of the gateway's id of a request, for a request that the gateway may repeat. */
+/** For a request that the gateway may repeat. */
 export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }): IdempotencyKey => ({
   workspaceId: request.workspaceId,
   hash: `request ${request.gatewayId}`,
@@ -94,44 +85,30 @@ export const gatewayKeyOf = (request: { workspaceId: string; gatewayId: string }
   at: clock.now().getTime(),
 });
 
-/** Returns the additional headers of a replayed response; none if the response is not replayed. */
 export const replayHeaders = (replayed: boolean): Record<string, string> =>
   replayed ? { [replayedHeader]: 'true' } : {};
 
-/** What routes read of a request, from a Lambda event or over HTTP. The names of headers are in lower case. */
+/** The names of headers are in lower case. */
 export interface Request {
-  /** The `x-request-id` of the response. */
   readonly id: string;
-  /**
-   * The gateway's own id of the request, which no client can choose. The same as `id` if the request did not come
-   * through the gateway, or if the gateway has only one id of it.
-   */
+  /** The gateway's own id of the request, which no client can choose; `id` if there is none. */
   readonly gatewayId: string;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly query: ReadonlyMap<string, readonly string[]>;
-  /** The values of the parameters in the path. */
   readonly parameters: Readonly<Record<string, string | undefined>>;
   readonly path: string;
-  /** The gateway's own name, for a request without the header Host. */
   readonly gatewayHost: string | undefined;
-  /** Undefined if the authorizer has let a rejected request pass, so that the route itself rejects it. */
+  /** Undefined if the route must reject the request itself. */
   readonly caller: Caller | undefined;
-  /** Why there is no caller: an `ErrorKind` of the authorizer. */
   readonly rejection?: string | undefined;
-  /** The body: its bytes, or the text that was made of them. */
   body(): Promise<string | Buffer>;
-  /** The stream of an upload, in place of the body. */
   readonly upload?: Readable;
 }
 
-/** Returns the last value of a header, as in `headers` of API Gateway's event; undefined without one. */
+/** The last value, as in `headers` of API Gateway's event. */
 export const headerIn = ({ headers }: Pick<Request, 'headers'>, name: string): string | undefined =>
   headers.get(name)?.at(-1);
 
-/**
- * Reads the caller in the authorizer's context; undefined if there is none. The context has no `limits` if the
- * workspace has none.
- */
 export function callerIn(context: Readonly<Record<string, unknown>>): Caller | undefined {
   const { workspaceId, apiKeyId, apiKeyExpiresAt, limits } = context as Partial<Record<string, string>>;
   if (workspaceId === undefined || apiKeyId === undefined) return undefined;
@@ -143,25 +120,20 @@ export function callerIn(context: Readonly<Record<string, unknown>>): Caller | u
   };
 }
 
-/** A request that has passed its route's schemas. */
 export interface ValidRequest<R extends Route> {
   workspaceId: string;
-  /** The id of the request's API key. */
   apiKeyId: string;
   requestId: string;
-  /** The gateway's own id of the request, which no client can choose. */
   gatewayId: string;
-  /** The limits of the workspace; null if it has none. */
   limits: Limits | null;
   /**
-   * The URL that the client requested: of the distribution if the request came through it, else of the gateway.
+   * Of the distribution if the request came through it, else of the gateway.
    * @throws badRequest if the header Host is not the name of a host
    */
   address: () => Promise<URL>;
   parameters: z.output<R['parameters']>;
   query: z.output<R['query']>;
   headers: z.output<R['headers']>;
-  /** Undefined for a route with a form, because the route reads the form itself. */
   body: R extends { multipart: true } ? undefined : z.output<R['body']>;
 }
 
@@ -174,11 +146,9 @@ export interface ValidRequest<R extends Route> {
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
 /**
- * Checks a request against its route's schemas.
- * @param checkUsers for routes with an external user. Called if fields are invalid, because its errors take precedence
- *   over errors of fields
+ * @param checkUsers called if fields are invalid, because its errors take precedence over errors of fields
  * @throws badRequest if the body as a whole is wrong, such as no JSON; then the errors of `checkUsers`; then badRequest
- *   that names the invalid fields (specification, section 7.1)
+ * that names the invalid fields (specification, section 7.1)
  */
 export async function readRequest<R extends Route>(
   route: R,
@@ -187,8 +157,7 @@ export async function readRequest<R extends Route>(
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   const sent = await request.body();
-  // A route without a JSON body ignores the body. For other routes, an error of the body as a whole takes precedence
-  // over errors of users and fields.
+  // An error of the body as a whole takes precedence over errors of users and fields.
   const isJson = route.body.type !== 'unknown' && !route.multipart;
   const body = isJson ? parseBody(route, request, sent) : undefined;
   try {
@@ -228,9 +197,8 @@ function validRequest<R extends Route>(
 }
 
 /**
- * Stores in the invocation's context how many agents the request has come through. A tool must not create a batch: the
- * replies of the batch are made later, when this number is no longer known.
- * @throws badRequest if the request has come through too many agents, or if the header's value is no such number
+ * A tool must not create a batch: its replies are made later, when the depth is no longer known.
+ * @throws badRequest if the request has come through too many agents
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
   const agentDepth = Number(headerIn(request, depthHeader) ?? 0);
@@ -240,10 +208,7 @@ export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick
   Object.assign(invocationContext().getStore() ?? {}, { agentDepth });
 }
 
-/**
- * Returns the caller of a request.
- * @throws accessDenied without a caller; unauthenticated if the key has expired
- */
+/** @throws accessDenied without a caller; unauthenticated if the key has expired */
 export function callerOf({ caller }: Pick<Request, 'caller'>): Caller {
   if (caller === undefined) throw new ServiceError('accessDenied', 'Access denied');
   // The gateway may cache the authorizer's result beyond the expiry of the key.
@@ -259,10 +224,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
 
 const queryOf = ({ query }: Request): Record<string, string> => singles(query, [...query.keys()]);
 
-/**
- * Returns the value of each name that is given.
- * @throws badRequest if a name is given more than once
- */
+/** @throws badRequest if a name is given more than once */
 function singles(
   given: ReadonlyMap<string, readonly string[]>,
   names: readonly string[],
@@ -278,8 +240,8 @@ function singles(
 }
 
 /**
- * Decodes a value whose characters are bytes of UTF-8. Any other value, such as Latin-1 text, stays unchanged. A byte
- * order mark is retained, because with it the value is another one.
+ * A value that is not UTF-8, such as Latin-1 text, stays unchanged. A byte order mark is retained, because with it the
+ * value is another one.
  */
 const decodeHeader = (value: string): string =>
   /[^\0-\xff]/.test(value) ? value : (readUtf8(Buffer.from(value, 'latin1'), { retainsMark: true }) ?? value);
@@ -303,7 +265,6 @@ function parseBody(
   return parseJson('The body', text, largestBody.values);
 }
 
-/** Matches a host name, an IPv4 or an IPv6 address, with or without a port. */
 const hostForm = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
 
 async function addressOf(request: Request): Promise<URL> {

@@ -6,21 +6,18 @@ import { environment } from '#runtime/environment/environment.ts';
 import { log } from '#runtime/observability/log.ts';
 import { callerOf, type Request } from './request.ts';
 
-/** A response that is sent as a whole. */
 export interface WholeResponse {
   statusCode: number;
   headers: Record<string, string>;
   body: string;
 }
 
-/** Says how the routes of one interface read the caller, and how they report success and failure. */
 export interface ResponseForm {
   /** @throws ServiceError without a caller, or if the key has expired */
   callerOf(request: Request): Caller;
   success(data: unknown, message: string | null): unknown;
   failure(error: unknown, requestId: string, headers?: Record<string, string>): WholeResponse;
   rateHeaders(headers: Record<string, string>): Record<string, string>;
-  /** The text before the items of a list. */
   listStart: string;
   listEnd(pagination: Pagination | undefined): string;
 }
@@ -36,10 +33,7 @@ export function headersOf(requestId: string): Record<string, string> {
   };
 }
 
-/**
- * Makes the response to a failed request. The text of a 5xx error is only logged: the client gets the request id, and
- * the reason and the data if the error has them.
- */
+/** The text of a 5xx is only logged. */
 export function failureResponse(
   error: unknown,
   requestId: string,
@@ -60,7 +54,6 @@ export function failureResponse(
   return { statusCode: status, headers, body: JSON.stringify(failure(errorCode, message, data)) };
 }
 
-/** The form of the service's own interface. */
 export const envelopeForm: ResponseForm = {
   callerOf,
   success,

@@ -7,72 +7,54 @@ import { type RateLimiter, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, noteAgentDepth, type Request, readRequest, type ValidRequest } from './request.ts';
 import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from './response-form.ts';
 
-/** Sends the response of one request, from a Lambda function or from a web function. */
 export interface ResponseWriter {
-  /** Begins the response. Returns the stream of the body, whose first bytes may be what sends status and headers. */
+  /** The first bytes of the stream may be what sends status and headers. */
   open(statusCode: number, headers: Record<string, string>): Writable;
-  /**
-   * Returns the milliseconds until the timeout of the route. For an upload to a web function, always the whole timeout.
-   */
+  /** Constant for an upload to a web function. */
   remainingMilliseconds(): number;
-  /**
-   * Calls the listener if the client disconnects. It is missing for uploads, and in a Lambda function, which does not
-   * know whether its client is connected.
-   */
+  /** Missing for uploads, and in a Lambda function, which does not know whether its client is connected. */
   onGone?(listener: () => void): void;
 }
 
-/** Serves a request of one route. The promise rejects if the response stays incomplete. */
+/** The promise rejects if the response stays incomplete. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
-/** Begins a response with the success status, as `ResponseWriter.open` does. */
 export type OpenResponse = (headers?: Record<string, string>) => Writable;
 
-/** A JSON response, sent as a whole. */
 interface Success {
   data: unknown;
   message?: string;
   headers?: Record<string, string>;
-  /** The default is the route's success status. */
   status?: number;
 }
 
-/** What the work of a route gets, in addition to the valid values of the request. */
 interface Work extends Pick<RateLimiter, 'awaitRateLimit' | 'takeMore' | 'charge'> {
   request: Request;
   open: OpenResponse;
-  /** Returns the milliseconds until the timeout of the route. */
   remainingMilliseconds: () => number;
-  /** Registers work for which a streamed response does not wait. The request ends after this work. */
+  /** Work for which a streamed response does not wait. The request ends after it. */
   finishAfterResponse: (work: Promise<unknown>) => void;
   onGone: NonNullable<ResponseWriter['onGone']>;
 }
 
 interface Options {
-  /**
-   * Whether the work itself awaits the rate limit before it writes, so that its reads run concurrently with the check.
-   * Otherwise the work starts after the check. Default: true for GET and for streamed responses.
-   */
+  /** Whether the work itself awaits the rate limit before it writes. Otherwise the work starts after the check. */
   awaitsRateLimit?: boolean;
-  /** Only for routes with an external user. */
   checkUsers?: CheckUsers;
   form?: ResponseForm;
 }
 
-/** A request, its writer, and what the steps of its route add. */
 interface Exchange {
   readonly request: Request;
   readonly writer: ResponseWriter;
   limiter?: RateLimiter;
-  /** The body of the response, once its status is sent. */
   body?: Writable;
   afterResponse?: Promise<unknown>;
 }
 
 /**
- * Makes a function that serves a route: it checks the request, lets `work` respond, and ends the response. The work
- * returns a JSON response, or opens a response and writes it. An error before the status is sent becomes an error
- * response. A later error cuts the response off, so that clients can notice it.
+ * An error before the response is opened becomes an error response. A later one cuts the response off, so that clients
+ * can notice it.
  */
 export function serveRoute<R extends Route>(
   route: R,
@@ -132,16 +114,11 @@ interface Step {
   response: unknown;
 }
 
-/** Makes the step that publishes metrics and trace of a request. */
 const requestEnd = ({ name }: Pick<Route, 'name'>) => ({
   after: () => endRequest(name),
   onError: ({ error }: Pick<Step, 'error'>) => endRequest(name, error),
 });
 
-/**
- * The step that ends the response, unless an error has cut the response off. In both cases it then waits for the work
- * after the response.
- */
 const responseEnd = {
   async after({ event }: Pick<Step, 'event'>): Promise<void> {
     if (event.body !== undefined) await endOf(event.body);
@@ -153,7 +130,6 @@ const responseEnd = {
   },
 };
 
-/** Makes the step that sends an error response, unless a response has started. */
 const errorResponse = (form: ResponseForm) => ({
   onError(step: Step): void {
     const { request, writer, limiter, body } = step.event;
@@ -166,7 +142,6 @@ const errorResponse = (form: ResponseForm) => ({
   },
 });
 
-/** Charges the megabytes of a response to the limiter as they are written. */
 function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>): void {
   const write: (chunk: string | Uint8Array) => boolean = stream.write.bind(stream);
   stream.write = (chunk: string | Uint8Array) => {
@@ -175,7 +150,7 @@ function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>)
   };
 }
 
-/** Ends a stream, and waits until it has taken everything or the reader is gone. */
+/** Waits until the stream has taken everything or the reader is gone. */
 export async function endOf(stream: Writable): Promise<void> {
   if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -185,7 +160,6 @@ export async function endOf(stream: Writable): Promise<void> {
   return promise;
 }
 
-/** Serves a request and returns the whole response. */
 export async function wholeResponse(
   serve: (open: ResponseWriter['open']) => Promise<void>,
 ): Promise<WholeResponse> {
@@ -198,7 +172,6 @@ export async function wholeResponse(
   return response;
 }
 
-/** Makes a stream that passes its whole text to `give` at its end. */
 export function collectText(give: (text: string) => void): Writable {
   let text = '';
   return new Writable({

@@ -12,24 +12,19 @@ import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
-/** The maximum time in which a whole request must arrive: the gateway has received all of it before it sends it. */
+/** The gateway has received the whole request before it sends it. */
 const requestMilliseconds = 30_000;
 
 interface ServedRoute {
   route: Route;
   serve: Serve;
-  /** Loads the form of a rejection while the process ends. The default is an envelope. */
   form?: () => Promise<ResponseForm>;
 }
 
-/**
- * Serves routes of the gateway over HTTP. The gateway authorizes and throttles each request, and adds the signed
- * caller. A request without a signed caller is rejected before its body is read.
- */
+/** A request without a signed caller is rejected before its body is read. */
 export function serveRoutes(served: readonly ServedRoute[]): void {
   const routes = served.map((one) => ({ ...one, path: pathPattern(one.route.path) }));
 
-  /** Finds the served route of a request, and the values in its path; undefined if there is none. */
   function match({ method }: IncomingMessage, { pathname }: URL) {
     for (const { path, ...one } of routes) {
       const found = path.exec(pathname);
@@ -63,7 +58,7 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
           return sendWhole(request, response, (await form?.())?.failure(processEnds(), id) ?? ending);
         let leave: Leave = () => undefined;
         const body = (async () => {
-          // Without a caller, the route rejects the request and does not need its body.
+          // The route rejects the request and does not need its body.
           if (caller === undefined) return '';
           leave = shares().take('replies', caller.workspaceId);
           return readBody(request, route);
@@ -90,7 +85,6 @@ export function serveRoutes(served: readonly ServedRoute[]): void {
 const processEnds = () => new ServiceError('unavailable', 'The process ends', { retryAfter: 1 });
 const notFound = () => new ServiceError('notFound', 'Resource not found');
 
-/** A route's path, such as `/chats/{chat_id}/messages`, as a pattern whose groups have the names of the parameters. */
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll(/\{(\w+)\}/g, (_whole, name) => `(?<${name}>[^/]+)`)}$`);
 
@@ -100,7 +94,7 @@ function queryOf({ searchParams }: URL): Map<string, string[]> {
 }
 
 function writerOf(request: IncomingMessage, response: ServerResponse, deadline: number): ResponseWriter {
-  // If a client is gone, its reply in a chat continues: writes to the client have no effect.
+  // If a client is gone, its reply in a chat continues.
   response.on('error', () => undefined);
   return {
     open(statusCode, headers) {
@@ -116,11 +110,7 @@ function writerOf(request: IncomingMessage, response: ServerResponse, deadline: 
   };
 }
 
-/**
- * Reads the body of a request.
- * @throws badRequest for a body that is larger than the route allows, or than a Lambda function could get if the route
- *   has none; Error if the client disconnects
- */
+/** @throws badRequest for a body that is too large; Error if the client disconnects */
 async function readBody(request: IncomingMessage, route: Route): Promise<string> {
   const { bytes: mostBytes } = hasBody(route) ? (route.largestBody ?? shortBody) : longBody;
   const chunks: Buffer[] = [];

@@ -23,12 +23,11 @@ import {
   sendWhole,
 } from './web-server.ts';
 
-/** The maximum time in which a whole upload must arrive: the maximum timeout of a web function. */
+/** The maximum timeout of a web function. */
 const requestMilliseconds = 900_000;
 
 type Authorize = (apiKey: string) => Promise<Caller>;
 
-/** Serves the upload route over HTTP, at the host and port that Lambda sets for web functions. */
 export function serveUploads(authorize: Authorize, serve: Serve): void {
   listen((request, response) => respond(authorize, serve, request, response), requestMilliseconds);
 }
@@ -66,8 +65,7 @@ async function respond(
         return responseTo(serve, request, id, caller);
       },
     );
-    // A web function of Lambda is half-duplex: the body is read before the response is sent. For a client without a
-    // slot, this takes at most 3 s.
+    // A web function of Lambda is half-duplex: the body is read before the response is sent.
     if (caller !== undefined)
       await Promise.race([
         readToEnd(request),

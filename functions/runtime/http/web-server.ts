@@ -8,21 +8,16 @@ import { Measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf, type WholeResponse } from './response-form.ts';
 
-/**
- * The number of requests of this process that have not ended. A request ends after the work that follows its response.
- */
+/** A request ends after the work that follows its response. */
 let active = 0;
 
-/**
- * Whether no other request runs in this process. A Lambda function does not count requests, because it serves one at a
- * time.
- */
+/** Always true in a Lambda function, which serves one request at a time. */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();
 
 /**
- * Aborts a reply when the process must end, so that in a chat its text so far is stored.
+ * In a chat, the text so far is stored.
  * @returns a function to call when the reply has ended
  */
 export function abortOnShutdown(reply: AbortController): () => void {
@@ -30,33 +25,27 @@ export function abortOnShutdown(reply: AbortController): () => void {
   return () => void runningReplies.delete(reply);
 }
 
-/** The timeout of headers: the default of Node.js. */
+/** The default of Node.js. */
 const headersMilliseconds = 60_000;
 
-/** The interval at which Node.js checks open requests for a timeout. */
 const checkMilliseconds = 30_000;
 
-/** How long an idle connection stays open: long enough for the proxy in front of this server to close it first. */
+/** Long enough for the proxy in front of this server to close the connection first. */
 const keepAliveMilliseconds = 600_000;
 
-/** How long a client may continue to send after the response; an upload without a slot also before the response. */
+/** How long a client may continue to send although its response is known. */
 export const drainMilliseconds = 3000;
 
-/**
- * How long the connection of a direct request stays open for the rejection, if the body is not complete. The reader is
- * Lambda's proxy, not the client.
- */
+/** For the rejection of a direct request. The reader is Lambda's proxy, not the client. */
 const rejectedMilliseconds = 500;
 
-/** How long requests may continue after an error outside of any request, for example to store their replies. */
+/** After an error outside of any request, for example to store replies. */
 const endMilliseconds = 10_000;
 
-/** Set when the process must end: new requests are rejected. */
 let isEnding = false;
 
 type Respond = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Serves HTTP at the host and port that Lambda sets for web functions, until the process must end. */
 export function listen(respond: Respond, requestMilliseconds: number): void {
   const [host = '', port] = environment('httpEndpoint').split(':');
   webServer(respond, requestMilliseconds).listen(Number(port), host);
@@ -66,10 +55,6 @@ export function listen(respond: Respond, requestMilliseconds: number): void {
   process.on('unhandledRejection', endAfter);
 }
 
-/**
- * Makes a server.
- * @param requestMilliseconds maximum time in which the whole request must arrive
- */
 export const webServer = (respond: Respond, requestMilliseconds: number): Server =>
   createServer(
     {
@@ -85,7 +70,7 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
         log.error('A response was not completed', { error });
         response.destroy();
       });
-      // A request ends after both: a reply may still store its title and write its metrics after its response.
+      // A reply may still store its title and write its metrics after its response.
       void Promise.all([closed, responded]).then(() => {
         active -= 1;
         exitIfIdle();
@@ -93,14 +78,13 @@ export const webServer = (respond: Respond, requestMilliseconds: number): Server
     },
   );
 
-/** After an error outside of any request, the state of the process is unknown. So the process ends as at SIGTERM. */
+/** The state of the process is unknown, so the process ends as at SIGTERM. */
 function endAfter(error: unknown): void {
   log.error('The process ends: an error occurred outside of any request', { error });
   end();
   setTimeout(() => process.exit(1), endMilliseconds).unref();
 }
 
-/** Rejects new requests, and aborts running replies. Ends the process once no request is running. */
 function end(): void {
   isEnding = true;
   for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
@@ -111,7 +95,6 @@ function exitIfIdle(): void {
   if (isEnding && active === 0) process.exit(1);
 }
 
-/** Makes the response to a request of a process that must end; undefined for any other process. */
 export function rejectionWhileEnding(requestId: string): WholeResponse | undefined {
   if (!isEnding) return undefined;
   const { status: statusCode, errorCode } = errorTable.unavailable;
@@ -119,9 +102,6 @@ export function rejectionWhileEnding(requestId: string): WholeResponse | undefin
   return { statusCode, headers, body: JSON.stringify(failure(errorCode, serverErrorMessage(requestId))) };
 }
 
-/**
- * Sends a response whose request may still be arriving. By default, the connection then ends, as `endResponse` says.
- */
 export function sendWhole(
   request: IncomingMessage,
   response: ServerResponse,
@@ -136,14 +116,12 @@ export function sendWhole(
   endResponse(request, response, body);
 }
 
-/** Returns the headers of an HTTP request, with their names in lower case. */
 export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, string[]> =>
   new Map(Object.entries(headersDistinct) as [string, string[]][]);
 
 /**
- * Ends a response whose headers contain its length, or which has no body. The client gets the whole response at once.
- * If the client is still sending, the connection stays open until everything was received, at most 3 s: a connection
- * that is closed with unread bytes is reset, and the reset may overtake the response.
+ * The response must have a Content-Length or no body. A connection that is closed with unread bytes is reset, and the
+ * reset may overtake the response.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);
@@ -160,23 +138,18 @@ export function endResponse(request: IncomingMessage, response: ServerResponse, 
 const directRequests = new Measurements();
 let isScheduled = false;
 
-/**
- * Rejects and counts a request without the distribution's secret or a signed caller. Its body is not read, and its
- * connection is closed. The response has a status, because otherwise Lambda would respond with 502.
- */
+/** The response has a status, because otherwise Lambda would respond with 502. */
 export function rejectDirectRequest(request: IncomingMessage, response: ServerResponse): void {
   countDirectRequest();
   response.writeHead(403, { 'Content-Length': 0, Connection: 'close' });
   if (request.complete) return void response.end();
-  // A connection that is closed with unread bytes is reset, and the reset may overtake the response.
+  // A reset may overtake the response.
   response.flushHeaders();
   const timer = setTimeout(() => request.socket.destroy(), rejectedMilliseconds);
   response.once('close', () => clearTimeout(timer));
 }
 
-/**
- * Writes at most one log line a second, because anyone can send any number of such requests, and each line costs money.
- */
+/** Anyone can send any number of such requests, and each log line costs money. */
 function countDirectRequest(): void {
   directRequests.add('requestsWithoutOriginSecret', 1, {});
   if (isScheduled) return;

@@ -13,7 +13,6 @@ import {
 } from './metric-names.ts';
 import { logTrace, sendTrace, type TracedPart } from './trace.ts';
 
-/** The values for all dimensions of a metric. */
 type Dimensions<Name extends MetricName> = Record<
   (typeof metrics)[Name]['dimensions'][number][number],
   string
@@ -27,7 +26,6 @@ interface Measurement {
 
 let client: Metrics | undefined;
 
-/** Collects measurements until they are written to the log. */
 export class Measurements {
   #all: Measurement[] = [];
 
@@ -38,7 +36,6 @@ export class Measurements {
   /**
    * Writes different dimensions in different log lines: in a common line, CloudWatch would assign all dimensions to
    * every metric.
-   * @param properties additional searchable fields of each line
    */
   publish(properties: Readonly<Record<string, string | undefined>>): void {
     const groups = Map.groupBy(this.#all, ({ name, dimensions }) =>
@@ -69,7 +66,7 @@ function addMetrics(client: Metrics, group: readonly Measurement[]): void {
   }
 }
 
-/** Adds up counts. Times and sizes stay single values, for percentiles. */
+/** Times and sizes stay single values, for percentiles. */
 function summed(group: readonly Measurement[]): [MetricName, number][] {
   const sums = new Map<MetricName, number>();
   const single: [MetricName, number][] = [];
@@ -88,12 +85,9 @@ interface Invocation extends InvocationContext {
   readonly isOfWebFunction: boolean;
 }
 
-/** Returns the current invocation; undefined outside of one. */
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
-/**
- * Adds to the measurements of the current invocation. Outside of one, as in an operator's command, they are dropped.
- */
+/** Dropped outside of an invocation, as in an operator's command. */
 export const measurements = {
   add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
     currentInvocation()?.measurements.add(name, value, dimensions);
@@ -110,10 +104,7 @@ interface InvocationStart {
 
 let hasStarted = false;
 
-/**
- * Runs an invocation: `work` in its context. Its log lines and metrics contain `properties`. Metrics and trace are
- * published only if `work` calls `endInvocation`.
- */
+/** Metrics and trace are published only if `work` calls `endInvocation`. */
 export function runInvocation<Result>(
   { lambda, name = 'invocation', properties, remainingMilliseconds }: InvocationStart,
   work: () => Result,
@@ -143,20 +134,15 @@ const fieldsOf = (lambda: Context) => ({
   function_request_id: lambda.awsRequestId,
 });
 
-/** Adds properties to the log lines, the metrics and the trace of the current invocation. */
 export function annotateInvocation(about: Record<string, string>): void {
   Object.assign(currentInvocation()?.properties ?? {}, about);
 }
 
-/** Adds a part of the invocation to its trace. */
 export function addTracedPart(part: TracedPart): void {
   currentInvocation()?.parts.push(part);
 }
 
-/**
- * Publishes the metrics and the trace of the current invocation. The function must await this before it returns,
- * because Lambda may then freeze the environment.
- */
+/** The function must await this before it returns, because Lambda may then freeze the environment. */
 export async function endInvocation(outcome: TracedPart['outcome'] = 'ok'): Promise<void> {
   const current = currentInvocation();
   if (current === undefined) return;
@@ -171,10 +157,6 @@ interface GatewayEvent {
   requestContext: { requestId: string; authorizer?: { workspaceId?: unknown } | null | undefined };
 }
 
-/**
- * Runs an invocation by API Gateway. Its log lines and metrics contain the id of the request and, if known, of the
- * workspace.
- */
 export const runRequest = <Result>(
   { requestContext: { requestId, authorizer } }: GatewayEvent,
   lambda: Context,
@@ -192,7 +174,6 @@ export const runRequest = <Result>(
     work,
   );
 
-/** Counts a request, and its error if there is one, and ends the invocation, as `endInvocation` does. */
 export function endRequest(route: string, error?: unknown): Promise<void> {
   measurements.add('requests', 1, { route });
   if (error === undefined) return endInvocation();

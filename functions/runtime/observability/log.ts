@@ -6,15 +6,11 @@ import type { Log } from '#domain/platform/services.ts';
 import { invocationContext } from '#runtime/environment/invocation-context.ts';
 import { serviceDimension } from './metric-names.ts';
 
-/** Matches a position such as `file:///var/task/index.mjs:12:3456`. */
 const location = /(file:\/\/\/(?:[A-Za-z]:)?[^\s():]+):(\d+):(\d+)/g;
 
 const maps = new Map<string, SourceMap | undefined>();
 
-/**
- * Maps the positions of a stack trace from the bundle to the sources. Node's `--enable-source-maps` would also map
- * stacks that are not logged, which takes time and memory.
- */
+/** Node's `--enable-source-maps` would also map stacks that are not logged, which takes time and memory. */
 export const withSourcePositions = (stack: string): string =>
   stack.replace(location, (bundled, module: string, line: string, column: string) => {
     const origin = mapOf(module)?.findOrigin(Number(line), Number(column));
@@ -28,10 +24,6 @@ function mapOf(module: string): SourceMap | undefined {
   return maps.get(module);
 }
 
-/**
- * Reads the source map of a module; undefined if the module has none, or if the map cannot be read. The stack is logged
- * in any case.
- */
 function readMap(module: string): SourceMap | undefined {
   try {
     return new SourceMap(JSON.parse(readFileSync(`${fileURLToPath(module)}.map`, 'utf8')));
@@ -40,12 +32,11 @@ function readMap(module: string): SourceMap | undefined {
   }
 }
 
-/** Writes JSON lines at the stage's log level (`variables.logLevel`). */
 const logger = /* @__PURE__ */ new Logger({ serviceName: serviceDimension.service });
 
 type Fields = Record<string, unknown>;
 
-/** Returns the properties of an error that are logged. The other properties may contain data of the request. */
+/** Other properties of an error may contain data of the request. */
 function describe(error: unknown): unknown {
   if (!(error instanceof Error)) return typeof error;
   const { name, message, stack, cause } = error;
@@ -59,7 +50,6 @@ function describe(error: unknown): unknown {
   };
 }
 
-/** Adds the fields of the current invocation to those of a log line, and describes the error. */
 function inInvocation({ error, ...fields }: Fields): Fields {
   const current = invocationContext().getStore();
   const all = { ...current?.environmentFields, ...current?.properties, ...fields };

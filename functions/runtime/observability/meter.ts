@@ -2,7 +2,6 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { Meter } from '#domain/platform/services.ts';
 import { addTracedPart, measurements } from './invocation.ts';
 
-/** Adds to the measurements and to the trace that the invocation publishes at its end. */
 export const meter: Meter = {
   replied({ calls, reasoningSteps }) {
     for (const [model, , promptTokens, completionTokens, cachedTokens = 0] of calls) {
@@ -33,10 +32,7 @@ export const meter: Meter = {
 
 type Emit = (event: StreamEventBody) => void;
 
-/**
- * Makes functions that measure the times of a reply for metrics and trace, and count failed replies.
- * @param startedAt `performance.now()` at the start of the route's work
- */
+/** @param startedAt `performance.now()` at the start of the route's work */
 export function timeReply(
   route: 'send-message' | 'complete-chat',
   startedAt: number,

@@ -6,9 +6,7 @@ import { endInvocation, runInvocation } from './invocation.ts';
 import { log } from './log.ts';
 
 /**
- * Makes the Lambda handler of a function that the gateway does not invoke: that of a queue, of a schedule, of the
- * workflow, or of a task. Log lines contain the invocation's ids; metrics and trace are published at the end. Clients
- * with `DeadlineRetries` retry their calls until the function's timeout is near.
+ * For functions that the gateway does not invoke. Their clients with `DeadlineRetries` retry until the timeout is near.
  */
 export const observed =
   <Event, Result>(handler: (event: Event) => Promise<Result>) =>
@@ -35,9 +33,8 @@ export const observed =
     );
 
 /**
- * Returns a copy of an error with only name, message and stack. Lambda logs a thrown error with all its properties, and
- * errors of AWS may contain items of the table. The workflow decides by the name whether to retry, so all temporary
- * errors get the name `serviceUnavailable`.
+ * Lambda logs a thrown error with all its properties, and errors of AWS may contain items of the table. The workflow
+ * decides by the name whether to retry.
  */
 function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -45,13 +42,11 @@ function withoutProperties(error: unknown): unknown {
   return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
 }
 
-/** Whether an error is temporary, such as a throttled call, or a conflict of concurrent writes in all attempts. */
 function isTransient(error: Error): boolean {
   const ofSdk = error as Parameters<typeof isTransientError>[0];
   return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);
 }
 
-/** Returns the log fields of an event that names a workspace, or a workspace and a batch. */
 function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {
   const { workspaceId, batchId } = (event ?? {}) as { workspaceId?: unknown; batchId?: unknown };
   return {

@@ -1,7 +1,7 @@
 import { BroadcastChannel } from 'node:worker_threads';
 import type { RejectedCall } from '#agents/retrying-model.ts';
 
-/** A local run shows the messages of this channel on its terminal. In AWS nothing listens. */
+/** A local run shows the messages on its terminal. In AWS nothing listens. */
 export const providerErrorsChannel = 'provider-errors';
 
 /** The text may quote a prompt or a key, so it must not be logged. */
@@ -10,10 +10,8 @@ export interface ProviderError {
   text: string;
 }
 
-/** The characters that are shown: the reason usually comes first. */
 const shownCharacters = 300;
 
-/** Sends the start of the body of a 4xx response to the terminal of a local run. */
 export function sendProviderError({ statusCode = 0, responseBody = '' }: RejectedCall): void {
   if (statusCode < 400 || statusCode > 499) return;
   // An open channel would receive the errors of other functions.

@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import process from 'node:process';
 import { log } from './log.ts';
 
-/** A part of an invocation; times in milliseconds since the epoch. */
+/** Times are in milliseconds since the epoch. */
 export interface TracedPart {
   name: string;
   start: number;
@@ -12,18 +12,17 @@ export interface TracedPart {
   outcome: 'ok' | 'error' | 'fault';
 }
 
-/** Searchable properties of a trace. X-Ray indexes at most 50. */
+/** X-Ray indexes at most 50. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
-/** The maximum number of parts in a trace. A datagram to the daemon may have 64 KB. */
+/** A datagram to the daemon may have 64 KB. */
 const maxParts = 100;
 
 let socket: Socket | undefined;
 
 /**
- * Sends the trace of an invocation to the local X-Ray daemon, as one UDP datagram. Does nothing without a daemon, as on
- * a local run, or if Lambda does not sample the invocation.
- * @returns resolves when the datagram was sent, or could not be sent
+ * Does nothing without a daemon, or if Lambda does not sample the invocation.
+ * @returns resolves even if the datagram could not be sent
  */
 export async function sendTrace(
   invocation: TracedPart,
@@ -47,17 +46,11 @@ export async function sendTrace(
   await send(`{"format": "json", "version": 1}\n${JSON.stringify(document)}`, host, Number(port));
 }
 
-/**
- * The share that is logged of those invocations that are neither a fault nor the first one in a second. It is that of
- * X-Ray's default rule.
- */
+/** The share of X-Ray's default rule. */
 const sampledShare = 0.05;
 let lastSampledSecond = 0;
 
-/**
- * Logs the parts of an invocation of a web function, because X-Ray does not trace these: of each invocation with the
- * outcome `fault`, and of a sample of the others.
- */
+/** X-Ray does not trace invocations of web functions. */
 export function logTrace({ start, end, outcome }: TracedPart, parts: readonly TracedPart[]): void {
   const second = Math.floor(end / 1000);
   if (outcome !== 'fault' && second === lastSampledSecond && Math.random() >= sampledShare) return;

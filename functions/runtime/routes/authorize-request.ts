@@ -1,9 +1,6 @@
 import { authorizeRequest } from '#domain/workspaces/api-keys.ts';
 import { apiKeys, clock, log, meter, stageLimits, workspaces } from '#runtime/composition/services.ts';
 
-/**
- * Authorizes an API key, for the gateway's authorizer and for the web function that clients reach without the gateway.
- */
 export const authorize = authorizeRequest({
   apiKeys: apiKeys(),
   clock,

@@ -51,7 +51,6 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Serves the route complete-chat, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   completeChatRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse, onGone }) => {
@@ -65,7 +64,7 @@ export const serve = serveRoute(
       awaitRateLimit,
       deadline: () => timeForModel(completeChatRoute, isStreamed, remainingMilliseconds()),
     });
-    // Nobody can read the reply later, so it is aborted if its reader is gone.
+    // Nobody can read the reply later.
     const abandon = () => running.stop.abort(new ReplyAborted('stopped-by-client', stopped));
     if (gone.signal.aborted) abandon();
     gone.signal.addEventListener('abort', abandon);
@@ -97,19 +96,13 @@ export const serve = serveRoute(
   { form: openAiForm },
 );
 
-/**
- * Counts failures of the service in an open stream, whose status is 200, and 5xx responses that a model has caused. The
- * gateway counts all responses by their status.
- */
+/** The status of an open stream is 200, so the gateway does not count its failure. */
 function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boolean): void {
   if (isInStream && !byModel) measurements.add('streamedFaults', 1, {});
   if (!isInStream && byModel && status >= 500) measurements.add('modelErrorResponses', 1, {});
 }
 
-/**
- * Validates the body.
- * @throws if a parameter is wrong: the errors of `checkCaller`, else OpenAiError whose `param` is the first wrong one
- */
+/** @throws the errors of `checkCaller`, else OpenAiError whose `param` is the first wrong parameter */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {
     await checkCaller(workspaceId, body);
@@ -128,7 +121,6 @@ async function checkCaller(workspaceId: string, body: Record<string, unknown>): 
   await checkUsers(workspaceId, [body.user]);
 }
 
-/** Counts the messages and their parts in a body that is not validated yet. */
 function partsOf(messages: unknown): number {
   if (!Array.isArray(messages)) return 0;
   let count = messages.length;
@@ -136,10 +128,7 @@ function partsOf(messages: unknown): number {
   return count;
 }
 
-/**
- * Returns the issues of the parts if the issue is about a list of parts, because they are more exact than one issue of
- * the whole list. Returns any other issue itself.
- */
+/** The issues of the parts are more exact than one issue of the whole list. */
 function issuesOfParts(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union' || !Array.isArray(issue.input)) return [issue];
   const inner = issue.errors.flat().filter(({ path }) => path.length > 0);

@@ -13,10 +13,7 @@ const services = {
   workspaces: workspaces(),
 };
 
-/**
- * Makes the function that serves the route create-chat, in the Lambda function and in the web function.
- * @param onCreated called for each new chat, and again if the gateway repeats a request without an idempotency key
- */
+/** @param onCreated called for each new chat, and again if the gateway repeats a request without an idempotency key */
 export const serveWith = (onCreated: (chat: Chat) => void) =>
   serveRoute(
     createChatRoute,

@@ -7,7 +7,6 @@ import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
 const services = { chats: chats(), clock, replyEvents: replyEvents(), workspaces: workspaces() };
-/** Serves the route resume-stream, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   resumeStreamRoute,
   async (request, { open, awaitRateLimit, remainingMilliseconds }) => {

@@ -54,7 +54,6 @@ const services = {
   workspaces: workspaces(),
 };
 
-/** Serves the route send-message, in the Lambda function and in the web function. */
 export const serve = serveRoute(
   sendMessageRoute,
   async (request, { open, remainingMilliseconds, awaitRateLimit, charge, finishAfterResponse }) => {
@@ -103,8 +102,7 @@ export const serve = serveRoute(
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
-    // The text of a reply with a form or a schema is sent as a whole at its end. So the time of its first delta says
-    // nothing about the model.
+    // The text of such a reply is sent as a whole at its end: the time of its first delta says nothing about the model.
     const isBuffered =
       started.turn.form !== undefined || started.turn.agent.definition.output_schema !== undefined;
     const sink = isBuffered ? events : { ...events, emit: replyTimer.listening(events.emit) };
@@ -112,8 +110,7 @@ export const serve = serveRoute(
     charge({ modelCalls: started.running.budget.furtherModelCalls });
     replyTimer.ended(reply);
     finishAfterResponse(finished);
-    // Even if the model has completed the reply, the service may have failed to store it. That is no failure of the
-    // model.
+    // The service may have failed to store a reply that the model has completed. That is no failure of the model.
     const byModel = isFailedByModel(await started.running.completed);
     if (!body.stream) {
       const position = started.turn.position + 1;
@@ -136,11 +133,7 @@ const noEvents: ReplySink = {
   done: () => undefined,
 };
 
-/**
- * Sends a reply as a whole.
- * @throws serverError with the reply's own error, if the reply has failed. If `byModel`, it is counted as a failure of
- *   the model
- */
+/** @throws serverError with the reply's own error, if the reply has failed */
 function sendWhole(
   open: OpenResponse,
   chatId: number,
@@ -149,15 +142,14 @@ function sendWhole(
     content,
     ...reply
   }: Pick<AssistantMessage, 'position' | 'content' | 'tokenUsage' | 'error' | 'incomplete' | 'responseId'>,
-  // A replayed reply may have failed hours ago. So its failure counts as one of a model, which says nothing about this
-  // release.
+  // A replayed reply may have failed hours ago, which says nothing about this release.
   { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {
     ...replayHeaders(replayed),
     [replyHeaders.messageId]: String(messageId(chatId, reply.position)),
     [replyHeaders.tokenUsage]: JSON.stringify(reply.tokenUsage),
-    // An earlier release stored no response id, so the response gets a new one, as in the stream of such a reply.
+    // An earlier release stored no response id.
     [replyHeaders.responseId]: reply.responseId ?? responseIdOf({ id: identifiers.uuid() }),
     ...(reply.incomplete !== null && { [replyHeaders.incomplete]: reply.incomplete }),
   };

@@ -3,8 +3,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { environment } from '#runtime/environment/environment.ts';
 
 /**
- * Returns the milliseconds that the model may still take. The time of a reply starts when its request reaches the
- * function.
+ * In milliseconds. The time of a reply starts when its request reaches the function.
  * @param remainingMilliseconds until the timeout of the route
  */
 export function timeForModel(

@@ -22,10 +22,7 @@ const services = {
   usage: usage(),
 };
 
-/**
- * The size of the chunks in which a buffered body is parsed, like a body from a connection. The parser ignores what
- * follows the end of a form, except in the chunk that contains the end.
- */
+/** The parser ignores what follows the end of a form, except in the chunk that contains the end. */
 const chunkBytes = 64 * 1024;
 
 function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
@@ -33,7 +30,6 @@ function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
     yield body.subarray(start, start + chunkBytes);
 }
 
-/** Serves the route upload-file, in the Lambda function and in the web function. */
 export const serve = serveRoute(uploadFileRoute, async ({ workspaceId, apiKeyId }, { request, charge }) => {
   const body = request.upload ?? Readable.from(inChunks(Buffer.from(await request.body())));
   const form = readForm(headerIn(request, 'content-type'), body);
