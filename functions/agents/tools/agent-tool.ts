@@ -35,7 +35,6 @@ const form = z.object({
   fields: z.array(field).min(1).max(50),
 });
 
-/** Without a form in the config, the model composes one. */
 const config = z.strictObject({ form: form.optional() });
 const nothing = z.object({});
 
@@ -72,7 +71,6 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
   /** Must return the same object for the same config: its JSON Schema is cached by the object. */
   input(config: Config): z.ZodType<Input>;
-  /** What the step's start event shows. `content` is a line for people. */
   start(input: Input, config: Config): { content: string; args: Record<string, unknown> };
   /** @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them. */
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
@@ -89,7 +87,6 @@ export type ToolUse<Config> = ReplyUse & { config: Config };
 export interface ReplyUse {
   /** The id of the step that shows this use. */
   callId: string;
-  /** Null for a reply that belongs to no chat. */
   chat: Chat | null;
   /** Shared with called agents. */
   scope: ReplyScope;

@@ -11,7 +11,6 @@ const input = z.object({
     .describe('What the other agent is asked. It sees nothing else of this conversation.'),
 });
 
-/** The agent that the client has asked does not count. */
 const maxDepth = 3;
 
 export const callAgent = (

@@ -61,7 +61,6 @@ export const lookup = (
 const searchLimits = {
   messages: 2000,
   characters: 4_000_000,
-  /** The files are read one after another. */
   files: 200,
 };
 

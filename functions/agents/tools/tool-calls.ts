@@ -15,7 +15,6 @@ import { type Offer, type OfferedTool, type ReplyUse, ToolFailure } from './agen
 
 export interface ToolSettings {
   clock: Pick<Clock, 'after'>;
-  /** For one use, in milliseconds. */
   toolTimeout: number;
   /** Called with errors that are no ToolFailure, but not after the timeout or if the reply is aborted. */
   onToolError: (tool: string, error: unknown) => void;

@@ -8,7 +8,6 @@ type Services = Pick<
 
 export interface Deleted {
   chats: number;
-  /** Number of workspaces in which the run has failed. */
   failures: number;
 }
 
@@ -57,7 +56,6 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   return deleted;
 }
 
-/** @returns `after`: null if the pass does not continue */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
   const now = services.clock.now();

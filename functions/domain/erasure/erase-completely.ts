@@ -14,7 +14,6 @@ import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 
 export interface Report {
-  /** Since the erasure began, also by runs before this call. */
   erased: ErasedCounts;
   erasedBefore: ErasedCounts;
   itemsScanned: number;

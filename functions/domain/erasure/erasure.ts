@@ -42,7 +42,6 @@ export interface PersonTraces {
 /** Unused chats of a workspace are deleted in passes, in the order of their ids. */
 export interface Walk {
   workspaceId: string;
-  /** Chats that were not used for this number of days are deleted. */
   days: number;
   /** The id of the last chat that the pass has read; null between two passes. */
   after: number | null;
@@ -110,7 +109,6 @@ export interface ChatTraces {
    */
   deleteMessages(chat: Purge, hasTime: () => boolean): Promise<boolean>;
   files(chat: Purge): AsyncIterable<FileOfChat[]>;
-  /** The files themselves stay. */
   removeFiles(chat: Purge, files: readonly FileOfChat[]): Promise<void>;
 }
 

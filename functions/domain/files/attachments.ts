@@ -53,7 +53,6 @@ export async function attachFiles(
 
 const noticesShown = 10;
 
-/** Long enough for a list of pages. */
 const noticeCharacters = 200;
 
 /**

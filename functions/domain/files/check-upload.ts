@@ -92,7 +92,9 @@ const unknownBinary = 'application/octet-stream';
 
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
-/** Without a byte order mark, text in UTF-16 is known by the zero bytes of its ASCII characters. */
+/**
+ * In UTF-16, an ASCII character has a zero byte. A text without such characters needs a byte order mark to be known.
+ */
 function isUtf16(start: Uint8Array): boolean {
   const [first, second] = start;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;

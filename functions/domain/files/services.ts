@@ -16,7 +16,6 @@ export type AttachmentContent =
       pageOffsets: number[];
       notices?: readonly string[];
     }
-  /** The start of a text that is longer than `TextBounds.whole`. */
   | {
       type: 'beginning';
       text: string;
@@ -60,7 +59,6 @@ export interface SourceDocument {
 export interface ExtractedText {
   text: string;
   contentType: string;
-  /** Where each page or slide starts in the text; empty for a format without pages. */
   pageOffsets: number[];
   /** What is missing in the text, or uncertain. Each notice is a phrase, such as `left out: 2 pictures`. */
   notices?: readonly string[];
@@ -77,7 +75,6 @@ export interface TextExtractor {
 export type ExtractionFailureKind =
   | 'unsupported'
   | 'unreadable'
-  /** The file or its expanded content. */
   | 'tooLarge'
   | 'tooSlow'
   | 'encrypted'
@@ -101,7 +98,6 @@ export interface PreparationAddresses extends ResultAddresses {
 
 /** For the function that reads hostile files: it has no other permissions. */
 export interface Preparation {
-  /** Undefined if the file is no longer there. */
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;
   putContent(addresses: PreparationAddresses, prepared: PreparedAttachment): Promise<void>;
   putImage(addresses: PreparationAddresses, image: Uint8Array): Promise<void>;
@@ -118,7 +114,6 @@ interface ResultAddresses {
 }
 
 export interface PreparedAttachments {
-  /** Undefined if there is no prepared content. */
   get(
     file: StoredFile,
     bounds: TextBounds,

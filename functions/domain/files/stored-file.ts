@@ -6,7 +6,6 @@ export interface StoredFile {
   workspaceId: string;
   /** As the client sent it. It must not be used as a key or in the path of a URL. */
   name: string;
-  /** With its parameters, such as a charset. */
   contentType: string;
   size: number;
   scope: UploadScope;
@@ -47,7 +46,6 @@ export interface FileIndex extends PreparationLeases {
    * @returns false if the file is closed or deleted
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
-  /** Removes the registration of a deleted chat. It may be repeated. */
   detach(file: FileName, chatId: number): Promise<void>;
   /** Also by a chat whose message was not stored. */
   isAttached(file: FileName): Promise<boolean>;
@@ -60,19 +58,16 @@ export interface FileIndex extends PreparationLeases {
 export interface FileStore {
   /** The bucket's lifecycle rules remove the file later unless `complete` is called. */
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
-  /** Undefined if the file is no longer there. */
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
   /** A presigned address, for a function that has no other permissions. */
   readAddress(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<string>;
-  /** A short-lived URL that downloads the file as an attachment. */
   address(file: StoredFile, now: Date): Promise<string>;
 }
 
 export interface FileWriter {
   /** Copies the bytes: the caller may reuse its buffer. */
   write(bytes: Uint8Array): Promise<void>;
-  /** After this the file can be read. */
   end(): Promise<void>;
   /** Makes the file permanent. Called after `end`. */
   complete(): Promise<void>;

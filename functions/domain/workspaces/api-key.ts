@@ -28,7 +28,6 @@ export interface ApiKeyStore {
   byHash(hash: string): Promise<ApiKey | undefined>;
   byId(keyId: string): Promise<ApiKey | undefined>;
   put(key: ApiKey): Promise<void>;
-  /** In order of creation. */
   list(workspaceId: string): Promise<ApiKey[]>;
   /** @returns undefined if the id is unknown. A key that is already revoked does not change */
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;

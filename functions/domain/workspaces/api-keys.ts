@@ -5,7 +5,6 @@ import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
-/** Stores neither the key nor its text. */
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
@@ -74,7 +73,6 @@ const markTimeoutMilliseconds = 1000;
 export interface Caller {
   workspaceId: string;
   apiKeyId: string;
-  /** Null for a workspace without limits. */
   limits: Limits | null;
   /**
    * ISO 8601; null if the key never expires. The route's function must check it, because the gateway may cache the

@@ -30,7 +30,6 @@ export interface AuditEntry {
    */
   actor: string;
   action: AuditAction;
-  /** Null for prices, which apply to all workspaces. */
   workspaceId: string | null;
   /** For example an id, the name of a secret, or a hash of the id of an erased user. */
   target: string;
@@ -38,7 +37,6 @@ export interface AuditEntry {
   changes: Record<string, unknown>;
 }
 
-/** As a store returns the value: without undefined members. */
 const storedForm = (value: unknown): unknown =>
   value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 

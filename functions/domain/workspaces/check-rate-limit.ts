@@ -56,7 +56,6 @@ export function openRateLimits(services: LimiterServices): RateLimits {
   };
 }
 
-/** A class without a limit has no bucket. */
 type Buckets = ReadonlyMap<RateClass, Bucket>;
 
 interface Request {
@@ -111,12 +110,10 @@ class Bucket {
     return amount;
   }
 
-  /** In epoch milliseconds, including the amount that is not written. */
   due(now: number): number {
     return Math.max(this.fullAt, now) + this.unpaid(now);
   }
 
-  /** The latest time at which a bucket that has this many tokens now is full again. */
   latest(tokens: number, now: number): number {
     return now + this.interval * (this.limit.burst - tokens);
   }
@@ -163,7 +160,6 @@ async function writeOnce(
   }
 }
 
-/** Undefined if all buckets have the tokens now, as far as this process knows. */
 function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | undefined {
   let longest: { bucket: Bucket; wait: number } | undefined;
   for (const bucket of buckets.values()) {

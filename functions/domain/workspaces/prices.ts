@@ -33,7 +33,6 @@ export function parsePrice(text: string): number | undefined {
   return dollars === undefined ? undefined : Number(dollars + decimals.padEnd(6, '0'));
 }
 
-/** In dollars per million tokens, such as `0.3125`. */
 export const inDollars = ({ input, cached, written, output }: Price): Record<keyof Price, string> => ({
   ...{ input: formatPrice(input), cached: formatPrice(cached) },
   ...{ written: formatPrice(written), output: formatPrice(output) },

@@ -39,7 +39,6 @@ export interface BucketOwner {
 export interface BucketChange {
   rateClass: RateClass;
   amount: number;
-  /** Before the change, as far as the process knows. */
   isFull: boolean;
   /**
    * The change is possible only if the bucket, before the change, is full again at this time or earlier. Null: at any

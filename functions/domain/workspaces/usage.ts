@@ -17,12 +17,10 @@ export const noCounts = {
   /** Ended turns in chats, and ended completions, also failed ones. */
   turns: 0,
   failedTurns: 0,
-  /** Ended by a worker, also failed ones. */
   batchRequests: 0,
   failedBatchRequests: 0,
   uploads: 0,
   uploadedBytes: 0,
-  /** Tests of agents by operators, also failed ones. */
   tests: 0,
   failedTests: 0,
 };
@@ -39,9 +37,7 @@ export const noModelUsage = {
   calls: 0,
   promptTokens: 0,
   completionTokens: 0,
-  /** The part of `promptTokens` that was read from the provider's cache. */
   cachedTokens: 0,
-  /** The part of `promptTokens` that was written to the provider's cache. */
   writtenTokens: 0,
 };
 

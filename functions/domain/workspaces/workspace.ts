@@ -17,7 +17,6 @@ export interface Workspace {
   openAiEnabled: boolean;
   /** `none` switches all limits off, including `ownLimits`. */
   limits: 'default' | 'none';
-  /** They replace those of the stage. */
   ownLimits: Partial<Limits>;
   /** Chats are deleted some time after this number of days without use; null for never. */
   retentionDays: number | null;
@@ -54,11 +53,8 @@ export interface WorkspaceStore {
   get(workspaceId: string): Promise<Workspace | undefined>;
   isListed(workspaceId: string, externalUserId: string): Promise<boolean>;
   put(workspace: Workspace): Promise<void>;
-  /** Undefined if the id is unknown. */
   update(workspaceId: string, changes: WorkspaceChanges): Promise<Workspace | undefined>;
-  /** Sorted by id. */
   list(): Promise<Workspace[]>;
-  /** In no particular order. */
   listed(workspaceId: string): AsyncIterable<string[]>;
   addToWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
   removeFromWhitelist(workspaceId: string, externalUserIds: string[]): Promise<void>;
@@ -83,7 +79,6 @@ export interface WorkspaceDeletion {
    * @param onPage gets the number of items that were read and deleted since the last call
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
-  /** One audit entry remains, in the list for all workspaces. */
   finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;
 }
 
