@@ -18,9 +18,7 @@ export interface AwsCredentials {
   sessionToken?: string;
 }
 
-/**
- * Makes a model for one call, because the credentials expire. Import this file only at a call: its package is large.
- */
+/** Makes a model for one call, because credentials expire. Import this file only at a call: its package is large. */
 export function converseModel(
   name: string,
   settings: AwsCredentials & { region: string },

@@ -97,8 +97,7 @@ export interface ReplyUse {
   signal: AbortSignal;
   /**
    * Its steps and its usage belong to the reply.
-   * @throws ToolFailure, with the usage so far, if its model fails, or if its reply ends at a limit, is empty, or does
-   * not match its schema
+   * @throws ToolFailure, with the usage so far, if its model fails, or if its reply ends for another reason than `stop`
    */
   callAgent(
     agent: AgentVersion,

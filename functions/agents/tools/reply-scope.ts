@@ -12,10 +12,7 @@ export class ReplyScope {
     return shared as Shared;
   }
 
-  /**
-   * What was opened last is closed first, so that a session ends while its connection is still open. Errors are
-   * ignored.
-   */
+  /** What was opened last is closed first, so that a session ends before its connection. Errors are ignored. */
   async close(): Promise<void> {
     for (const shared of [...this.#shared.values()].reverse())
       await Promise.resolve()

@@ -120,7 +120,8 @@ export function openToolCalls(
         toolName,
         output,
       }));
-      // If the model's stream fails, `results()` is never called, and this handler avoids an unhandled rejection.
+      // If `results()` is not called, for example because the model's stream fails, this handler avoids an unhandled
+      // rejection.
       result.catch(() => undefined);
       results.push(result);
       return objectIn(args);

@@ -13,7 +13,6 @@ export interface ForcedTool {
   name: string;
   description: string | undefined;
   schema: object;
-  /** Whether `tool_choice` names the tool. */
   isNamed: boolean;
 }
 

@@ -193,7 +193,6 @@ function addParts(all: PromptPart[], added: readonly PromptPart[]): void {
 const textOf = (parts: readonly PromptPart[]): string =>
   parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n\n');
 
-/** Applies the limit of a message in a chat. */
 function checkSize(text: string, param: string, what: string): void {
   if (text.length * 3 > limits.messageBytes && Buffer.byteLength(text) > limits.messageBytes)
     throw invalidParameter(

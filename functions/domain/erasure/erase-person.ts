@@ -7,7 +7,7 @@ export type EraseServices = Services<
 >;
 
 export interface Erased {
-  /** As they were before. */
+  /** As they were before their deletion. */
   chats: Chat[];
   ratings: number;
   batchRequests: number;
@@ -19,8 +19,8 @@ export type OnErased = (erased: ErasedPart) => Promise<void>;
 const chatsPerPage = 44;
 
 /**
- * The data of deleted chats is erased later, by their purges. It may be repeated, also after a crash, and ends early
- * when `hasTime` returns false.
+ * The data of deleted chats is erased by their purges. It may be repeated, also after a crash, and ends early when
+ * `hasTime` returns false.
  */
 export async function erasePerson(
   services: EraseServices,

@@ -92,7 +92,7 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
   addresses: PreparationAddresses;
 }
 
-/** Stores for an unreadable file the reason, so that the file is not converted again. */
+/** For an unreadable file, stores the reason, so that the file is not converted again. */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
   // A caller of an earlier release sends only the file's name, and this function may not read files by name.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');

@@ -92,9 +92,7 @@ const unknownBinary = 'application/octet-stream';
 
 const isText = (start: Uint8Array): boolean => !start.includes(0) || isUtf16(start);
 
-/**
- * In UTF-16, an ASCII character has a zero byte. A text without such characters needs a byte order mark to be known.
- */
+/** Text in UTF-16 is known by a byte order mark, or by its zero bytes: a letter of ASCII has one. */
 function isUtf16(start: Uint8Array): boolean {
   const [first, second] = start;
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true;

@@ -35,7 +35,7 @@ export interface AttachmentReader {
   read(file: StoredFile, bounds: TextBounds, signal: AbortSignal): Promise<AttachmentContent>;
 }
 
-/** Amazon Bedrock's limit. */
+/** Amazon Bedrock's limit for an image. */
 export const preparedImageBytes = 3.75 * 1024 * 1024;
 
 export interface ImageFitter {

@@ -47,9 +47,9 @@ export interface FileIndex extends PreparationLeases {
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
   detach(file: FileName, chatId: number): Promise<void>;
-  /** Also by a chat whose message was not stored. */
+  /** Whether any chat attaches the file, also one whose message was not stored. */
   isAttached(file: FileName): Promise<boolean>;
-  /** Then no further chat can attach the file. Does nothing if the file is deleted. */
+  /** After this no further chat can attach the file. Does nothing if the file is deleted. */
   close(file: FileName): Promise<void>;
   /** Removes the metadata, but not the bytes. */
   remove(file: FileName): Promise<void>;

@@ -32,7 +32,7 @@ export interface ApiKeyStore {
   /** @returns undefined if the id is unknown. A key that is already revoked does not change */
   revoke(keyId: string, at: string): Promise<ApiKey | undefined>;
   /**
-   * Both keys are stored or none.
+   * Stores both keys or none.
    * @returns false if the old key was revoked, or got another expiry, after it was read
    */
   replace(old: ApiKey, expiresAt: string, key: ApiKey): Promise<boolean>;

@@ -25,9 +25,7 @@ export type AuditAction =
 /** A change by an operator, or an erasure that a client requested. */
 export interface AuditEntry {
   at: string;
-  /**
-   * The operator's ARN (on a local run, the name of the machine's user), or `API key` and the id of the client's key.
-   */
+  /** An operator's ARN (on a local run, the name of the machine's user), or `API key` and the id of a client's key. */
   actor: string;
   action: AuditAction;
   workspaceId: string | null;
@@ -54,9 +52,6 @@ export function changesOf(before: object, after: object): Record<string, { from:
 }
 
 export interface AuditLog {
-  /**
-   * Oldest first; for all workspaces if none is given. `from` and `to` are UTC days, such as `2027-01-31`, both
-   * included.
-   */
+  /** Oldest first; for all workspaces if none is given. `from` and `to` are UTC days like `2027-01-31`, included. */
   between(workspaceId: string | undefined, from: string, to: string): AsyncIterable<AuditEntry[]>;
 }

@@ -79,10 +79,7 @@ class Bucket {
   readonly limit: RateLimit;
   /** In which the bucket gains one token, rounded up to a microsecond. */
   readonly interval: number;
-  /**
-   * When the stored bucket is full again, as far as the process knows. The stored value never decreases, so an old one
-   * is a safe lower bound.
-   */
+  /** As far as the process knows. The stored value never decreases, so an old one is a safe lower bound. */
   fullAt = 0;
   #unpaid = 0;
   #chargedAt = 0;

@@ -30,7 +30,7 @@ export async function countUsage(
 export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
 
 export interface UsageLine {
-  /** Null for the total, and for usage without an agent. */
+  /** Null for the total. In lines by agent also for usage without an agent. */
   name: string | null;
   /** All 0 if the lines are grouped by model. */
   counts: UsageCounts;

@@ -7,10 +7,7 @@ export interface RateLimitDecision {
    * class has no limit, or the limiter failed open.
    */
   bucket: { limit: number; remaining: number; reset: number } | null;
-  /**
-   * Null if the request is allowed; badRequest if the request takes more tokens than a full bucket has, otherwise
-   * rateLimited.
-   */
+  /** Null if the request is allowed; badRequest if a full bucket has fewer tokens, otherwise rateLimited. */
   rejection: ServiceError | null;
 }
 
@@ -40,10 +37,7 @@ export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   isFull: boolean;
-  /**
-   * The change is possible only if the bucket, before the change, is full again at this time or earlier. Null: at any
-   * time.
-   */
+  /** The change is possible if the bucket, before it, is full again at this time or earlier. Null: at any time. */
   latest: number | null;
 }
 

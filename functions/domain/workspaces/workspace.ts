@@ -9,7 +9,7 @@ export interface Person {
 export interface Workspace {
   id: string;
   name: string;
-  /** If false, requests get status 403 once the gateway's cached responses of the authorizer have expired. */
+  /** If false, requests with a valid key get status 403 once the gateway's cached authorizations have expired. */
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;

@@ -19,9 +19,7 @@ import {
   textIn,
 } from './tool-call-deltas.ts';
 
-/**
- * Why an event was skipped. `without-choices`: it has no usage either. `after-end`: an error after a complete reply.
- */
+/** Why an event was skipped. `without-choices`: it has no usage either. `after-end`: an error after a whole reply. */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
 /** The limit of OpenAI for one message of a prompt. */
@@ -168,10 +166,7 @@ const tokensIn = (value: unknown): number | undefined =>
 type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 type Content<Role> = Message<Role>['content'][number];
 
-/**
- * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Many other servers know only
- * `max_tokens`.
- */
+/** OpenAI's reasoning models need `max_completion_tokens`. Many other servers know only `max_tokens`. */
 const reasoningModels = /^(gpt-5|o\d)/;
 
 export function completionRequest(model: string, options: LanguageModelV4CallOptions): object {

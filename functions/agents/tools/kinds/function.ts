@@ -48,8 +48,8 @@ export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.
 
 /**
  * Returns null for an empty text.
- * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not
- * JSON, or has too many values or levels
+ * @throws Error with the text of a function that has failed, which clients and models do not get; ToolFailure if the
+ * result is not JSON, or has too many values or levels
  */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.

@@ -16,9 +16,7 @@ interface Services {
 
 const type = 'consultant_call_mcp_tool';
 
-/**
- * In a reply, uses of a server with the same settings and headers share one connection, also those of called agents.
- */
+/** In a reply, uses of a server with equal settings and headers share one connection, also those of called agents. */
 export const mcpKind = ({ http, openMcp, countUse, checkTarget }: Services): ToolKind<McpConfig> => ({
   type,
   config: mcpConfig,

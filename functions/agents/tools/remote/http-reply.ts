@@ -12,8 +12,8 @@ const failureCharacters = 2000;
 const mostValues = 100_000;
 
 /**
- * The result is JSON if its Content-Type says so and it is within the limits, or else the text. It is null for an empty
- * body, and for one that is not UTF-8, which is an attachment.
+ * The result is JSON if its Content-Type says so and it can be parsed within the limits, or else the text. It is null
+ * for an empty body, and for one that is not UTF-8, which is an attachment.
  * @throws ToolFailure for a status other than 2xx, with the start of the response's text; or if fields are to be picked
  * from a text
  */

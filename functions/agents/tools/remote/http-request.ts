@@ -74,10 +74,7 @@ function headerText(text: string, name: string): string {
   return text;
 }
 
-/**
- * Also overlong forms of ASCII characters in two or three bytes, and dots before a semicolon: some servers ignore what
- * follows it.
- */
+/** Overlong forms of ASCII in two or three bytes, too. Some servers ignore a semicolon and what follows it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;
 

@@ -17,7 +17,7 @@ export interface RemoteResult {
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
 /**
- * The model gets what is written in agent.json, whatever the remote system says now.
+ * The model gets the names, descriptions and schemas of agent.json, whatever the remote system says now.
  * @param call may throw a ToolFailure with a text of any length: it is cut
  */
 export const pinnedOffers = <Tool extends PinnedTool>(
@@ -60,8 +60,8 @@ function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): 
 }
 
 /**
- * A result that is too long becomes a cut text. `truncated_from` is its length as text or as JSON. Both lengths are in
- * UTF-16 code units.
+ * A result that is too long becomes a cut text. `truncated_from` is the length of the whole, as text or as JSON.
+ * Lengths are in UTF-16 code units.
  */
 export function shapeResult(found: RemoteResult, maxCharacters: number): object {
   const isText = typeof found.result === 'string' && Object.keys(found).length === 1;
