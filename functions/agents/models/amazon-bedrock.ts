@@ -18,10 +18,7 @@ export interface AwsCredentials {
   sessionToken?: string;
 }
 
-/**
- * A model of Bedrock with these credentials, which expire. This file is imported at the first call of such a model,
- * because the package is large.
- */
+/** Makes a model for one call, because credentials expire. Import this file only at a call: its package is large. */
 export function converseModel(
   name: string,
   settings: AwsCredentials & { region: string },
@@ -30,7 +27,7 @@ export function converseModel(
   const modelWith = (images: Images) =>
     createAmazonBedrock({
       region,
-      // With a key, the package signs nothing. The signature replaces the key, which AWS never gets.
+      // With a key, the package signs nothing. `signedFetch` replaces the header with this key.
       apiKey: 'unused',
       fetch: (input, init) => signedFetch(settings, input, withImages(images, init)),
       // The package depends on an older patch of the interface, whose reasoning options have fewer values.
@@ -55,11 +52,8 @@ export function converseModel(
 }
 
 /**
- * Adapts a prompt to what the Converse API accepts.
- * - Converse rejects blank texts: see `withoutBlanks`. It also rejects two messages of one role in a row; the AI SDK's
- *   provider joins those.
- * - Converse rejects tool calls and results in the history of a call without tools, and it has no tool choice `none`.
- *   The provider would drop them, and the last call of a reply would not see the results. So results become user text.
+ * Converse rejects blank texts. In a call without tools it also rejects tool calls and results in the history, so
+ * results become user text: the package would drop them. Converse has no tool choice `none`.
  */
 function conversePrompt({
   prompt,
@@ -73,7 +67,7 @@ function conversePrompt({
     .filter(hasContent);
 }
 
-/** Removes blank texts. A user message that is entirely blank stays, so that Converse itself rejects the call. */
+/** A user message that is entirely blank stays, so that Converse itself rejects the call. */
 function withoutBlanks(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role === 'user') {
     const content = message.content.filter((part) => part.type !== 'text' || !isBlank(part.text));
@@ -94,11 +88,7 @@ const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:mi
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
-/**
- * Marks the end of what later calls are likely to begin with: the system message and, if the conversation goes on, the
- * last user message and the last results of tools. It goes on if the prompt has several user messages, or results of
- * tools. So the prompt of a single message writes only its system message to the cache. Bedrock accepts four marks.
- */
+/** Marks the ends of what later calls are likely to begin with. Bedrock accepts four marks. */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
   const goesOn = prompt.filter(({ role }) => role === 'user').length > 1 || lastOf('tool') >= 0;
@@ -110,16 +100,10 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/**
- * Removes the tools from the options. If the reply has a form, the package sends them even if the choice is `none`.
- * Their results in the prompt are text already.
- */
+/** If the reply has a form, the package sends the tools even if the choice is `none`. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
-/**
- * Makes a transformation of a stream that adds an error if the stream ends before `messageStop`. Without it, such a
- * stream looks like a complete reply; only its finish part has no raw reason.
- */
+/** Without this, a stream that ends before `messageStop` looks complete: only its finish part has no raw reason. */
 const rejectMissingEnd = () =>
   new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
     transform(part, controller) {
@@ -136,10 +120,7 @@ const rejectMissingEnd = () =>
     },
   });
 
-/**
- * Signs a request and sends it by `httpFetch`. The package can sign as well, with the same signer, but needs the body
- * as one text. The signature replaces the package's header `Authorization`.
- */
+/** The package can sign as well, but needs the body as one text. */
 async function signedFetch(
   settings: AwsCredentials & { region: string },
   input: string | URL | Request,

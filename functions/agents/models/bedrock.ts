@@ -19,9 +19,9 @@ const modelsWithoutTools =
   /titan-text|claude-(?:v2|instant)|jamba-instruct|j2-|command-(?:light-)?text|llama2|llama3-\d+b|llama3-2-[13]b|mistral-7b|mixtral|deepseek\.r1/;
 
 /**
- * Makes the provider for Amazon Bedrock's Converse API: `bedrock:` with a model id, an inference profile id or an ARN.
- * The endpoint comes from AWS_ENDPOINT_URL_BEDROCK_RUNTIME if it is set, as in AWS's SDKs.
- * @param settings.credentials called before each model call, because a role's credentials expire
+ * The provider `bedrock:`, whose names are model ids, inference profile ids or ARNs. As in AWS's SDKs,
+ * AWS_ENDPOINT_URL_BEDROCK_RUNTIME sets another endpoint.
+ * @param settings.credentials called for each model call, because a role's credentials expire
  */
 export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   needsName: true,
@@ -37,10 +37,6 @@ export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   }),
 });
 
-/**
- * Makes the model of Bedrock, with credentials for one call. Its module is loaded at the first call, concurrently with
- * the credentials.
- */
 async function load(
   name: string,
   settings: BedrockSettings,

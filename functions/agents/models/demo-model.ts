@@ -9,12 +9,10 @@ import type { JsonSchema } from '#contract/json-schema.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 
 const quotedCharacters = 200;
-/** The maximum of characters of a tool's result in the reply: enough to see what it found. */
 const shownCharacters = 1000;
 
 type ToolCall = Extract<LanguageModelV4Content, { type: 'tool-call' }>;
 
-/** Returns the parts of a response of the demo model. */
 export async function partsOf(call: LanguageModelV4CallOptions): Promise<LanguageModelV4StreamPart[]> {
   const { prompt, tools = [], toolChoice, responseFormat } = call;
   const userMessage = prompt.findLast(({ role }) => role === 'user');
@@ -63,7 +61,6 @@ function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string
 type Tool = NonNullable<LanguageModelV4CallOptions['tools']>[number];
 const isFunction = (tool: Tool): tool is LanguageModelV4FunctionTool => tool.type === 'function';
 
-/** Returns a call of each tool that the message names, once each, in the order of the message. */
 function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): ToolCall[] {
   return tools
     .map(({ name }) => ({ name, at: message.indexOf(name) }))
@@ -77,10 +74,7 @@ function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): Too
     }));
 }
 
-/**
- * Returns the JSON object at the start of the text, or `{}` if there is none. If the object is not valid, the whole
- * text.
- */
+/** The JSON object at the start of the text: `{}` if there is none, and the whole text if the object is not valid. */
 function objectAtStart(text: string): string {
   const start = text.trimStart();
   if (!start.startsWith('{')) return '{}';
@@ -88,10 +82,6 @@ function objectAtStart(text: string): string {
   return jsonIn(candidate) === undefined ? start : candidate;
 }
 
-/**
- * Returns the index after the brace that closes the first one; the length of the text if none does. Only the text up to
- * there can be a JSON object.
- */
 function endOfObject(text: string): number {
   let depth = 0;
   let isString = false;
@@ -106,7 +96,6 @@ function endOfObject(text: string): number {
   return text.length;
 }
 
-/** Returns the results of tools after the last user message, as JSON texts. */
 function toolResults(prompt: LanguageModelV4Prompt): string[] {
   const sinceUserMessage = prompt.slice(prompt.findLastIndex(({ role }) => role === 'user') + 1);
   return sinceUserMessage.flatMap((message) =>

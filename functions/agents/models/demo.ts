@@ -3,16 +3,10 @@ import { trimTitle } from '../title.ts';
 import { collect } from './http/model-server.ts';
 import type { ModelProvider } from './model-provider.ts';
 
-/** The model is loaded at the first call: agents in production usually have others. */
 const streamOf = async (options: LanguageModelV4CallOptions) =>
   ReadableStream.from(await (await import('./demo-model.ts')).partsOf(options));
 
-/**
- * A built-in model that needs no network and no key. Equal calls have equal replies. It first calls each tool that the
- * message names, with the JSON object after the name as arguments. A reply without a form says that it is a
- * demonstration; a reply with a form is JSON that fits the schema. Each delta is one word, and a word counts as one
- * token.
- */
+/** A built-in model that needs no network and no key. Equal calls have equal replies. */
 export const demo: ModelProvider = {
   needsName: false,
   model: (name) => ({

@@ -7,26 +7,20 @@ import type {
 } from '@ai-sdk/provider';
 import { addUserMessage } from '#agents/conversation.ts';
 
-/** A source of models. Each provider has an entry in runtime/composition/model-providers.ts. */
+/** Each provider has an entry in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
-  /** Whether an agent's `llm_model` must name a model after `PROVIDER:`. */
   needsName: boolean;
   /** @param name the text after `PROVIDER:`, possibly empty */
   model(name: string): LanguageModelV4;
   /** Whether the model is known to accept images. An agent's `meta.vision` overrides this. */
   seesImages(name: string): boolean;
-  /** Whether the model is known to accept no tools, and so no form, which some models get as a tool. */
+  /** Whether the model is known to accept no tools. It may accept no form either: some models get a form as a tool. */
   lacksTools?(name: string): boolean;
-  /**
-   * Makes a chat's title of at most 60 characters without a model call; undefined if the message has no usable line.
-   */
+  /** Makes a chat's title without a model call; undefined if the message has no usable line. */
   title?(message: string): string | undefined;
 }
 
-/**
- * Parses an agent's `llm_model`.
- * @throws Error if the provider is unknown, or if it needs a model's name and there is none
- */
+/** @throws Error if the provider is unknown, or if it needs a model's name and there is none */
 export function findProvider(
   providers: Record<string, ModelProvider>,
   llmModel: string,
@@ -45,9 +39,8 @@ export function findProvider(
 }
 
 /**
- * For the tool choice `none`: removes the tools from the call. Some servers ignore `none`, and their models call tools
- * anyway. Some servers also reject tool calls and results in the history of a call without tools, so results become
- * user text.
+ * For the tool choice `none`, which some servers ignore. Some servers also reject tool calls and results in the history
+ * of a call without tools, so results become user text.
  */
 export function withoutTools(options: LanguageModelV4CallOptions): LanguageModelV4CallOptions {
   const { tools: _, toolChoice, ...others } = options;
@@ -62,7 +55,6 @@ export function withoutTools(options: LanguageModelV4CallOptions): LanguageModel
 export function withoutToolParts(message: LanguageModelV4Message): LanguageModelV4Message {
   if (message.role === 'assistant') {
     const callsTools = message.content.some(({ type }) => type === 'tool-call');
-    // The reasoning that led to a tool call has no use without the call, so it is removed too.
     return callsTools
       ? { ...message, content: message.content.filter(({ type }) => type === 'text') }
       : message;
@@ -75,7 +67,6 @@ export function withoutToolParts(message: LanguageModelV4Message): LanguageModel
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
-/** Returns the text of a tool's result, for a model. */
 export function resultText(output: LanguageModelV4ToolResultPart['output']): string {
   switch (output.type) {
     case 'text':

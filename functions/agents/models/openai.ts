@@ -9,9 +9,7 @@ import { type ModelProvider, withoutTools } from './model-provider.ts';
 const imageModels =
   /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
 
-/**
- * Makes the provider for any server with OpenAI's chat completions API, such as OpenAI, Azure, vLLM, Ollama or LiteLLM.
- */
+/** For servers with OpenAI's chat completions API, such as vLLM, Ollama or LiteLLM. */
 export const openai = (server: ModelServer): ModelProvider => ({
   needsName: true,
   seesImages: (name) => imageModels.test(name),

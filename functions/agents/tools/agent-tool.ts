@@ -19,7 +19,6 @@ export const query = z
     'What to look for: the words that the passage would use. Only the first 32 different words count.',
   );
 
-/** Rounds a score to four decimal places, which are enough to compare results. */
 export const scoreOf = (score: number): number => Math.round(score * 1e4) / 1e4;
 
 const field = z.object({
@@ -36,17 +35,13 @@ const form = z.object({
   fields: z.array(field).min(1).max(50),
 });
 
-/** If the config contains a form, the tool always shows that form. Otherwise the model composes one. */
 const config = z.strictObject({ form: form.optional() });
 const nothing = z.object({});
 
 type Config = z.output<typeof config>;
 type Input = z.output<typeof form> | z.output<typeof nothing>;
 
-/**
- * Asks the user to fill in a form. The client receives the form as the step's `args`. The user responds with the next
- * message.
- */
+/** The client gets the form as the step's `args`. The user responds with the next message. */
 export const requestForm: AgentTool<Config, Input> = {
   type: 'consultant_request_form',
   description:
@@ -66,65 +61,43 @@ export const requestForm: AgentTool<Config, Input> = {
   handsOver: true,
 };
 
-/**
- * A tool of the service itself. An entry of its type offers the model this one tool: `kindOf` makes its kind, for the
- * list in runtime/composition/agent-tools.ts. Each use is a reasoning step (specification, section 6.1).
- */
+/** A tool of the service itself. `kindOf` makes its kind, for the list in runtime/composition/agent-tools.ts. */
 export interface AgentTool<Config = unknown, Input = unknown> {
-  /** The step's type. Also the tool's name for the model, unless the agent sets another name. */
+  /** Also the tool's name for the model, unless the entry sets another name. */
   type: string;
-  /** Tells the model when to use the tool, unless the agent sets another description. */
   description: string;
-  /** The schema of `config` in an entry. */
   config: z.ZodType<Config>;
-  /**
-   * Checks what the schema cannot, when an agent is created or updated. The text begins with the field of the config.
-   * @returns what is wrong, such as `agent_id names no agent`; undefined if nothing is
-   */
+  /** @returns what is wrong, beginning with the field, such as `agent_id names no agent`; undefined if nothing is */
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
-  /**
-   * Returns the schema of the model's arguments. It must be the same object for the same config: its JSON Schema is
-   * cached by the object.
-   */
+  /** Must return the same object for the same config: its JSON Schema is cached by the object. */
   input(config: Config): z.ZodType<Input>;
-  /** Returns what the step's start event shows: `content`, a line for people, and `args`, the arguments. */
   start(input: Input, config: Config): { content: string; args: Record<string, unknown> };
-  /**
-   * Runs the tool. A failure becomes a step with `success: false`, and the reply continues.
-   * @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them.
-   */
+  /** @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them. */
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
-  /** Returns false if this deployment is not configured for the tool. Models are then not offered it. */
+  /** Models are not offered a tool for which this deployment is not configured. */
   isAvailable?: () => boolean;
-  /**
-   * The tool searches the chat. An agent that was called by another agent is not offered the tool, because the chat
-   * belongs to the calling agent.
-   */
+  /** A called agent is not offered a tool that searches the chat, because the chat belongs to the calling agent. */
   searchesChat?: true;
-  /** After this tool the model may only write text: the reply ends, and the user responds next. */
+  /** After this tool the model may only write text: the user responds next. */
   handsOver?: true;
 }
 
 export type ToolUse<Config> = ReplyUse & { config: Config };
 
-/** What a reply gives to each use of a tool. */
 export interface ReplyUse {
   /** The id of the step that shows this use. */
   callId: string;
-  /** The chat of the reply, also for a called agent. Null for a reply that belongs to no chat. */
   chat: Chat | null;
-  /** Shared by the tools of the reply, those of called agents included. */
+  /** Shared with called agents. */
   scope: ReplyScope;
   /** The files of the user's current message. A called agent has none. */
   attachments: readonly StoredFile[];
   /** The chain of agents: the reply's agent first, the agent that uses the tool last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
-  /** Aborts when the reply is aborted, or when the time of this use is over. */
   signal: AbortSignal;
   /**
-   * Runs another agent with this message. Its steps and its usage are counted for the reply.
-   * @returns its text, and the usage of all its model calls
-   * @throws ToolFailure, with the usage so far, if its model fails or its text is cut
+   * Its steps and its usage belong to the reply.
+   * @throws ToolFailure, with the usage so far, if its model fails, or if its reply ends for another reason than `stop`
    */
   callAgent(
     agent: AgentVersion,
@@ -134,9 +107,8 @@ export interface ReplyUse {
 }
 
 export interface ToolOutcome {
-  /** JSON for the model and for clients: the step's `result.data`. */
+  /** Becomes the step's `result.data`. */
   data: unknown;
-  /** Token usage of the tool's own model calls. Absent if it makes none. */
   usage?: TokenUsage;
 }
 
@@ -150,43 +122,32 @@ export class ToolFailure extends Error {
   }
 }
 
-/** One tool as a model gets it. */
 export interface Offer extends Pick<AgentTool, 'isAvailable' | 'searchesChat' | 'handsOver'> {
-  /** `issuesOfNames` checks that it is unique among the tools of an agent. */
   name: string;
   description: string;
   inputSchema: JsonSchema;
-  /** `never`: the tool runs at once. Replies cannot wait for a person yet, so with any other value each use fails. */
+  /** Replies cannot wait for a person yet, so with any other value than `never` each use fails. */
   approval: PinnedTool['approval'];
   /** Where the tool is in its entry, such as `['config', 'tools', 3]`; empty if the entry is one tool. */
   field: readonly (string | number)[];
-  /** Checks the model's arguments. Returns `input` for `start` and `run`, or what is wrong with the arguments. */
   read(args: unknown): { input: unknown; problem?: undefined } | { problem: string };
-  /** As in `AgentTool`. */
   start(input: unknown): ReturnType<AgentTool['start']>;
   run(input: unknown, use: ReplyUse): Promise<ToolOutcome>;
   /** A tool of another system: others may have written its description, its results and the texts of its failures. */
   isRemote?: true;
 }
 
-/**
- * A kind of entries: it makes the tools of an entry from the entry's config. All kinds are in the list in
- * runtime/composition/agent-tools.ts.
- */
 export interface ToolKind<Config = unknown> extends Pick<AgentTool<Config>, 'config' | 'checkConfig'> {
-  /** The type of the entries, and of the steps of their tools. */
   type: string;
   /** Makes the tools, in the same order for the same config: a provider's cache of prompts depends on it. */
   offers(config: Config, entry: Pick<Entry, 'name' | 'description'>): Offer[];
 }
 
-/** A kind whose code is loaded only for an agent that has an entry of it. */
 export interface DeferredKind {
   type: string;
   load(): Promise<ToolKind>;
 }
 
-/** Makes the kind of a tool. Each entry offers this tool, with the entry's name and description if it has them. */
 export const kindOf = (tool: AgentTool): ToolKind => ({
   ...tool,
   offers(config, { name = tool.type, description = tool.description }) {
@@ -208,18 +169,16 @@ export const kindOf = (tool: AgentTool): ToolKind => ({
 
 const schemas = new WeakMap<z.ZodType, JsonSchema>();
 
-/** Converts a schema. The result is cached by the object: the conversion is too slow to repeat in every reply. */
+/** Cached, because the conversion is too slow to repeat in every reply. */
 function jsonSchemaOf(type: z.ZodType): JsonSchema {
   const schema = schemas.get(type) ?? z.toJSONSchema(type, { target: 'draft-7', io: 'input' });
   schemas.set(type, schema);
   return schema;
 }
 
-/** An offer, and the entry that it is from. */
 export interface OfferedTool extends Offer {
-  /** The type of the entry, and of the tool's steps. */
   type: string;
-  /** The index of the entry in `unified_tools`. The entries that `inspectTools` adds follow the last one there. */
+  /** The index of the entry in `unified_tools`. Entries that `inspectTools` adds follow the last one there. */
   index: number;
 }
 
@@ -230,9 +189,8 @@ type AvailableKinds = readonly (ToolKind | DeferredKind)[];
 const searchType = 'consultant_search_web';
 
 /**
- * The tools of an agent that this deployment can offer.
  * @param needed types of tools that this reply needs, whether or not the agent has them
- * @throws Error that names the first mistake: see `inspectTools`
+ * @throws Error with the first of the issues of `inspectTools`
  */
 export async function offeredTools(
   available: AvailableKinds,
@@ -245,10 +203,8 @@ export async function offeredTools(
 }
 
 /**
- * All tools of an agent, also those that this deployment cannot offer. An agent also gets an entry for each type that it
- * needs and does not have: for `use_search`, and of `needed`.
- * @returns also `toolsets`, the entries with a right type and config, and `issues`: what is wrong with the types and
- *   configs of the other entries, which have no tools
+ * All tools of an agent, also those that this deployment cannot offer.
+ * @returns also `issues`: what is wrong with types and configs. An entry with an issue has no tools and no toolset
  */
 export async function inspectTools(
   available: AvailableKinds,
@@ -285,7 +241,7 @@ export async function inspectTools(
 /** Function names that providers accept. */
 const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 
-/** What is wrong with the names of tools. The names of the entries without tools are taken too. */
+/** What is wrong with the names of tools. The names of entries without tools are taken too. */
 export function issuesOfNames(offered: readonly OfferedTool[], entries: readonly Entry[]): Issue[] {
   const others = entries.filter((_, index) => !offered.some((tool) => tool.index === index));
   const names = new Set(others.map(({ name, type }) => name ?? type));

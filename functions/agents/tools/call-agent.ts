@@ -11,12 +11,8 @@ const input = z.object({
     .describe('What the other agent is asked. It sees nothing else of this conversation.'),
 });
 
-/** The maximum depth of nested agent calls. The reply's agent does not count. */
 const maxDepth = 3;
 
-/**
- * Calls another published agent of the same workspace. An agent that is already in the chain of calls is not called.
- */
 export const callAgent = (
   agents: () => Pick<AgentStore, 'get' | 'published'>,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({

@@ -9,21 +9,18 @@ import { type AgentTool, query, scoreOf, ToolFailure, type ToolUse } from './age
 const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) });
 const input = z.object({ query });
 
-/** Returns the texts of a chat that a search reads. Throws ToolFailure without a chat. */
+/** @throws ToolFailure without a chat */
 type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
 
 interface SearchResult {
   texts: SourcedText[];
-  /** Notes for the model on what was not searched. */
   notes: string[];
 }
 
 interface SourcedText extends SearchedText {
-  /** Where the text is from; becomes `source` of the result, with the page. */
   source: Record<string, unknown>;
 }
 
-/** Searches messages and files of the chat, also messages that are too old to be in the prompt. */
 export const lookup = (
   source: LookupSource,
   ranking: PassageRanking,
@@ -60,19 +57,13 @@ export const lookup = (
   },
 });
 
-/**
- * A search covers the newest messages and files of a chat. It ends at a message beyond the limit of messages or of
- * characters, which messages and files share. Files with more characters than are left, and files after the limit of
- * files, are skipped.
- */
+/** Messages and files share the characters. */
 const searchLimits = {
   messages: 2000,
   characters: 4_000_000,
-  /** The files are read one after another. */
   files: 200,
 };
 
-/** Maximum number of unsearched files that a note names: enough to explain why a text is not found. */
 const namesShown = 10;
 
 interface Services {
@@ -80,10 +71,7 @@ interface Services {
   messages: () => Pick<MessageStore, 'range'>;
 }
 
-/**
- * Makes the source of a chat's texts: this turn's files, then the earlier messages with their files, newest first.
- * Messages that `promptFilter` leaves out of prompts are not searched.
- */
+/** Messages that `promptFilter` leaves out of prompts are not searched. */
 export const chatTexts =
   (services: Services): LookupSource =>
   async ({ chat, attachments, signal }) => {
@@ -102,7 +90,6 @@ export const chatTexts =
     return { texts: search.texts, notes: search.notesOnFiles() };
   };
 
-/** Collects messages and files up to the limits. */
 function chatSearch(chatId: number, attachments: Services['attachments'], signal: AbortSignal) {
   const texts: SourcedText[] = [];
   const tooLong: string[] = [];
@@ -120,7 +107,6 @@ function chatSearch(chatId: number, attachments: Services['attachments'], signal
   return {
     texts,
 
-    /** Adds the texts of files that were not seen before. Files without text are left out. */
     async addFiles(files: readonly StoredFile[]): Promise<void> {
       for (const file of files.filter(({ uuid }) => !filesSeen.has(uuid))) {
         filesSeen.add(file.uuid);
@@ -128,7 +114,6 @@ function chatSearch(chatId: number, attachments: Services['attachments'], signal
       }
     },
 
-    /** Adds a message. Returns false, and does not add it, if a limit is reached. */
     addMessage(message: Message): boolean {
       if (searched === searchLimits.messages || message.content.length > charactersLeft) return false;
       searched += 1;

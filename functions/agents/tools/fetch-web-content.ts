@@ -5,10 +5,6 @@ import type { WebPages } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
-/**
- * Brings the text into the form of hosts in URLs: a host, or `*.` and a domain for all its subdomains. Undefined if it
- * is neither.
- */
 function parseHostPattern(text: string): string | undefined {
   const isWildcard = text.startsWith('*.');
   const name = isWildcard ? text.slice(2) : text;
@@ -28,12 +24,10 @@ const hostPattern = z.string().transform((text, context): string => {
   return z.NEVER;
 });
 
-/** At four characters a token, a part of 20,000 characters is 5,000 tokens, and one of 100,000 characters 25,000. */
+/** At four characters a token, the default is 5,000 tokens and the maximum 25,000. */
 const config = z.strictObject({
   max_characters: z.int().min(1).max(100_000).default(20_000),
-  /**
-   * If given, the tool reads only these hosts, also after redirects. 100 are enough for a list that a person maintains.
-   */
+  /** Checked after redirects too. A person can maintain a list of 100. */
   allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
 });
 
@@ -46,7 +40,6 @@ const input = z.object({
     .describe('Where to read on, in characters: next_offset of the part before. 0 unless given.'),
 });
 
-/** Reads one part of a web page. Each use fetches the page again. */
 export const fetchWebContent = (
   pages: () => WebPages,
 ): AgentTool<z.output<typeof config>, z.output<typeof input>> => ({
@@ -83,10 +76,7 @@ export const fetchWebContent = (
   },
 });
 
-/**
- * A part of a text, and the number of characters in the whole text. Offset, length and this number count code points,
- * as clients do. The part is empty if the offset is past the end.
- */
+/** Offset and lengths count code points, as clients do. */
 function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
   // Most texts have no character of two code units, and a search for one is faster than the loop.
   if (text.search(/[\ud800-\udbff]/) < 0)

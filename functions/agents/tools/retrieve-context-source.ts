@@ -9,7 +9,6 @@ import { type AgentTool, query, scoreOf, ToolFailure, type ToolOutcome, type Too
 
 const config = z.strictObject({
   max_passages: z.int().min(1).max(20).default(5),
-  /** A Bedrock knowledge base to search instead of the workspace's documents. */
   knowledge_base_id: z
     .string()
     .regex(/^[0-9A-Z]{10}$/, 'must be the id of a Bedrock knowledge base: ten capital letters and digits')
@@ -19,7 +18,6 @@ const input = z.object({ query });
 
 type Config = z.output<typeof config>;
 
-/** Searches the documents of the workspace, or the knowledge base of Amazon Bedrock that the config names. */
 export const retrieveContextSource = (sources: {
   knowledge: () => Pick<KnowledgeStore, 'search'>;
   knowledgeBase: () => KnowledgeBase;

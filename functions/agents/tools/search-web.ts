@@ -3,7 +3,6 @@ import type { WebSearch } from '#domain/agents/web-pages.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 
-/** Ten results are the first page of most search engines. */
 const maxResultsLimit = 10;
 const config = z.strictObject({ max_results: z.int().min(1).max(maxResultsLimit).default(5) });
 
@@ -19,12 +18,11 @@ const inputUpTo = (maxResults: number) =>
       .describe(`How many results; ${maxResults} unless given.`),
   });
 
-/** The schemas by `max_results` - 1. There is one object for each value, because JSON Schemas are cached by object. */
+/** One object for each value, because JSON Schemas are cached by object. */
 const inputs = Array.from({ length: maxResultsLimit }, (_each, index) => inputUpTo(index + 1));
 
 type Input = z.output<ReturnType<typeof inputUpTo>>;
 
-/** Searches the web with the search provider of this deployment. Without a provider the tool is not offered. */
 export const searchWeb = (search: () => WebSearch | null): AgentTool<z.output<typeof config>, Input> => ({
   type: 'consultant_search_web',
   description: 'Search the web. Gives titles, addresses and short extracts of the pages found.',

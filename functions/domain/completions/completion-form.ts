@@ -5,15 +5,14 @@ import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 
 /**
- * A function of the client that `tool_choice` forces the model to call. The service takes its schema as the form of the
- * reply, and sends the reply as a call of it. `formOfCompletion` checks the name, the description and the schema.
+ * A function of the client that `tool_choice` forces. Its schema becomes the form of the reply. `formOfCompletion`
+ * checks the name, the description and the schema.
  */
 export interface ForcedTool {
   /** Empty if the client has sent no text. */
   name: string;
   description: string | undefined;
   schema: object;
-  /** Whether `tool_choice` names the tool. */
   isNamed: boolean;
 }
 
@@ -22,9 +21,8 @@ export const ownTools = 'is not supported: agents bring their own tools, which r
 const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as Record<string, unknown>;
 
 /**
- * The tool of a request with one function that must be called, as libraries for extraction send it; undefined for a
- * request without tools.
- * @throws OpenAiError for any other use of tools
+ * Undefined for a request without tools.
+ * @throws OpenAiError for any other use of tools than one function that must be called
  */
 export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {
   if (tools.length === 0) return undefined;
@@ -45,7 +43,7 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
 }
 
 /**
- * The form of the reply to a request: that of its forced tool, or of its `response_format`; undefined for plain text.
+ * Undefined for plain text.
  * @throws OpenAiError that names the parameter
  */
 export async function formOfCompletion(

@@ -18,7 +18,6 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { ForcedTool } from './completion-form.ts';
 import type { ImageInspector } from './read-conversation.ts';
 
-/** An empty reply ends with `stop` too. */
 const finishReasons: Readonly<Record<ReplyEndReason, FinishReason>> = {
   stop: 'stop',
   empty: 'stop',
@@ -39,10 +38,7 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
   failed: 'serverError',
 };
 
-/**
- * How a reply has ended: with a finish reason, or with an error. The error must not make the client repeat its request
- * automatically, because the calls of the reply may be paid.
- */
+/** An error must not make the client repeat its request automatically, because the calls of the reply may be paid. */
 type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
@@ -59,11 +55,9 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
   });
 }
 
-/** Whether the reply of a completion was aborted because its client does not read it any more. */
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
-/** The fields that a response and the chunks of a streamed one have in common. */
 interface CompletionHead {
   id: string;
   created: number;
@@ -78,7 +72,6 @@ export const completionHead = (agent: AgentVersion, uuid: string, now: Date): Co
   system_fingerprint: `v${agent.number}`,
 });
 
-/** The usage of all model calls of a reply, as OpenAI names its parts. */
 const usageOf = (usage: TokenUsage): CompletionUsage => ({
   prompt_tokens: usage.total_prompt_tokens,
   completion_tokens: usage.total_completion_tokens,
@@ -86,7 +79,6 @@ const usageOf = (usage: TokenUsage): CompletionUsage => ({
   prompt_tokens_details: { cached_tokens: usage.cached_prompt_tokens },
 });
 
-/** A line about what the agent does, for clients that show it as thinking. */
 const lineOf = ({ content }: Pick<ReasoningStep, 'content'>): string => `${content}\n`;
 
 export const completionResource = (
@@ -128,14 +120,12 @@ const callOf = ({ id }: CompletionHead, { name }: ForcedTool, text: string) => (
 
 type Delta = ChatCompletionChunk['choices'][number]['delta'];
 
-/** Makes the chunks of one streamed response. */
 export function completionChunks(
   head: CompletionHead,
   { includesUsage, tool }: { includesUsage?: boolean | undefined; tool?: ForcedTool | undefined },
 ) {
   const steps = new Map<string, ReasoningStep>();
   let isCalled = false;
-  /** The text of a reply whose form is a tool: the name and the id come with the first arguments. */
   const callDelta = (text: string, called: ForcedTool): Delta => {
     const call = isCalled ? { function: { arguments: text } } : callOf(head, called, text);
     isCalled = true;
@@ -158,9 +148,8 @@ export function completionChunks(
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** An empty chunk during silence. A comment would not do, because clients ignore comments. */
+    /** A comment would not do, because clients ignore comments. */
     silence: () => chunk({}),
-    /** The chunks for an event of a reply: texts and steps. Other events have none. */
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {
         case 'response.output_text.delta':
@@ -192,5 +181,4 @@ interface CompletionServices extends ChatServices {
   imageInspector: ImageInspector;
 }
 
-/** The named services: those that a use case needs. */
 export type Services<Name extends keyof CompletionServices> = Pick<CompletionServices, Name>;

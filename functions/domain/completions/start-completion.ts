@@ -17,20 +17,18 @@ import type { Services } from './completion.ts';
 import { type ForcedTool, forcedTool, formOfCompletion, ownTools } from './completion-form.ts';
 import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
-/** @throws OpenAiError if the workspace may not use the OpenAI-compatible routes, or does not exist */
 function requireOpenAi(workspace: Workspace | undefined): void {
   if (workspace?.openAiEnabled !== true) throw openAiDisabled();
 }
 
 /**
- * Checks in the route's function that the workspace may use the OpenAI-compatible routes. The authorizer's response is
- * no proof, because the gateway caches it.
- * @throws OpenAiError if it may not
+ * The authorizer's response is no proof, because the gateway caches it.
+ * @throws OpenAiError if the workspace may not use the OpenAI-compatible routes
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
   requireOpenAi(await services.workspaces.get(workspaceId));
 
-/** The published version of the agent with this id; undefined if there is none, also for a text that is not an id. */
+/** Undefined also for a text that is not an id. */
 export async function findModel(
   services: Services<'agents'>,
   workspaceId: string,
@@ -40,10 +38,7 @@ export async function findModel(
   return id.success ? services.agents.published(workspaceId, id.data) : undefined;
 }
 
-/**
- * An agent in the form of a model. Its `id` is the id of the agent and not its name, because some clients behave
- * differently for the models whose names they know.
- */
+/** The `id` is not the agent's name, because some clients behave differently for the models whose names they know. */
 export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   id: agent.agentId,
   object: 'model',
@@ -61,7 +56,7 @@ const isThere = (value: Value): boolean => value !== undefined && value !== fals
 const isOnlyText = (modalities: Value): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
 
-/** Parameters that are rejected and not ignored, because the reply would not be what they ask for. */
+/** Rejected and not ignored, because the reply would not be what they ask for. */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
   isRejected: (value: Value, request: ChatCompletionRequest) => boolean,
@@ -79,7 +74,6 @@ const rejected: readonly [
   ['moderation', isThere, 'is not supported: the reply would not be checked'],
 ];
 
-/** @throws OpenAiError that names the parameter */
 function rejectParameters(request: ChatCompletionRequest): void {
   for (const [param, isRejected, problem] of rejected)
     if (isRejected(request[param], request)) throw invalidParameter(String(param), problem);
@@ -87,14 +81,12 @@ function rejectParameters(request: ChatCompletionRequest): void {
 
 interface RunningCompletion {
   agent: AgentVersion;
-  /** The tool that the client has forced: its call is the reply. */
   tool: ForcedTool | undefined;
   running: RunningReply;
 }
 
 /**
- * Starts a reply that belongs to no chat and is not stored. The reads before it usually take one round trip,
- * concurrently with the rate limit.
+ * Starts a reply that belongs to no chat and is not stored.
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @throws accessDenied, clientNotAllowed, OpenAiError (such as for an unknown model or a wrong parameter), rateLimited
  */
@@ -131,7 +123,6 @@ async function checkedConversation(services: Services<'imageInspector'>, request
   return { ...(await readConversation(request.messages, services.imageInspector, tool?.name)), tool };
 }
 
-/** The agent with the caller's instructions and parameters. The smallest limit of output tokens applies. */
 function withCaller(
   agent: AgentVersion,
   { max_tokens, max_completion_tokens, temperature, reasoning_effort }: ChatCompletionRequest,

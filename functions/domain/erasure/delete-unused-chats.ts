@@ -8,41 +8,28 @@ type Services = Pick<
 
 export interface Deleted {
   chats: number;
-  /** Number of workspaces in which the run has failed. */
   failures: number;
 }
 
 const dayMilliseconds = 86_400_000;
 
-/**
- * Milliseconds after which the next pass may follow a pass: an hour less than a day, because runs do not come to the
- * second.
- */
+/** An hour less than a day, because runs do not come to the second. */
 const passInterval = 23 * 3_600_000;
 
-/** A run starts no page after this time in milliseconds, so that its last pages end before the function's timeout. */
+/** A run starts no page after this time, so that its last pages end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
 
-/**
- * After this number of deleted chats, a run starts no further page. Deletions by clients use the same queue of purges.
- * At 0.1 s for a purge, an estimate, two functions purge the chats of a run within ten minutes.
- */
+/** Deletions by clients use the same queue of purges. */
 const chatsPerRun = 10_000;
 
-/**
- * Number of workspaces whose pages are deleted concurrently. Each workspace deletes one page at a time, because the
- * transactions of a workspace change the same items.
- */
+/** Each workspace deletes one page at a time, because the transactions of a workspace change the same items. */
 const workspacesAtOnce = 8;
 
-/** Maximum of chats of a page. A page also reads the counts of the list. */
 const chatsPerPage = 250;
 
 /**
- * Deletes chats that have been unused for longer than their workspace retains them. About once a day, a pass reads the
- * oldest chats of a workspace, up to a page with one that is too young. Workspaces take turns after each page, and
- * those that have waited longest come first. The next run continues where this one ends, and repeats what has failed. A
- * failure in one workspace is logged, and the others continue. A concurrent second run does no harm.
+ * Deletes chats that have been unused for longer than their workspace retains them. The next run continues where this
+ * one ends, and repeats what has failed. A concurrent second run does no harm.
  */
 export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const { clock, log, retention } = services;
@@ -69,17 +56,12 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   return deleted;
 }
 
-/**
- * Deletes unused chats of the next page of a pass, and stores the progress of the pass.
- * @returns `deleted`: the number of deleted chats; `after`: the id of the last chat of the page, or null if the pass
- *   does not continue
- */
 async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
   const now = services.clock.now();
   const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
   const page = {
-    // A pass begins with one chat, because even the oldest chat of a workspace may be too young to be deleted.
+    // Even the oldest chat of a workspace may be too young to be deleted.
     limit: walk.after === null ? 1 : chatsPerPage,
     ...{ offset: 0, ascending: true, cursor: { isAfter: true, id: walk.after ?? 0, offset: 0 } },
   };
@@ -96,11 +78,6 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   return { deleted, after: isSame ? after : null };
 }
 
-/**
- * Deletes these chats and enqueues their purges. Chats of open batches stay, and chats that were used since they were
- * read.
- * @returns the number of deleted chats
- */
 async function deleteUnused(services: Services, unused: readonly Chat[]): Promise<number> {
   const { chatDeletion, clock, purgeQueue, retention } = services;
   const [first] = unused;
@@ -118,9 +95,6 @@ async function deleteUnused(services: Services, unused: readonly Chat[]): Promis
   return deleted.length;
 }
 
-/**
- * Whether a chat was last used before `end`, and is not in use now. The chat lease of a batch request counts until it
- * is released, any other lease until it expires.
- */
+/** The chat lease of a batch request counts until it is released, any other lease until it expires. */
 const isUnused = ({ lease, updatedAt }: Chat, end: string, now: number): boolean =>
   updatedAt < end && (lease === null || (lease.until <= now && !lease.id.startsWith(batchLeasePrefix)));

@@ -14,25 +14,20 @@ import { type ErasureServices, inGroups } from './erasure.ts';
 import { eraseChat, purgeChat } from './purge-chat.ts';
 
 export interface Report {
-  /** What was erased of the person since the erasure began, also by runs before this call. */
   erased: ErasedCounts;
-  /** The part of `erased` from before this call. */
   erasedBefore: ErasedCounts;
-  /** Number of items that this call has scanned, in all its runs. */
   itemsScanned: number;
 }
 
 export interface Progress {
-  /** Called when a step begins, with its description for the operator. */
   onStep(step: string): void;
   /** Called with what has been erased until now, as in `Report.erased`. */
   onErased(erased: ErasedCounts): void;
 }
 
-/** Maximum of runs of one call. A further run follows if the scan of a run has found something. */
 const maxRuns = 5;
 
-/** Milliseconds after the end of a lease, to allow for differences between clocks. */
+/** In milliseconds, for differences between clocks. */
 const leaseMargin = 2000;
 
 type Services = Omit<EraseServices, 'purgeQueue'> &
@@ -42,10 +37,7 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
   };
 
 /**
- * Erases a person at once, for an operator, and removes the person from the whitelist. Waits for the leases of replies
- * in progress in the deleted chats to end. Ends with a scan of all keys that finds nothing. It may be repeated after a
- * failure or a crash.
- * @param actor the actor of the audit entry
+ * It may be repeated after a failure or a crash.
  * @throws Error if the scan of each run has found something
  */
 export async function eraseCompletely(
@@ -66,8 +58,7 @@ export async function eraseCompletely(
     await services.erasures.add(erasure, counts);
   };
   await services.erasures.request(erasure, actor, erasedBefore);
-  // Only an erasure by an operator removes the user from the whitelist. An erasure by a client does not: the whitelist
-  // says whom the operator allows.
+  // An erasure by a client does not do this: the whitelist says whom the operator allows.
   if (await services.workspaces.isListed(person.workspaceId, person.externalUserId))
     await services.workspaces.removeFromWhitelist(person.workspaceId, [person.externalUserId]);
   // These chats were deleted before, perhaps by a run of this command that was killed.
@@ -97,9 +88,9 @@ export async function eraseCompletely(
   throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
 }
 
-/** Stands for the queue of purges: runs each purge at once, and remembers it. Ignores erasures. */
+/** Runs purges at once instead of sending them to the queue. */
 class Purger implements PurgeQueue {
-  /** All purges that were sent, by the ids of their chats. Those that were pending may be of chats of other users. */
+  /** By the ids of their chats, which may be of other users. */
   readonly purges = new Map<number, Purge>();
   private readonly services: Services;
 
@@ -113,14 +104,12 @@ class Purger implements PurgeQueue {
     await inGroups(ofChats, (purge) => purgeChat({ ...this.services, purgeQueue: this }, purge));
   }
 
-  /** Deletes data of chats whose purges were sent, as the last run of a purge does. */
   async deleteData(chatIds: Iterable<number>): Promise<void> {
     const purges = [...chatIds].flatMap((id) => this.purges.get(id) ?? []);
     await inGroups(purges, (purge) => eraseChat(this.services, purge, { isLast: true, hasTime: () => true }));
   }
 }
 
-/** The purges in the workspace that have not ended, also those of chats of other users. */
 async function pendingPurges(
   { purgeOutbox }: Pick<ChatServices, 'purgeOutbox'>,
   { workspaceId, deletedAt }: Erasure,
@@ -132,10 +121,7 @@ async function pendingPurges(
   return pending;
 }
 
-/**
- * Waits until the leases of these chats have ended, and then deletes what their replies have stored. A reply cannot
- * renew the lease of a deleted chat.
- */
+/** A reply cannot renew the lease of a deleted chat. */
 async function deleteAfterLeases(
   { sleepUntil }: Services,
   purger: Purger,

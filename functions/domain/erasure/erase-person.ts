@@ -7,7 +7,7 @@ export type EraseServices = Services<
 >;
 
 export interface Erased {
-  /** The deleted chats, as they were. */
+  /** As they were before their deletion. */
   chats: Chat[];
   ratings: number;
   batchRequests: number;
@@ -16,14 +16,11 @@ export interface Erased {
 /** Called with what was erased since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
-/** Maximum of chats of a page. */
 const chatsPerPage = 44;
 
 /**
- * Erases what a person has done until the time of the erasure: texts of batch requests, chats, and feedback. Chats are
- * deleted at once, and their data by purges, which are enqueued. It may be repeated, also after a crash. When `hasTime`
- * returns false, it ends early, and the next run continues.
- * @returns what this call has erased
+ * The data of deleted chats is erased by their purges. It may be repeated, also after a crash, and ends early when
+ * `hasTime` returns false.
  */
 export async function erasePerson(
   services: EraseServices,
@@ -48,9 +45,8 @@ interface Run {
 }
 
 /**
- * Runs an erasure of the outbox; does nothing if it has ended, or a newer one has replaced it. A run before
- * `lastWriteAfter` is followed by another one then: until that time, a batch request that was being started may create
- * a chat. A run that has no time left continues at the end of the queue.
+ * Does nothing if the erasure has ended or was replaced. A run before `lastWriteAfter` is followed by another one then:
+ * until that time, a batch request that was being started may create a chat.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,
@@ -88,7 +84,6 @@ async function eraseRequests(
   return erased;
 }
 
-/** @returns the deleted chats, as they were */
 async function deleteChats(services: EraseServices, { erasure, onErased, hasTime }: Run): Promise<Chat[]> {
   const { workspaceId, externalUserId } = erasure;
   const { chatDeletion, chatPages, clock, purgeQueue } = services;
@@ -111,7 +106,6 @@ async function deleteChats(services: EraseServices, { erasure, onErased, hasTime
   }
 }
 
-/** Whether the chat existed at the time of the erasure, or was created for a request of a batch that existed then. */
 async function isOfErasure(
   { batches }: EraseServices,
   { workspaceId, deletedAt }: Erasure,

@@ -6,8 +6,7 @@ type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
   Parameters<typeof eraseFile>[0];
 
 /**
- * Deletes the stored data of a deleted chat, such as messages, feedback, the texts of its batch requests, and files
- * that no other chat attaches. It may be repeated, also after a crash.
+ * Files that another chat attaches stay. It may be repeated, also after a crash.
  * @param run.isLast whether nothing writes to the chat any more
  * @returns false if `hasTime` returned false before the end
  */
@@ -40,9 +39,8 @@ export async function eraseChat(
 }
 
 /**
- * Runs a purge of the outbox; does nothing if it has ended. A run before `lastWriteAfter` is followed by another one
- * then: until that time, a reply in progress, or a send that had read the chat before, may store something. A run that
- * has no time left continues at the end of the queue, so that other purges do not wait for it.
+ * Does nothing if the purge has ended. A run before `lastWriteAfter` is followed by another one then: until that time,
+ * a reply in progress, or a send that had read the chat before, may store something.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -11,11 +11,7 @@ import {
 } from './services.ts';
 import { hasExpired, type StoredFile } from './stored-file.ts';
 
-/**
- * The files that a message attaches, without duplicates, in the given order.
- * @param field name of the list in error messages
- * @throws badRequest that names the first entry that is not a file of the workspace, or has expired
- */
+/** @throws badRequest that names the first entry that is not a file of the workspace, or has expired */
 export async function findAttachedFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'get'> } & Services<'clock'>,
   workspaceId: string,
@@ -41,8 +37,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
   new ServiceError('badRequest', `${field}[${index}] is not a file of this workspace`);
 
 /**
- * Registers the files of a message in its chat, before the message is stored.
- * @param uuids as the client sent them
+ * Must end before the message is stored.
  * @throws badRequest that names the first file that was closed or deleted after `findAttachedFiles` found it
  */
 export async function attachFiles(
@@ -56,15 +51,13 @@ export async function attachFiles(
   if (erased !== undefined) throw unknownFile('attached_file_uuids', uuids.indexOf(erased.uuid));
 }
 
-/** Maximum of notices that are read. */
 const noticesShown = 10;
 
-/** Maximum of characters of a notice: long enough for a list of pages. */
 const noticeCharacters = 200;
 
 /**
- * The notices of stored content. A hostile file may control the function that wrote them. So their number and length
- * are limited when they are read, and each is made one line.
+ * A hostile file may control the function that wrote the notices. So their number and length are limited when they are
+ * read, and each is made one line.
  */
 export function readNotices(stored: unknown): { notices?: readonly string[] } {
   if (!Array.isArray(stored)) return {};
@@ -80,9 +73,7 @@ export function readNotices(stored: unknown): { notices?: readonly string[] } {
   return notices.length > 0 ? { notices } : {};
 }
 
-/**
- * A file as clients see it (specification, section 2.7), with a short-lived URL for a download, made for this response.
- */
+/** A file as clients see it (specification, section 2.7). Its URL is short-lived. */
 export const uploadedFileResource = async (
   services: Services<'clock'> & { files: Pick<FileServices['files'], 'address'> },
   file: StoredFile,
@@ -101,10 +92,7 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
   addresses: PreparationAddresses;
 }
 
-/**
- * Converts a file for models and stores the result. For an unreadable file it stores the reason, so that the file is
- * not converted again. For a file that is no longer there, it stores nothing.
- */
+/** For an unreadable file, stores the reason, so that the file is not converted again. */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
   // A caller of an earlier release sends only the file's name, and this function may not read files by name.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');

@@ -3,15 +3,11 @@ import type { FileServices, Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
 /**
- * Erases a file of a deleted chat, unless another chat attaches it. It may be repeated, also concurrently and after a
- * crash.
- *
- * A send registers its chat and then reads whether the file is closed. An erasure closes the file and then checks for
- * chats. So at least one of them sees the other, and the file of a stored message is never erased. The metadata is
+ * It may be repeated, also concurrently and after a crash. A send registers its chat and then reads whether the file is
+ * closed; an erasure closes the file and then checks for chats. So at least one of them sees the other. The metadata is
  * deleted last, because a repeated deletion finds the remaining data by it.
  * @param chatId the deleted chat; null erases a file that no chat attaches
- * @returns false if a chat attaches the file: then it is not erased. If that chat came meanwhile, the file is closed,
- *   and no further chat can attach it
+ * @returns false if a chat attaches the file: then it is not erased
  */
 export async function eraseFile(
   services: {
@@ -24,7 +20,7 @@ export async function eraseFile(
 ): Promise<boolean> {
   const { fileIndex, files, preparedAttachments } = services;
   if (chatId !== null) await fileIndex.detach(file, chatId);
-  // This check comes before the file is closed, so that a file of other chats does not change.
+  // Comes before the file is closed, so that a file of other chats does not change.
   if (await fileIndex.isAttached(file)) return false;
   await fileIndex.close(file);
   if (await fileIndex.isAttached(file)) return false;
@@ -33,14 +29,10 @@ export async function eraseFile(
   return true;
 }
 
-/** Milliseconds until a deletion tries once more. A send that has attached a closed file soon detaches it. */
+/** In milliseconds. A send that has attached a closed file soon detaches it. */
 const pause = 200;
 
-/**
- * Deletes a file that no chat has attached. If a send attaches the file at the same moment, the send keeps the file, or
- * is rejected.
- * @throws notFound `File not found`; badRequest if a chat has attached the file, also if its message was not stored
- */
+/** @throws notFound; badRequest if a chat has attached the file, also if its message was not stored */
 export async function deleteFile(
   services: Services<'clock' | 'fileIndex'> & Parameters<typeof eraseFile>[0],
   workspaceId: string,

@@ -20,31 +20,25 @@ type UploadServices = Services<
   'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'
 >;
 
-/** What is known of the file so far. The error of a rejected upload describes it (specification, section 2.7). */
 interface Received {
   uuid: string;
   name: string;
   contentType: string;
   size: number;
-  /** Why the file is rejected; undefined while no problem was found. */
   wrong: UploadRejection | undefined;
   writer: FileWriter | undefined;
 }
 
-/** What is known of the form so far. */
 interface Form {
   file?: Received;
-  /** The text of the part `data`. */
   data?: string;
-  /** Why the form is rejected, apart from its file and its data. */
+  /** Apart from the form's file and data. */
   wrong?: string;
 }
 
 /**
- * Stores the file of a form while it arrives. If the file or the data is wrong, the form is read to its end before the
- * error is thrown, so that the error contains the file's size.
- * @throws ServiceError, such as badRequest with the texts of the specification, section 7.3. Its data describes the
- *   file.
+ * If the file or the data is wrong, the form is read to its end first, so that the error contains the file's size.
+ * @throws ServiceError with the texts of the specification, section 7.3. Its data describes the file (section 2.7)
  */
 export async function storeUpload(
   services: UploadServices,
@@ -65,10 +59,6 @@ export async function storeUpload(
   }
 }
 
-/**
- * Stores the content of the first file in the file store, and the text of `data` in `form`. A part that is given once
- * more is read to its end, and makes the form wrong.
- */
 async function readPart(
   services: UploadServices,
   workspaceId: string,
@@ -90,10 +80,6 @@ async function readPart(
   }
 }
 
-/**
- * The file and the scope of a valid form.
- * @throws badRequest with the first reason; reasons of the file come before reasons of the form
- */
 function requireValid(form: Form): { file: Received; scope: UploadScope } {
   const { file } = form;
   const data = readData(form.data);
@@ -103,7 +89,6 @@ function requireValid(form: Form): { file: Received; scope: UploadScope } {
   return { file, scope: data.scope };
 }
 
-/** The error of a failed upload (specification, section 2.7). */
 function failureOf(error: unknown, { file, data }: Form): ServiceError {
   const [kind, message] =
     error instanceof ServiceError
@@ -122,7 +107,6 @@ function failureOf(error: unknown, { file, data }: Form): ServiceError {
   });
 }
 
-/** Reads a file's content to its end. Stores it until a problem is found, and sets `wrong` to the problem. */
 async function receive(
   services: UploadServices,
   workspaceId: string,
@@ -145,7 +129,6 @@ async function receive(
   file.wrong ??= start.wrongAtEnd();
 }
 
-/** Makes a check of the first bytes of a file. It runs as soon as there are enough bytes to detect the content type. */
 function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | 'contentType'>) {
   const start = new Uint8Array(bytesToDetect);
   let length = 0;
@@ -162,17 +145,12 @@ function contentStart(detector: ContentDetector, file: Pick<Received, 'name' | '
       length += first.length;
       if (length === bytesToDetect) wrong = check();
     },
-    /** Why the content does not fit the content type, as far as it has been checked. */
     wrong: () => wrong,
-    /** Like `wrong`, but at the end of a file, which may be shorter than `bytesToDetect`. */
+    /** For the end of a file, which may be shorter than `bytesToDetect`. */
     wrongAtEnd: () => (length > 0 && length < bytesToDetect ? check() : wrong),
   };
 }
 
-/**
- * Reads the text of the part `data`. The scope is `persistent` if the data is missing or wrong.
- * @returns `wrong`: why the data is wrong; undefined if it is missing or valid
- */
 function readData(text: string | undefined): { scope: UploadScope; wrong?: string } {
   const scope = 'persistent';
   if (text === undefined || text.trim() === '') return { scope };
@@ -193,10 +171,7 @@ function readData(text: string | undefined): { scope: UploadScope; wrong?: strin
   };
 }
 
-/**
- * Ends a valid upload, and counts it as usage. The index item is written after the bytes. If the function is killed
- * before the index item is written, the bucket's lifecycle rules remove the bytes.
- */
+/** If the function is killed before the index item is written, the bucket's lifecycle rules remove the bytes. */
 async function finish(
   services: UploadServices,
   { workspaceId, apiKeyId }: KeyOwner,

@@ -5,7 +5,6 @@ import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
 import { limitsOf } from './workspace.ts';
 
-/** Makes a new key and its text, and stores neither. */
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
@@ -29,7 +28,6 @@ export function makeApiKey(
 }
 
 /**
- * Issues a key.
  * @returns `apiKey`: the text of the key, which cannot be read again
  * @throws notFound for an unknown workspace
  */
@@ -45,10 +43,8 @@ export async function createApiKey(
 }
 
 /**
- * Issues a key that replaces another.
  * @param input.overlap milliseconds after which the old key expires, unless it expires earlier anyway
- * @param input.expiresAt expiry of the new key; null for never
- * @returns `key` and `apiKey`: the new key and its text; `old`: the old key with its new expiry
+ * @returns `old`: the old key with its new expiry
  * @throws notFound for an unknown key; badRequest for an expired, revoked or concurrently changed key
  */
 export async function rotateApiKey(
@@ -72,24 +68,22 @@ export async function rotateApiKey(
   return { ...made, old: { ...old, expiresAt } };
 }
 
-/** Milliseconds after which the write of a key's last use is aborted. */
 const markTimeoutMilliseconds = 1000;
 
 export interface Caller {
   workspaceId: string;
   apiKeyId: string;
-  /** Null for a workspace without limits. */
   limits: Limits | null;
   /**
-   * When the key expires, ISO 8601; null if it never expires. The route's function must check it, because the gateway
-   * may cache the authorizer's response for longer.
+   * ISO 8601; null if the key never expires. The route's function must check it, because the gateway may cache the
+   * authorizer's response for longer.
    */
   expiresAt: string | null;
 }
 
 /**
- * Makes a function that finds the caller to whom an API key belongs (specification, section 5). The function throws
- * unauthenticated for an unknown, revoked or expired key, and accessDenied if its workspace is disabled or deleted.
+ * The returned function throws unauthenticated for an unknown, revoked or expired key, and accessDenied if its
+ * workspace is disabled or deleted (specification, section 5).
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,
@@ -125,10 +119,7 @@ export const authorizeRequest = (
   };
 };
 
-/**
- * Stores the day as the last use of the key: usually one write for each key and day. A failure is logged and does not
- * reject the request, because only operators read the day.
- */
+/** A failure does not reject the request, because only operators read the day. */
 async function markUsed(
   services: Services<'apiKeys' | 'clock' | 'log'>,
   key: ApiKey,

@@ -14,16 +14,12 @@ import type { Services } from './services.ts';
 
 type LimiterServices = Services<'clock' | 'log' | 'rateBuckets'>;
 
-/** Maximum of keys whose buckets a process remembers. A key that is evicted may lose charges that are not written. */
+/** A key that is evicted may lose charges that are not written. */
 const maxKeys = 10_000;
 
-/**
- * Maximum of attempts of one write. The first attempt uses what this process knows, the second what the first has
- * found. The third is for the case that others write between these two.
- */
+/** The second attempt uses what the first has found. The third is for writes of others between these two. */
 const attempts = 3;
 
-/** Makes the rate limits of this process. */
 export function openRateLimits(services: LimiterServices): RateLimits {
   const bucketsOfKeys = recentlyUsed<Buckets>(maxKeys);
   const bucketsOf = (owner: BucketOwner): Buckets => {
@@ -60,7 +56,6 @@ export function openRateLimits(services: LimiterServices): RateLimits {
   };
 }
 
-/** What a process knows of the buckets of one key, by their classes. A class without a limit has no bucket. */
 type Buckets = ReadonlyMap<RateClass, Bucket>;
 
 interface Request {
@@ -78,19 +73,13 @@ const newBuckets = ({ limits }: BucketOwner): Buckets =>
     }),
   );
 
-/**
- * What a process knows of one bucket. Times are in milliseconds, and so are amounts of tokens: an amount is the time in
- * which it is refilled.
- */
+/** Times are in milliseconds, and so are amounts of tokens: an amount is the time in which it is refilled. */
 class Bucket {
   readonly rateClass: RateClass;
   readonly limit: RateLimit;
-  /** Milliseconds in which the bucket gains one token, rounded up to a microsecond. */
+  /** In which the bucket gains one token, rounded up to a microsecond. */
   readonly interval: number;
-  /**
-   * When the stored bucket is full again, as far as the process knows, in epoch milliseconds. The stored value never
-   * decreases, so an old one is a safe lower bound.
-   */
+  /** As far as the process knows. The stored value never decreases, so an old one is a safe lower bound. */
   fullAt = 0;
   #unpaid = 0;
   #chargedAt = 0;
@@ -101,30 +90,27 @@ class Bucket {
     this.interval = Math.ceil((limit.seconds * 1e6) / limit.count) / 1000;
   }
 
-  /** Adds to the amount that is charged and not written. */
   owe(amount: number, now: number): void {
     this.#unpaid = this.unpaid(now) + amount;
     this.#chargedAt = now;
   }
 
-  /** The amount that is charged and not written. It is refilled too, after everything that is written was refilled. */
+  /** The amount that is charged and not written. It is refilled after everything that is written. */
   unpaid(now: number): number {
     return Math.max(0, this.#unpaid - Math.max(0, now - Math.max(this.fullAt, this.#chargedAt)));
   }
 
-  /** Returns the amount that is not written, and sets it to 0. The caller must write it, or call `owe` with it. */
+  /** The caller must write the returned amount, or call `owe` with it. */
   pay(now: number): number {
     const amount = this.unpaid(now);
     this.#unpaid = 0;
     return amount;
   }
 
-  /** When the bucket is full again, including the amount that is not written. Epoch milliseconds, at least `now`. */
   due(now: number): number {
     return Math.max(this.fullAt, now) + this.unpaid(now);
   }
 
-  /** The latest time, in epoch milliseconds, at which a bucket that has this many tokens now is full again. */
   latest(tokens: number, now: number): number {
     return now + this.interval * (this.limit.burst - tokens);
   }
@@ -139,11 +125,7 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
   throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
 }
 
-/**
- * Writes the tokens of a request together with the charges that are not written, in one write, or none if there are
- * neither.
- * @returns false if a bucket has too few tokens or was changed by others. Then the buckets have the stored values
- */
+/** @returns false if a bucket has too few tokens or was changed by others. Then the buckets have the stored values */
 async function writeOnce(
   { rateBuckets }: LimiterServices,
   { owner, buckets, tokens, now }: Request,
@@ -175,10 +157,6 @@ async function writeOnce(
   }
 }
 
-/**
- * The rejection by a bucket that can never have the tokens, or by the bucket that takes the longest time to have them.
- * Undefined if all buckets have them now, as far as this process knows.
- */
 function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | undefined {
   let longest: { bucket: Bucket; wait: number } | undefined;
   for (const bucket of buckets.values()) {
@@ -191,9 +169,7 @@ function rejectionOf({ buckets, tokens, now }: Request): RateLimitDecision | und
   return longest && rejected(longest.bucket, longest.wait, now);
 }
 
-/**
- * Converts milliseconds to seconds, rounded up. Rounds to microseconds first, to drop errors of floating-point sums.
- */
+/** Rounds to microseconds first, to drop errors of floating-point sums. */
 const wholeSeconds = (milliseconds: number): number => Math.ceil(Math.round(milliseconds * 1000) / 1e6);
 
 function allowed({ buckets, tokens, now }: Request): RateLimitDecision {
@@ -220,7 +196,6 @@ function rejected(bucket: Bucket, wait: number, now: number): RateLimitDecision 
   };
 }
 
-/** The rejection of a request that takes more tokens than a full bucket has, so that waiting does not help. */
 const rejectedForGood = (bucket: Bucket, tokens: number, now: number): RateLimitDecision => ({
   bucket: stateOf(bucket, now),
   rejection: new ServiceError('badRequest', `${describeLimit(bucket)}: ${tokens} at once are too many`),

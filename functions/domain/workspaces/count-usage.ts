@@ -13,10 +13,7 @@ import {
   type Use,
 } from './usage.ts';
 
-/**
- * Adds to the usage of today, a UTC day. A failure is logged with the usage, counted in the metrics and not thrown,
- * because the work itself has ended.
- */
+/** A failure is not thrown, because the work itself has ended. */
 export async function countUsage(
   services: Services<'clock' | 'log' | 'meter' | 'usage'>,
   use: Use,
@@ -33,29 +30,21 @@ export async function countUsage(
 export type UsageGrouping = 'day' | 'workspace' | 'key' | 'agent' | 'model';
 
 export interface UsageLine {
-  /** The UTC day, the id of the workspace, the key or the agent (null: no agent), or the model. Null for the total. */
+  /** Null for the total. In lines by agent also for usage without an agent. */
   name: string | null;
-  /** All 0 if the lines are grouped by model; the total then has no counts either. */
+  /** All 0 if the lines are grouped by model. */
   counts: UsageCounts;
-  /** The model calls: those of all models, or of one model if the lines are grouped by model. */
   calls: ModelUsage;
-  /** In 10⁻¹² dollars. Without the calls of a model on days on which it had no price. */
+  /** In 10⁻¹² dollars. Calls of a model on days on which it had no price are left out. */
   cost: bigint;
-  /** Models that had no price on a day when they were called. */
   unpriced: ReadonlySet<string>;
 }
 
 const nothing = { name: null, counts: noCounts, calls: noModelUsage, cost: 0n, unpriced: new Set<string>() };
 
-/** Maximum of workspaces whose usage is read concurrently. Each costs at least one query. */
 const workspacesAtOnce = 10;
 
-/**
- * The usage of one workspace or of all workspaces, grouped by day, workspace, key, agent or model. Both days are UTC
- * days and included.
- * @param input.workspaceId undefined for all workspaces; an unknown one has no lines
- * @returns the lines, sorted by name, and their sum
- */
+/** @param input `from` and `to` are UTC days, both included. Without `workspaceId`, the usage of all workspaces */
 export async function summarizeUsage(
   services: Services<'prices' | 'usage' | 'workspaces'>,
   input: { workspaceId?: string | undefined; from: string; to: string; by: UsageGrouping },
@@ -90,7 +79,6 @@ function linesOf(day: DayOfUsage, prices: Prices, by: UsageGrouping): UsageLine[
   return [models.reduce(sum, { ...nothing, name, counts: day.counts })];
 }
 
-/** The sum of two lines, with the name of the first. */
 const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
   name: one.name,
   counts: sumOf(one.counts, other.counts),
@@ -99,10 +87,9 @@ const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
   unpriced: new Set([...one.unpriced, ...other.unpriced]),
 });
 
-/** Milliseconds for which uses are collected: less than a process has left that must end (`web-server.ts`). */
+/** In milliseconds: less than a process has left that must end (`web-server.ts`). */
 const collectedFor = 500;
 
-/** When this many uses are collected, they are written at once. */
 const collectedAtMost = 16;
 
 interface Collected {
@@ -113,8 +100,7 @@ interface Collected {
 }
 
 /**
- * Makes a usage store that writes the uses of concurrent requests together: one write for up to 16 uses of the same
- * key, agent and day. Each request waits for the write of its use.
+ * Writes the uses of concurrent requests together. Each request waits for the write of its use.
  * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {

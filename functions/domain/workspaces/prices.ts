@@ -1,44 +1,38 @@
 import type { ModelUsage } from './usage.ts';
 
 /**
- * The prices of one token, in whole 10⁻¹² dollars. Prices are given in dollars per million tokens with at most six
- * decimals, so they fit exactly.
+ * Of one token, in whole 10⁻¹² dollars. Prices are given in dollars per million tokens with at most six decimals, so
+ * they fit exactly.
  */
 export interface Price {
   input: number;
-  /** The price of a token that the provider has read from its cache. */
   cached: number;
-  /** The price of a token that the provider has written to its cache. */
   written: number;
   output: number;
 }
 
-/** The prices of a model, each under its first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
+/** Prices by their first UTC day, such as `2027-01-31`. A price ends when the next one starts. */
 export type ModelPrices = Readonly<Record<string, Price>>;
 
-/** Prices by the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
+/** By the name of the model as usage counts it, such as `openai:gpt-5-mini#flex`. */
 export type Prices = Readonly<Record<string, ModelPrices>>;
 
 export interface PriceStore {
   all(): Promise<Prices>;
-  /**
-   * Sets the price of a model from a first UTC day on, such as `2027-01-31`, with an audit entry. Prices that another
-   * operator sets meanwhile are kept.
-   */
+  /** `from` is a UTC day, such as `2027-01-31`. Prices that another operator sets meanwhile are kept. */
   set(model: string, from: string, price: Price): Promise<void>;
 }
 
 /**
  * Reads dollars per million tokens, such as `0.3125`.
  * @returns 10⁻¹² dollars per token; undefined for anything but one to six digits, which a point and one to six decimals
- *   may follow
+ * may follow
  */
 export function parsePrice(text: string): number | undefined {
   const [, dollars, decimals = ''] = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(text) ?? [];
   return dollars === undefined ? undefined : Number(dollars + decimals.padEnd(6, '0'));
 }
 
-/** The prices as dollars per million tokens, such as `0.3125`. */
 export const inDollars = ({ input, cached, written, output }: Price): Record<keyof Price, string> => ({
   ...{ input: formatPrice(input), cached: formatPrice(cached) },
   ...{ written: formatPrice(written), output: formatPrice(output) },
@@ -46,10 +40,7 @@ export const inDollars = ({ input, cached, written, output }: Price): Record<key
 
 const formatPrice = (price: number): string => String(price / 1_000_000);
 
-/**
- * The cost of a model's usage on a UTC day.
- * @returns 10⁻¹² dollars; undefined if the model has no price on that day
- */
+/** @returns 10⁻¹² dollars; undefined if the model has no price on that day */
 export function costOf(prices: ModelPrices | undefined, day: string, usage: ModelUsage): bigint | undefined {
   const started = Object.entries(prices ?? {}).filter(([first]) => first <= day);
   const [, price] = started.toSorted(([one], [other]) => one.localeCompare(other)).at(-1) ?? [];
@@ -61,7 +52,6 @@ export function costOf(prices: ModelPrices | undefined, day: string, usage: Mode
 }
 
 /**
- * A cost as dollars, such as `1.234567890123`.
  * @param cost in 10⁻¹² dollars
  * @param decimals 1 to 12; the rest is rounded, a half upwards
  */

@@ -13,7 +13,6 @@ export interface WorkspaceServices extends PlatformServices {
   prices: PriceStore;
   rateBuckets: RateBucketStore;
   rateLimits: RateLimits;
-  /** The limits of the stage. */
   stageLimits: Limits;
   usage: UsageStore;
   workspaceDeletion: WorkspaceDeletion;
@@ -21,5 +20,4 @@ export interface WorkspaceServices extends PlatformServices {
   workspaces: WorkspaceStore;
 }
 
-/** The named services: those that a use case needs. */
 export type Services<Name extends keyof WorkspaceServices> = Pick<WorkspaceServices, Name>;

@@ -4,10 +4,7 @@ import { lastWriteAfter } from '#domain/platform/promises.ts';
 import type { Services } from './services.ts';
 import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
 
-/**
- * Finds the caller's workspace, and checks the external user against its whitelist, if it is in whitelist mode.
- * @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4)
- */
+/** @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4) */
 export async function findWorkspaceFor(
   services: Services<'workspaces'>,
   workspaceId: string,
@@ -23,10 +20,9 @@ export async function findWorkspaceFor(
 }
 
 /**
- * Makes the whitelist check of a request that is rejected anyway: in whitelist mode, the error about the user comes
- * first.
+ * For a request that is rejected anyway: in whitelist mode, the error about the user comes first.
  * @param named every value that the request gives as an external user, valid or not
- * @throws accessDenied if the workspace does not exist, clientNotAllowed (specification, section 5.4)
+ * @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4)
  */
 export async function checkNamedUsers(
   services: Services<'workspaces'>,
@@ -62,17 +58,13 @@ export async function createWorkspace(
 }
 
 export type DeletionProgress =
-  /**
-   * `items` and `objects` are the numbers deleted by this pass until now. `total` is the sum over all passes of all
-   * calls.
-   */
+  /** `items` and `objects` count what this pass has deleted, `total` what all passes of all calls have. */
   | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number; total: DeletedCounts } & DeletedCounts)
   | { type: 'waiting'; until: Date };
 
 /**
- * Deletes a workspace with its stored data. Functions that started before the workspace was disabled may write for
- * `lastWriteAfter` after that. So the last pass starts after this time, and finds nothing. After a crash, it may be
- * called again.
+ * Functions that started before the workspace was disabled may write for `lastWriteAfter` after that, so the last pass
+ * starts after this time. After a crash, it may be called again.
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(

@@ -19,24 +19,17 @@ import {
   textIn,
 } from './tool-call-deltas.ts';
 
-/**
- * Why an event was skipped. `empty`: it has no data; `unparsable`: its data is no JSON object; `without-choices`: it
- * has no choice, no usage and no error; `after-end`: an error that came after the reply was complete.
- */
+/** Why an event was skipped. `without-choices`: it has no usage either. `after-end`: an error after a whole reply. */
 export type SkippedEvent = 'empty' | 'unparsable' | 'without-choices' | 'after-end';
 
-/** The maximum of tool calls in one response: as many as OpenAI accepts in one message of a prompt. */
+/** The limit of OpenAI for one message of a prompt. */
 const mostToolCalls = 128;
 
-/** Turns the events of one response into parts of a stream. After the end that the server has sent, nothing is read. */
 export class CompletionParts {
-  /** The parts that nobody has taken yet. */
   readonly parts: LanguageModelV4StreamPart[] = [];
   readonly skipped = new Map<SkippedEvent, number>();
-  /** The number of events that were understood. */
   events = 0;
   isClosed = false;
-  /** The server has said that the response ends here. */
   isDone = false;
   readonly #toolCalls = new ToolCallDeltas();
   #open: 'text' | 'reasoning' | undefined;
@@ -45,7 +38,6 @@ export class CompletionParts {
   #finishReason: string | undefined;
   #usage: Fields | undefined;
 
-  /** The reply is complete, whatever follows. */
   get isComplete(): boolean {
     return this.#finishReason !== undefined || (this.isDone && (this.#hasText || this.#toolCalls.size > 0));
   }
@@ -57,10 +49,6 @@ export class CompletionParts {
     else this.#readEvent(fieldsOf(jsonIn(data)), data, event);
   }
 
-  /**
-   * Adds the last parts: the end of a complete reply, otherwise the error.
-   * @param error why the response ended, if it did not end by itself
-   */
   close(
     error: unknown = new ModelFailure('failed', "The model's stream ended without a finish reason"),
   ): void {
@@ -121,7 +109,7 @@ export class CompletionParts {
       this.close(new ModelFailure('failed', 'The model called too many tools at once'));
   }
 
-  /** Reads a part of the content. Models of Mistral may send thoughts in this way. Other types of parts are ignored. */
+  /** Models of Mistral may send thoughts as parts of the content. */
   #readContentPart(part: Fields = {}): void {
     if (part.type === 'text') this.#append('text', textIn(part.text));
     if (part.type !== 'thinking' || !Array.isArray(part.thinking)) return;
@@ -178,13 +166,9 @@ const tokensIn = (value: unknown): number | undefined =>
 type Message<Role> = Extract<LanguageModelV4Message, { role: Role }>;
 type Content<Role> = Message<Role>['content'][number];
 
-/**
- * OpenAI's reasoning models reject `max_tokens` and need `max_completion_tokens`. Many other servers know only
- * `max_tokens`.
- */
+/** OpenAI's reasoning models need `max_completion_tokens`. Many other servers know only `max_tokens`. */
 const reasoningModels = /^(gpt-5|o\d)/;
 
-/** The body of a request for a chat completion, without `stream`. Undefined fields are not sent. */
 export function completionRequest(model: string, options: LanguageModelV4CallOptions): object {
   const { prompt, maxOutputTokens, toolChoice, tools = [] } = options;
   return {
@@ -239,7 +223,7 @@ function messagesOf(message: LanguageModelV4Message): object[] {
   }
 }
 
-/** The content of a user message: a string if it has no image, because some servers accept no parts. */
+/** A string for a text alone, because some servers accept no parts. */
 function userContent(content: Message<'user'>['content']): string | object[] {
   const parts = joinTexts(content);
   const [first] = parts;

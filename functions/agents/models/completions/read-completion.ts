@@ -3,26 +3,18 @@ import { createParser } from 'eventsource-parser';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { CompletionParts, type SkippedEvent } from './completion-request.ts';
 
-/** The maximum of characters in one event, or in a response that is one JSON object. */
+/** In characters. Also the limit of a response that is one JSON object. */
 const longestEvent = 16 * 1024 * 1024;
 
-/**
- * The maximum of bytes in a response after its decompression. A reply of 1 MiB in deltas of one character has some 300
- * MB.
- */
+/** In bytes, decompressed. A reply of 1 MiB in deltas of one character has some 300 MB. */
 const longestResponse = 512 * 1024 * 1024;
 
-/**
- * The milliseconds for which the response may go on without an event after the reply is complete. Then it is ended,
- * because some servers leave the connection open.
- */
+/** In milliseconds. Some servers leave the connection open after the reply is complete. */
 const timeToEnd = 3000;
 
 /**
- * Reads a response of chat completions as servers really send it: server-sent events or one JSON object, whatever its
- * content type is. Events that are not understood are skipped. The stream ends with an error part if the response ends
- * before the reply is complete: for example, it breaks off, is too long, or reports an error.
- * @param onSkipped called at the end, once for each kind of skipped events
+ * Reads server-sent events or one JSON object, whatever the content type is. If the response ends before the reply is
+ * complete, the last part is an error.
  */
 export function readCompletion(
   body: ReadableStream<Uint8Array>,
@@ -47,7 +39,7 @@ export function readCompletion(
   const end = async (): Promise<void> => {
     for (const [kind, count] of completion.skipped) onSkipped(kind, count);
     completion.skipped.clear();
-    // The next call can use the connection if the response is read to its end, which follows `[DONE]`.
+    // The next call can use the connection if the response is read to its end.
     if (completion.isDone) {
       cancelAfterSilence();
       await reader.read().catch(() => undefined);
@@ -81,7 +73,6 @@ class ResponseReader {
   });
   #bytes = 0;
   #hasStarted = false;
-  /** The text of a response that is one object; undefined for events. */
   #object: string | undefined;
 
   constructor(completion: CompletionParts) {

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { JSONObject, LanguageModelV4ToolCall, LanguageModelV4ToolCallPart } from '@ai-sdk/provider';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 
-/** The fields of an object of unknown shape. */
 export type Fields = Record<string, unknown>;
 
 export const fieldsOf = (value: unknown): Fields | undefined =>
@@ -10,14 +9,11 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What a server adds to a part of its output. The server may need it back, unchanged, in the next calls of a reply. */
+/** What later calls of a reply may return to the server. */
 type ServerOptions = {
-  /**
-   * The field in which the server has sent reasoning. The reasoning is returned in the same field, because servers may
-   * reject the fields of other servers.
-   */
+  /** Reasoning is returned in the field in which it came, because servers may reject the fields of other servers. */
   reasoningField?: string;
-  /** What the server has added to a tool call, such as the signature of Gemini's thoughts. */
+  /** Such as the signature of Gemini's thoughts. */
   extraContent?: JSONObject;
 };
 
@@ -37,9 +33,9 @@ interface ToolCall {
 }
 
 /**
- * Assembles the tool calls of a response from their deltas. By the API, the first delta of a call has its index, id
- * and name, and the later ones its index and a piece of its arguments. Some servers leave out indexes or ids, give
- * all calls index 0, repeat names, or send the arguments as an object.
+ * By the API, the first delta of a call has its index, id and name, and the later ones its index and a piece of its
+ * arguments. Some servers leave out indexes or ids, give all calls index 0, repeat names, or send the arguments as an
+ * object.
  */
 export class ToolCallDeltas {
   readonly #calls: ToolCall[] = [];
@@ -48,7 +44,6 @@ export class ToolCallDeltas {
     return this.#calls.length;
   }
 
-  /** @returns the text that the delta adds to the arguments */
   read({ index, id, function: named, extra_content }: Fields): string {
     const fields = fieldsOf(named) ?? {};
     const delta = {
@@ -65,7 +60,7 @@ export class ToolCallDeltas {
     return delta.arguments;
   }
 
-  /** The calls. One without a name is left out: it can neither run nor be returned to the server. */
+  /** A call without a name can neither run nor be returned to the server. */
   parts(): LanguageModelV4ToolCall[] {
     return this.#calls
       .filter(({ name }) => name !== '')
@@ -94,7 +89,6 @@ export class ToolCallDeltas {
 const argumentsIn = (value: unknown): string =>
   fieldsOf(value) === undefined ? textIn(value) : JSON.stringify(value);
 
-/** Whether a delta that fits a call by its index, id or place starts a further call. */
 const startsAnother = (call: ToolCall, delta: Omit<ToolCall, 'extraContent'>): boolean =>
   delta.name !== '' &&
   call.name !== '' &&
@@ -103,5 +97,4 @@ const startsAnother = (call: ToolCall, delta: Omit<ToolCall, 'extraContent'>): b
     (call.arguments !== '' && delta.arguments.trimStart().startsWith('{'))) &&
   isWhole(call.arguments);
 
-/** Whether the text can be all arguments of a call. */
 const isWhole = (text: string): boolean => text.trim() === '' || jsonIn(text) !== undefined;

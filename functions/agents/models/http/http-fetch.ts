@@ -4,19 +4,15 @@ import type { Socket } from 'node:net';
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-/** The maximum time to connect in milliseconds, with the TLS handshake. */
+/** In milliseconds, with the TLS handshake. */
 const connectTimeout = 10_000;
 
-/**
- * The milliseconds after which an idle connection closes, unless the server asks for less. Until then, the next turn of
- * a chat can reuse the connection.
- */
+/** How long an idle connection stays open, in milliseconds, unless the server asks for less. */
 const idleTimeout = 30_000;
 
-/** The maximum of redirects that one call follows. */
 const mostRedirects = 3;
 
-/** Decoders for servers that compress although the request asks them not to. */
+/** Some servers compress although the request asks them not to. */
 const decoders: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   'x-gzip': createGunzip,
@@ -33,11 +29,10 @@ const agents = {
 };
 
 /**
- * `fetch` for the providers of models, over `node:http`, which the AWS SDK loads anyway. Node's own fetch is a second
- * HTTP client, which takes more processor time (README.md). It follows only redirects that repeat the request on the
- * same server (307, 308), so the API key reaches no other one. It requests no compression.
+ * Node's own fetch takes more processor time (README.md). This one follows only redirects that repeat the request on
+ * the same server (307, 308), so the API key reaches no other one.
  * @param init the body must be a string, absent, or an async iterable of chunks with the header content-length
- * @throws the signal's reason; TypeError `fetch failed` with its cause if there is no response, as fetch does
+ * @throws the signal's reason; TypeError `fetch failed` with a cause if there is no response
  */
 export async function httpFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   if (input instanceof Request) throw new TypeError('httpFetch takes a URL, not a Request');
@@ -96,10 +91,9 @@ function sendChunks(request: ClientRequest, chunks: Readable): void {
 function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   request.once('response', resolve);
-  // This listener stays: a response that is dropped also emits its error here, and an unhandled error ends the process.
+  // Stays after the response: an error may still come, and without a listener it would end the process.
   request.on('error', reject);
-  // The connection may close without a response or an error, for example after an unexpected protocol upgrade: Node.js
-  // then emits no other event.
+  // The connection may close without a response or an error, for example after an unexpected protocol upgrade.
   const close = () => reject(networkError('ECONNRESET', 'The connection ended without an answer'));
   request.once('close', close).once('response', () => request.off('close', close));
   return promise;
@@ -125,7 +119,6 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
 
 function decoded(response: IncomingMessage): Readable {
   const decoder = decoders[response.headers['content-encoding']?.toLowerCase() ?? '']?.();
-  // The decoder also emits the errors of the response, so nothing is left to do here at the end.
   return decoder === undefined ? response : pipeline(response, decoder, () => undefined);
 }
 

@@ -3,16 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import { isTurnOver } from '../../event-loop-turn.ts';
 
-/** The images of one call by their tokens. */
 export type Images = ReadonlyMap<string, Uint8Array>;
 
-/** The bytes that are encoded at once. Base64 encodes three bytes as four characters, so slices can be joined. */
+/** A multiple of three, so that the base64 of the slices can be joined. */
 const sliceBytes = 3 * 64 * 1024;
 
 /**
- * Replaces the images of user messages by random tokens, which a provider takes for their base64. Otherwise all images
- * would be encoded at once, and block the event loop. The texts of a call exist before its tokens, so they cannot
- * contain a token.
+ * Replaces images by random tokens, which a provider takes for base64: encoding all images at once would block the
+ * event loop. The texts of a call exist before its tokens, so they cannot contain a token.
  */
 export function withImageTokens(options: LanguageModelV4CallOptions): {
   options: LanguageModelV4CallOptions;
@@ -34,8 +32,7 @@ export function withImageTokens(options: LanguageModelV4CallOptions): {
 }
 
 /**
- * Adapts a provider's request: each token becomes the base64 of its image, which is encoded while the body is read. The
- * body can be read several times.
+ * Replaces each token by the base64 of its image. The body can be read several times.
  * @throws Error if a token is not in the body
  */
 export function withImages(images: Images, init: RequestInit = {}): RequestInit {
@@ -46,7 +43,6 @@ export function withImages(images: Images, init: RequestInit = {}): RequestInit 
   return { ...init, headers, body: { [Symbol.asyncIterator]: () => chunksOf(parts) } };
 }
 
-/** A text, or an image to encode. */
 type BodyPart = string | Uint8Array;
 
 function split(body: string, images: Images): BodyPart[] {

@@ -9,25 +9,20 @@ import type { SkippedEvent } from '../completions/completion-request.ts';
 import { httpFetch } from './http-fetch.ts';
 import { type Images, withImages } from './image-tokens.ts';
 
-/**
- * The number of characters of an error response after which no more is read: its names and its reason are at the start.
- */
+/** About what is read of an error response. Its names and its reason are expected at the start. */
 const errorCharacters = 64 * 1024;
 
-/** The maximum of characters that a call without a stream may return: only titles are made so. */
+/** For calls without a stream, such as those for titles. */
 const plainCharacters = 64 * 1024;
 
-/** A server with models, and with a key of its own. */
 export interface ModelServer {
   baseUrl: () => string;
-  /** Called before each model call; it must cache the key itself. */
+  /** Called for each model call, so it must cache the key itself. */
   apiKey: () => Promise<string>;
-  /** Called after each call for each kind of events that were not understood. */
   onSkipped: (model: string, kind: SkippedEvent, count: number) => void;
 }
 
 /**
- * Posts a call of a model as JSON, with the server's key.
  * @param path begins with a slash
  * @throws for example ModelFailure if the server cannot be reached; APICallError for an error response; the signal's
  * reason
@@ -64,7 +59,7 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
       if (text.length >= errorCharacters) break;
     }
   } catch {
-    // The body cannot be read, but the status says enough.
+    // The status says enough.
   }
   return new APICallError({
     message: 'An error response',
@@ -73,10 +68,7 @@ async function failureOf(url: string, { status, headers, body }: Response): Prom
   });
 }
 
-/**
- * Collects the parts of a stream into the output of a call without a stream.
- * @throws the error of an error part; ModelFailure if the text is too long, or if the stream has no finish part
- */
+/** @throws the error of an error part; ModelFailure if the text is too long, or if the stream has no finish part */
 export async function collect(
   stream: ReadableStream<LanguageModelV4StreamPart>,
 ): Promise<LanguageModelV4GenerateResult> {

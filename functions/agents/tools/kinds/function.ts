@@ -15,23 +15,18 @@ const config = z.strictObject({
 
 interface Services {
   invoke: InvokeFunction;
-  /** Returns how many agents a request has come through if a called function sends it, the present agent included. */
+  /** How many agents a request that the called function sends has come through, this agent included. */
   depth(): number;
   countUse(type: string): CountUse;
 }
 
-/**
- * The maximum number of fields and elements in a result. Each takes at least two characters, so a larger one would be
- * cut anyway.
- */
+/** Each takes at least two characters, so a result with more would be cut anyway. */
 const mostValues = 100_000;
 
-/** The maximum number of characters of a function's own error in the log, where operators read it. */
 const loggedCharacters = 2000;
 
 const type = 'consultant_call_function';
 
-/** The kind whose tools a Lambda function carries out. The function learns from `context` for whom it works. */
 export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.output<typeof config>> => ({
   type,
   config,
@@ -52,9 +47,9 @@ export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.
 });
 
 /**
- * Parses what a function has returned. An empty text is null.
- * @throws Error with the text of a function that has failed: only the log gets it; ToolFailure if the result is not
- *   JSON, or has too many values or levels
+ * Returns null for an empty text.
+ * @throws Error with the text of a function that has failed, which clients and models do not get; ToolFailure if the
+ * result is not JSON, or has too many values or levels
  */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.

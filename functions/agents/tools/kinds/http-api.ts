@@ -15,10 +15,8 @@ interface Services {
 
 const type = 'consultant_call_http_api';
 
-/** The maximum size of a decompressed response. */
 const responseBytes = 1_000_000;
 
-/** The kind of HTTP APIs: each operation is a tool. */
 export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,

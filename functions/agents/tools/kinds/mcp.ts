@@ -16,10 +16,7 @@ interface Services {
 
 const type = 'consultant_call_mcp_tool';
 
-/**
- * The kind of MCP servers. In a reply, the uses of a server share one connection if their entries have the same
- * settings and headers, also those of the agents that the agent calls.
- */
+/** In a reply, uses of a server with equal settings and headers share one connection, also those of called agents. */
 export const mcpKind = ({ http, openMcp, countUse, checkTarget }: Services): ToolKind<McpConfig> => ({
   type,
   config: mcpConfig,
@@ -48,9 +45,7 @@ export const mcpKind = ({ http, openMcp, countUse, checkTarget }: Services): Too
 type Content = McpResult['content'][number];
 
 /**
- * The result of a tool for the model: the structured content, or else the texts. The texts are in `text` unless they
- * are only the JSON of the structured content. `attachments` describes other contents, such as images, without their
- * bytes.
+ * With structured content, the texts are in `text`, unless they are only the JSON of that content.
  * @throws ToolFailure if the tool has failed, with the server's text if there is one
  */
 export function resultOf({ content, structuredContent, isError }: McpResult): RemoteResult {

@@ -6,10 +6,7 @@ import type { OfferedTool } from '../agent-tool.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/**
- * What is wrong with the number, the sizes, the texts and the schemas of an agent's tools, when it is created or
- * updated. `issuesOfNames` checks their names.
- */
+/** What is wrong with an agent's tools, except their names: `issuesOfNames` checks these. */
 export function issuesOfOffers(
   offered: readonly OfferedTool[],
   { unified_tools: entries }: Pick<AgentDefinition, 'unified_tools'>,
@@ -31,7 +28,6 @@ function issuesOfWords(offer: OfferedTool): Issue[] {
   return issue(['unified_tools', offer.index, ...offer.field, ...(found?.field ?? [])], found?.problem);
 }
 
-/** Reports a name or a description of an entry whose tools have their own. Only the first tool reports it. */
 const issuesOfEntry = ({ isRemote, field, index }: OfferedTool, entry: Entry | undefined): Issue[] =>
   (['name', 'description'] as const)
     .filter((name) => isRemote && field.at(-1) === 0 && entry?.[name] !== undefined)

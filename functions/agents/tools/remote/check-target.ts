@@ -3,10 +3,9 @@ import type { HostAndPort } from '#contract/urls.ts';
 import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
 
 /**
- * Makes a function that checks whether the secret of an entry exists and may be sent to the entry's address and to its
- * `token_url`. It returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing is, or if the
- * entry has no secret.
- * @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow
+ * Checks the secret of an entry. Returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing
+ * is.
+ * @param allow addresses that may get a secret without TLS
  */
 export const checkTargetWith =
   (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]) =>

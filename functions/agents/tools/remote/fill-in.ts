@@ -2,11 +2,7 @@ import { type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
 const placeholder = /\{\{(external_user_id|chat_id|workspace_id)\}\}/g;
 
-/**
- * Fills in the placeholders `{{external_user_id}}`, `{{chat_id}}` and `{{workspace_id}}` of a text.
- * @param encode converts each value. Default: percent-encoding
- * @throws ToolFailure if the reply has no such value: nothing may be sent then
- */
+/** @throws ToolFailure if the reply has no value for a placeholder: nothing may be sent then */
 export function fillIn(
   text: string,
   { chat, agents: [{ workspaceId }] }: ReplyUse,

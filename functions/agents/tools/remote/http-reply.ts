@@ -6,16 +6,14 @@ import type { RemoteHead } from '#domain/tools/remote-http.ts';
 import { ToolFailure } from '../agent-tool.ts';
 import type { RemoteResult } from './pinned-tool.ts';
 
-/** The maximum number of characters that a failure quotes. */
 const failureCharacters = 2000;
 
-/** The maximum number of fields and elements in JSON. Parsed objects and arrays take more memory than their text. */
+/** Parsed objects and arrays take more memory than their text. */
 const mostValues = 100_000;
 
 /**
- * The result of a response, without the secrets of the request: JSON if its Content-Type says so and it is within the
- * limits, or else the text. It is null for an empty body, and for one that is not UTF-8, which is an attachment.
- * @param pick the fields of the result; undefined for the whole
+ * The result is JSON if its Content-Type says so and it can be parsed within the limits, or else the text. It is null
+ * for an empty body, and for one that is not UTF-8, which is an attachment.
  * @throws ToolFailure for a status other than 2xx, with the start of the response's text; or if fields are to be picked
  * from a text
  */
@@ -39,7 +37,6 @@ export function resultOf(
   return { result: redact(picked(json, pick.map(stepsOf))) };
 }
 
-/** Parses JSON. Undefined if the text is no JSON, or has too many values or levels: then it stays a text. */
 function boundedJson(text: string): unknown {
   try {
     return parseJson('The response', text, mostValues);
@@ -50,9 +47,7 @@ function boundedJson(text: string): unknown {
 
 const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
 
-/**
- * The value with these fields alone. A missing field stays missing. What has another form than the fields say is null.
- */
+/** A missing field stays missing. What has another form than the fields say is null. */
 function picked(value: unknown, fields: readonly string[][]): unknown {
   if (fields.some((steps) => steps.length === 0)) return value;
   const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);

@@ -5,12 +5,10 @@ import { ToolFailure } from '../agent-tool.ts';
 type Encode = (text: string) => string;
 
 /**
- * Makes the request of an operation. Arguments are only values, of its parameters and its body. In the path, a value
- * replaces its placeholder and stays within it: one segment, or several with `allow_slash`. No argument can change the
- * scheme, host or port, or add a parameter that is not declared.
- * @param fillIn fills in the placeholders of an operator's text; `encode` encodes each value
- * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path; or as `fillIn`. Then
- *   nothing is sent
+ * In the path, a value stays within its placeholder: one segment, or several with `allow_slash`. No argument can change
+ * the scheme, host or port, or add an undeclared parameter to the query.
+ * @param fillIn replaces the placeholders of an operator's text; `encode` encodes each value
+ * @throws ToolFailure for an argument that is unknown, must not be sent, or is missing in the path; or as `fillIn`
  */
 export function requestOf(
   { base_url, headers }: Pick<HttpApiConfig, 'base_url' | 'headers'>,
@@ -41,7 +39,7 @@ export function requestOf(
     else ofArguments[name] = simpleText(value, explode, (text) => headerText(text, name));
   }
   const url = new URL(base.origin + path);
-  // The parser of URLs encodes braces that had no value.
+  // The parser of URLs has encoded a brace of a placeholder without a value.
   if (url.pathname !== path) throw new ToolFailure('The path needs further arguments');
   url.search = query.join('&');
   const content = contentOf(body, args);
@@ -57,15 +55,12 @@ export function requestOf(
   };
 }
 
-/**
- * Whether a parameter has no value and is not sent. As in RFC 6570, an empty list has none, and an empty text is one.
- */
+/** As in RFC 6570, an empty list is no value, and an empty text is one. */
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** A value in OpenAPI's style `simple`: the parts of a list or an object with commas between them. */
 function simpleText(value: unknown, explode: boolean | undefined, encode: Encode): string {
   if (isList(value)) return value.map((item) => encode(textOf(item))).join(',');
   if (!isObject(value)) return encode(textOf(value));
@@ -79,15 +74,11 @@ function headerText(text: string, name: string): string {
   return text;
 }
 
-/**
- * What the bytes of a segment must not have: a control character, a backslash, or an overlong form of an ASCII
- * character. Nor may the segment be empty, one dot or two dots, also before a semicolon: some servers ignore what
- * follows it.
- */
+/** Overlong forms of ASCII in two or three bytes, too. Some servers ignore a semicolon and what follows it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;
 
-/** Decodes what is percent-encoded, once. Some servers decode twice, and some repair what is not well encoded. */
+/** Some servers decode twice, and some repair what is not well encoded. */
 const decoded: Encode = (text) =>
   text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
@@ -104,11 +95,7 @@ function pathText({ name, argument = name, explode, allow_slash }: HttpParameter
   });
 }
 
-/**
- * The parameters that one argument becomes. If each property of an object is a parameter of its own, the model may name
- * none that the operation does not declare.
- * @throws ToolFailure if it does
- */
+/** @throws ToolFailure for a property that would be a parameter of its own and is not declared */
 function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
   const { style, explode = true, argument } = parameter;
   const declared = isObject(value) && (explode || style === 'deepObject') ? declaredNames(schema) : undefined;
@@ -122,7 +109,6 @@ const declaredNames = (schema: unknown): string[] => [
   ...['allOf', 'anyOf', 'oneOf'].flatMap((name) => listOf(own(schema, name))).flatMap(declaredNames),
 ];
 
-/** Parameters of a query or fields of a form, as `name=value`, encoded. */
 function pairsOf(
   { name, style = 'form', explode = style === 'form' }: Pick<HttpParameter, 'name' | 'style' | 'explode'>,
   value: unknown,

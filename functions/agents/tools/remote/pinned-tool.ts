@@ -4,29 +4,21 @@ import { type PinnedTool, toolLimits } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
-/** What a use of a remote tool has found. */
 export interface RemoteResult {
-  /** A JSON value. */
   result: unknown;
-  /** What the system says in addition to the result. */
   text?: string;
-  /** Descriptions of contents that are not passed on, such as images. */
   attachments?: readonly object[];
 }
 
 /**
- * Counts the uses of tools, for metrics and logs. It is called at the start of a use.
- * @param name the name of the tool
- * @returns a function to call at the end, with the failure if the system cannot be used. A tool that reports an error
- *   is not such a failure
+ * Is called at the start of a use, and returns a function to call at its end, with the failure if the system cannot be
+ * used. An error that a tool reports is no such failure.
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
 /**
- * The offers of tools whose names, descriptions and schemas are in agent.json. The model gets what is written there,
- * whatever the remote system says now.
- * @param call uses a tool. Its ToolFailure may have a text of the remote system, of any length: it is cut. An
- * OutboundFailure becomes a ToolFailure with its text, and is counted as a failure of the system
+ * The model gets the names, descriptions and schemas of agent.json, whatever the remote system says now.
+ * @param call may throw a ToolFailure with a text of any length: it is cut
  */
 export const pinnedOffers = <Tool extends PinnedTool>(
   { tools, max_result_characters: most }: { tools: readonly Tool[]; max_result_characters: number },
@@ -68,9 +60,8 @@ function problemOfArguments(schema: PinnedTool['input_schema'], args: unknown): 
 }
 
 /**
- * The data of a step. A result that is too long, as a text or as JSON with all that belongs to it, becomes a text that
- * is cut; `truncated_from` is its whole length.
- * @param maxCharacters the maximum length, in UTF-16 code units
+ * A result that is too long becomes a cut text. `truncated_from` is the length of the whole, as text or as JSON.
+ * Lengths are in UTF-16 code units.
  */
 export function shapeResult(found: RemoteResult, maxCharacters: number): object {
   const isText = typeof found.result === 'string' && Object.keys(found).length === 1;
