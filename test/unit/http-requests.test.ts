@@ -87,6 +87,8 @@ describe('a value in the path', () => {
       '%c0%af',
       '%c0%ae%c0%ae',
       '%e0%80%af',
+      '%f0%80%80%af',
+      '%f8%80%80%80%af',
     ],
     ...['%2e%2e%2f%zz', [''], ['a', '..'], { '..': 1 }, ['a/b']],
   ])('%j is not sent', (id) => {

@@ -74,9 +74,9 @@ function headerText(text: string, name: string): string {
   return text;
 }
 
-/** Overlong forms of ASCII in two or three bytes, too. Some servers ignore a semicolon and what follows it. */
+/** Overlong forms of ASCII, too. Some servers ignore a semicolon and what follows it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
-const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|^\.{0,2}(?:;|$)/;
+const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|[\xf8-\xff]|^\.{0,2}(?:;|$)/;
 
 /** Some servers decode twice, and some repair what is not well encoded. */
 const decoded: Encode = (text) =>
