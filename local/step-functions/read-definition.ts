@@ -32,9 +32,8 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**
- * The definition for the emulator.
  * @param options.isChecked whether the emulator has checked this definition at an earlier start
- * @throws Error for a field, a state or an integration that cannot run here, and for an invalid definition
+ * @throws Error for what cannot run here, and for an invalid definition
  */
 export function readDefinition(
   text: string,
@@ -99,7 +98,7 @@ function adapt(state: State): State {
   return adapted as unknown as State;
 }
 
-/** Removes a ResultPath of "$", which is the default. The emulator would write to a field with the name "$". */
+/** "$" is the default. The emulator would write to a field with this name. */
 function withoutWholePath<Fields extends { readonly ResultPath?: string | null }>(
   fields: Fields,
 ): Record<string, unknown> {

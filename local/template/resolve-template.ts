@@ -12,7 +12,6 @@ export interface ResolverSources {
 /** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
-/** Makes a resolver, which replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources) {
   const intrinsics = createIntrinsics({ resolve: walk, reference: resolveReference, attribute, isMet });
 
@@ -47,7 +46,7 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
   }
 
   return {
-    /** Whether the condition of this name is true; true for undefined. */
+    /** True for undefined. */
     isMet,
     resolve(value: unknown, at: string): unknown {
       const resolved = walk(value, at);
@@ -58,7 +57,6 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
 
 const isValue = (resolved: unknown): boolean => resolved !== NO_VALUE;
 
-/** The name and the argument of an object that may be a call of an intrinsic function; undefined for other objects. */
 function calledIntrinsic(value: object): [name: string, argument: unknown] | undefined {
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;
