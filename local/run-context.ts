@@ -12,7 +12,6 @@ export interface RunContext {
   readonly accountId: string;
   /** Replaces the intrinsic functions of a value by their results. `logicalId` is for error messages. */
   resolve(value: unknown, logicalId: string): unknown;
-  /** The properties of a resource, without intrinsic functions. */
   read<Properties>(resource: { readonly logicalId: string; readonly properties: unknown }): Properties;
   /** A name for the resource that is the same at every start. */
   nameOf(logicalId: string): string;
@@ -25,17 +24,14 @@ export interface RunContext {
   readonly functions: Map<string, FunctionPool>;
   /** By the domain name of the endpoint. Filled when the web functions start. */
   readonly webFunctions: Map<string, WebFunctionServer>;
-  /** ARNs. Filled when the gateway starts. */
   readonly authorizers: Set<string>;
-  /** Domain names of web functions. Filled when the gateway starts. */
   readonly integratedDomains: Set<string>;
-  /** By host name. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the distribution's URL, with the path of the stage. */
   readonly endpoints: Record<string, string>;
-  /** Called after a DynamoDB call of an operator that may be a write, before the caller gets its response. */
+  /** Called after a DynamoDB call that may be a write and is not from a function. */
   readonly onOperatorWrite: (() => void)[];
   /** Undefined if there is no embedded emulator, or if the wire must see every call. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;

@@ -9,24 +9,17 @@ export interface RunOptions {
   readonly compileCacheFolder?: string;
   /** On 127.0.0.1; 0 takes any free port. */
   readonly port: number;
-  /**
-   * Origins whose pages may call the run's port, besides its own. The default is `*`: every page may, and any host is
-   * accepted.
-   */
+  /** Origins whose pages may call the run's port, besides its own. The default is `*`: every page may. */
   readonly pageOrigins?: readonly string[];
   readonly site?: Site;
-  /** For every function of the template. They override those of the template. */
+  /** For every function of the template. They override the variables of the template. */
   readonly environment?: Readonly<Record<string, string>>;
   /** By the logical id of the secret. They take precedence over stored ones. */
   readonly secretValues?: Readonly<Record<string, string>>;
-  /**
-   * By ARN with an alias or a version: the file of the module whose export `handler` runs. These functions have no
-   * role.
-   */
+  /** By ARN with an alias or a version: the module whose export `handler` runs. These functions have no role. */
   readonly otherFunctions?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
   readonly platform?: Platform;
-  /** The timers of schedules. */
   readonly timer?: Timer;
   /** Until SQS redelivers a message that a function failed to process, instead of the visibility timeout. */
   readonly redeliverySeconds?: number;
@@ -38,7 +31,7 @@ export interface RunOptions {
   readonly recordCalls?: boolean;
   /** Lambda's quota for all Lambda functions of the template together. Default 1,000. */
   readonly accountConcurrency?: number;
-  /** Threads of one Lambda function. Default 128. */
+  /** The maximum for one Lambda function. Default 128. */
   readonly maxConcurrency?: number;
   /**
    * How many environments of a web function one thread replaces, by the beginning of the logical id of the function's
@@ -50,10 +43,7 @@ export interface RunOptions {
    * functions are loaded even if the list is empty.
    */
   readonly prewarm?: readonly string[];
-  /**
-   * Awaited after the data folder is locked, before the run reads the folder and the assembly. Must not delete
-   * `lockFiles`.
-   */
+  /** Awaited after the data folder is locked, before it and the assembly are read. Must keep `lockFiles`. */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started, before the gateway serves a request. */
   readonly beforeServing?: (run: StartedEmulators) => Promise<void>;
@@ -81,8 +71,8 @@ export interface Faults extends DynamoFaults {
   /** Delivers each batch of a queue twice, concurrently or one after the other. */
   readonly duplicateMessages?: boolean;
   /**
-   * Called for each request to a web function. Unless it returns undefined, the gateway sends the request twice, and
-   * the client gets the second response.
+   * Called for each request that the gateway sends to a web function. Unless it returns undefined, the gateway sends
+   * the request twice, and the client gets the second response.
    */
   readonly repeatedRequest?: () => 'meanwhile' | 'afterwards' | undefined;
 }
@@ -106,7 +96,6 @@ export interface DynamoFaults {
 }
 
 export interface Timer {
-  /** Returns a function that cancels the call. */
   after(milliseconds: number, callback: () => void): () => void;
 }
 
@@ -117,7 +106,6 @@ export const systemTimer: Timer = {
   },
 };
 
-/** A call to a service, an invocation or a state transition. */
 export interface RecordedCall {
   /** As in `StartedEmulators.endpoints`. Invocations have `lambda`, and state transitions have `sfn`. */
   readonly service: string;
@@ -128,7 +116,6 @@ export interface RecordedCall {
    */
   readonly name: string | undefined;
   readonly status: number;
-  /** Of the bodies; 0 for invocations and transitions. */
   readonly bytes: { readonly sent: number; readonly received: number };
   readonly milliseconds: number;
 }
@@ -145,7 +132,6 @@ export interface DynamoCall {
   readonly at: number;
 }
 
-/** Latencies, conflicts and limits like those of AWS's tables. */
 export const awsTime = {
   transactionConflicts: true,
   throttling: true,

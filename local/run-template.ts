@@ -7,31 +7,25 @@ import { readAssembly } from './template/read-assembly.ts';
 export type { RunOptions } from './run-options.ts';
 
 export interface RunningTemplate extends StartedEmulators {
-  /** What Ref returns, by logical id: for example a table's name or a secret's ARN. */
+  /** What Ref returns, by logical id. */
   readonly physicalIds: Record<string, string>;
   /**
    * Ends busy threads too. A web function is found by the logical id of its revision. Returns how many threads it ends.
    */
   killWorkers(logicalIdPrefix: string): number;
-  /**
-   * Ends the `count` oldest environments of each web function, found by the logical id of its revision. Returns how
-   * many.
-   */
+  /** Ends the `count` oldest environments of each web function, found by the logical id of its revision. */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
   /** What could fail in AWS, such as a request after the handler has resolved. */
   violations(): string[];
   /** Empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];
-  /** Calls to services other than DynamoDB, invocations and state transitions. Empty unless `recordCalls` is on. */
+  /** Without calls to DynamoDB. Empty unless `recordCalls` is on. */
   calls(): RecordedCall[];
   close(): Promise<void>;
 }
 
-/**
- * @throws UnusableFolder, UnreadableState, UnusablePort or another error, for example for a resource that cannot run
- * here
- */
+/** @throws UnusableFolder; UnreadableState; UnusablePort; other errors, such as those of `prepare` */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();
   const progress = (line: string) =>

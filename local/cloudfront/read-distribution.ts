@@ -25,7 +25,6 @@ export interface Origin {
 
 type EventHeaders = Record<string, { value: string }>;
 
-/** Returns the headers that the request has afterwards. */
 export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
@@ -67,7 +66,6 @@ const READ_TIMEOUT_SECONDS = 30;
 const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
 const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
-/** @throws Error for what cannot run here, and for a missing origin, function or response headers policy */
 export async function readDistribution(
   resource: TemplateResource,
   resources: readonly TemplateResource[],

@@ -5,7 +5,6 @@ import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
 interface HeaderChanges {
   readonly set: Headers;
-  /** Names in lower case. */
   readonly removed: readonly string[];
 }
 
@@ -37,10 +36,7 @@ interface PolicyConfig {
 
 const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', 'RemoveHeadersConfig']);
 
-/**
- * Rules: understanding-response-headers-policies.html in CloudFront's developer guide.
- * @throws Error for a section or a setting that cannot run here
- */
+/** Rules: understanding-response-headers-policies.html in CloudFront's developer guide. */
 export function readResponseHeadersPolicy(
   resource: TemplateResource,
   context: Pick<RunContext, 'resolve'>,

@@ -38,7 +38,6 @@ async function checkEndpoint(endpoint: string): Promise<void> {
 }
 
 export interface Platform {
-  /** Operating system and processor, such as `linux-x64`. */
   readonly name: string;
   /**
    * Undefined if there is no emulator for this platform.

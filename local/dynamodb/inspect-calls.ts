@@ -9,7 +9,6 @@ import { type DynamoRequest, type TableShape, touchedItems } from './touched-ite
 
 export interface WireCall {
   readonly request: IncomingMessage;
-  /** Such as `PutItem`. */
   readonly target: string;
   /** Undefined if the caller is not a function. */
   readonly functionName: string | undefined;

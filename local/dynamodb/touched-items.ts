@@ -1,11 +1,9 @@
-/** In DynamoDB JSON. */
 export type AttributeValue = Record<string, unknown>;
 export type Item = Record<string, AttributeValue>;
 
 export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
-  /** The partition key by the index's name. */
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
@@ -46,7 +44,6 @@ export interface DynamoRequest extends Operation {
 // A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/** Items of unknown tables are left out. */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

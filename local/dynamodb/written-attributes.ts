@@ -6,7 +6,7 @@ export const actionsWithAttributes: readonly string[] = ['dynamodb:PutItem', 'dy
 /** In lower case. The names of functions are not here: the parenthesis after them tells them from attributes. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
 
-/** IAM's `dynamodb:Attributes` of a write, or of a transaction of one write. */
+/** IAM's `dynamodb:Attributes`, for a write or a transaction of one write. */
 export function writtenAttributes(request: DynamoRequest): string[] {
   const [write = request] = (request.TransactItems ?? []).flatMap((entry) => Object.values(entry));
   const { Item, Key, ConditionExpression = '', UpdateExpression = '', ExpressionAttributeNames = {} } = write;

@@ -5,18 +5,15 @@ export interface ApiModel {
   readonly accountId: string;
   readonly root: PathNode;
   readonly binaryMediaTypes: readonly string[];
-  /** By response type, such as UNAUTHORIZED. */
   readonly gatewayResponses: ReadonlyMap<string, GatewayResponse>;
   readonly streamIdleMilliseconds: number;
 }
 
 export interface PathNode {
   readonly resourceId: string;
-  /** Such as `/chats/{id}`. */
   readonly resourcePath: string;
   readonly pathPart: string;
   readonly children: PathNode[];
-  /** By HTTP method, or ANY. */
   readonly methods: Map<string, ApiMethod>;
 }
 
@@ -41,7 +38,6 @@ export interface FunctionIntegration extends ProxyIntegration {
 export interface HttpIntegration extends ProxyIntegration {
   readonly httpMethod: string;
   readonly domainName: string;
-  /** With parameters, such as `/chats/{chat_id}`. */
   readonly path: string;
   /**
    * By the value's place in the integration's request, such as `path.chat_id`: the value's source, such as
@@ -65,7 +61,7 @@ export interface ApiAuthorizer {
   readonly logicalId: string;
   readonly functionArn: string;
   readonly credentials: string | undefined;
-  /** The key of the cache has their values. A request that lacks one of them is rejected. */
+  /** The cache key has the values of these headers. A request without one of them is rejected. */
   readonly identityHeaders: readonly string[];
   readonly cacheSeconds: number;
 }
@@ -75,6 +71,5 @@ export interface GatewayResponse {
   readonly StatusCode?: string;
   /** By `gatewayresponse.header.NAME`: `context.x`, `method.request.header.x` or a quoted literal. */
   readonly ResponseParameters?: Readonly<Record<string, string>>;
-  /** By content type. */
   readonly ResponseTemplates?: Readonly<Record<string, string>>;
 }

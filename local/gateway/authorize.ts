@@ -24,10 +24,7 @@ interface AuthorizerResult {
   readonly context: Record<string, string | number | boolean>;
 }
 
-/**
- * The returned function caches results. It throws a GatewayFailure if the request is not allowed or the authorizer
- * fails.
- */
+/** The returned function caches results. It throws a GatewayFailure for a request that is not allowed. */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,

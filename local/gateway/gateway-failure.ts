@@ -1,7 +1,6 @@
 import type { ApiModel } from './api-model.ts';
 import type { GatewayRequest } from './proxy-event.ts';
 
-/** By response type: status, message and x-amzn-ErrorType. */
 const FAILURES = {
   ACCESS_DENIED: [403, 'User is not authorized to access this resource', 'AccessDeniedException'],
   API_CONFIGURATION_ERROR: [500, 'Internal server error', 'InternalServerErrorException'],
@@ -45,7 +44,6 @@ export function renderGatewayResponse(
 ): { status: number; headers: Record<string, string>; body: string } {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
-  // Other variables are empty here.
   const variables: Record<string, string> = {
     'context.error.message': failure.text ?? 'null',
     'context.error.messageString': JSON.stringify(failure.text),

@@ -150,7 +150,6 @@ export function createProxyEvent(
   };
 }
 
-/** Such as `21/Nov/2026:08:15:27 +0000`. */
 function formatRequestTime(milliseconds: number): string {
   const [, day, month, year, time] = new Date(milliseconds).toUTCString().split(' ');
   return `${day}/${month}/${year}:${time} +0000`;

@@ -19,7 +19,6 @@ interface StageProperties {
   readonly StageName: string;
 }
 
-/** @throws Error if there is no API or no stage, or for a part that cannot run here */
 export function readRestApi(resources: readonly TemplateResource[], context: RunContext): ApiModel {
   const ofType = (type: string) =>
     resources.filter((resource) => resource.type === `AWS::ApiGateway::${type}`);

@@ -60,7 +60,7 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gate
   const isKnown = Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
   if (!isKnown || status === undefined || !headers || typeof body !== 'string')
     throw new GatewayFailure('DEFAULT_5XX');
-  // A client gets the decoded bytes only if the first type in its Accept header is a binary media type.
+  // A base64 body is decoded only if the first type in the client's Accept header is a binary media type.
   const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };

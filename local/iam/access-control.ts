@@ -14,9 +14,7 @@ export interface Role {
 
 export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
-  /** Also gets the notes of the thread of S3's emulator. */
   readonly notes: EvaluatorNotes;
-  /** Called for each new session. */
   readonly onAssumed: ((role: Role) => void)[];
   /** Set by the resource kind of roles (local/iam/policies.ts). */
   findRole: (arn: string) => Role | undefined;

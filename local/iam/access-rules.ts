@@ -15,7 +15,6 @@ export interface PolicyStatement {
 }
 
 export interface PolicyCondition {
-  /** Such as StringLike, without prefix (`set`) and suffix (`ifExists`). */
   readonly operator: string;
   readonly ifExists: boolean;
   readonly set: 'ForAllValues' | 'ForAnyValue' | undefined;
@@ -27,7 +26,6 @@ export interface PolicyCondition {
 export interface Session {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Such as `arn:aws:sts::000000000000:assumed-role/ROLE/FUNCTION`. */
   readonly arn: string;
   readonly roleArn: string;
   readonly roleLogicalId: string;
@@ -51,7 +49,6 @@ export interface AccessRules {
 export type RequestContext = Readonly<Record<string, string | readonly string[]>>;
 
 export interface Permission {
-  /** Such as `dynamodb:PutItem`. */
   readonly action: string;
   readonly resource: string;
   readonly context?: RequestContext;

@@ -2,7 +2,6 @@ import type { AccessRules, RequestContext, Session } from './access-rules.ts';
 
 export interface Caller {
   readonly name: string;
-  /** The principals by which a resource-based policy can allow the caller without an identity-based policy. */
   readonly principals: readonly string[];
   /** A resource-based policy that names one of these delegates the decision to the account. */
   readonly account: readonly string[];

@@ -6,7 +6,6 @@ import { keyUses } from './key-uses.ts';
 export interface Evaluator {
   /** Undefined if the caller has all permissions. */
   rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
-  /** Undefined if everyone has all permissions. */
   denialOfAnonymous(needed: readonly Permission[]): Denial | undefined;
   /** For a call that an AWS service makes on behalf of the resource `sourceArn`. Undefined if the call is allowed. */
   denialOfService(service: string, sourceArn: string, needed: Permission): Denial | undefined;
@@ -65,7 +64,6 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   };
 }
 
-/** In IAM's order. */
 function decide(
   find: FindStatement,
   caller: Caller,

@@ -1,6 +1,6 @@
 import type { Permission } from './access-rules.ts';
 
-/** Of some actions: those on a customer managed key that the caller needs too. */
+/** The actions on a customer managed key that the callers of these actions need too. */
 const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetObject': ['kms:Decrypt'],
   // Decrypt is needed for multipart uploads: S3 reads their parts.

@@ -10,7 +10,6 @@ export interface Key {
 // KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
-/** @param find finds a key by id or ARN */
 export function keyOperations(
   find: (reference: string) => Key | undefined,
 ): Record<string, AwsJsonOperation> {

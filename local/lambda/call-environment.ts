@@ -6,7 +6,6 @@ import type { Address } from '../wire/listen-on-loopback.ts';
 
 export interface WebRequest {
   readonly method: string;
-  /** With the query. */
   readonly path: string;
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
@@ -30,7 +29,7 @@ export interface WebFunctionTarget {
   readonly timeoutSeconds: number;
 }
 
-// Headers of a connection, not of the request (RFC 9110, section 7.6.1).
+// Headers of a connection, most of them from RFC 9110, section 7.6.1.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
 // Transfer-Encoding stays, because the body is forwarded as it arrives.

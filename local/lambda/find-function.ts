@@ -22,7 +22,6 @@ function nameAndQualifier(reference: string): string[] {
   return parts[2] === 'lambda' ? parts.slice(6) : parts;
 }
 
-/** The ARN that IAM checks for a call by this name or ARN. */
 export function invokedArn({ functionArn }: InvokableFunction, reference: string): string {
   const [, qualifier] = nameAndQualifier(reference);
   return qualifier === undefined ? functionArn : `${functionArn}:${qualifier}`;

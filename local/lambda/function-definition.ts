@@ -22,6 +22,5 @@ export interface FunctionDefinition
 
 export interface ThreadEvents {
   onLine(line: string): void;
-  /** Called for what could fail in AWS. */
   onViolation(text: string): void;
 }

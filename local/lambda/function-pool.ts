@@ -97,7 +97,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     endIdleThreads: () => endIdleSince(Date.now()),
     threads: (): readonly FunctionThread[] => [...threads],
 
-    /** Ends busy threads too. Returns how many threads it ends. */
     killThreads(): number {
       const running = [...threads];
       for (const thread of running) void thread.terminate();

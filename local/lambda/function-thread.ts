@@ -62,7 +62,7 @@ export class FunctionThread {
     return this.#current !== undefined;
   }
 
-  /** Undefined when the function's module has loaded, or the failure. */
+  /** Resolves with undefined when the function's module has loaded, or with the failure. */
   get loaded(): Promise<InvocationResult | undefined> {
     return this.#loading.promise;
   }

@@ -2,7 +2,6 @@ export interface InvokableFunction {
   readonly logicalId: string;
   readonly functionName: string;
   readonly functionArn: string;
-  /** Versions and aliases. */
   readonly qualifiers: readonly string[];
   /** Of the function's role; empty for a function of another stack. */
   readonly accessKeyId: string;

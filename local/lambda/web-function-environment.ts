@@ -124,7 +124,6 @@ export interface WebFunctionDefinition extends ThreadDefinition, ThreadEvents {
 }
 
 export interface WebFunctionLimits {
-  /** Undefined if the endpoint has no limit. */
   readonly requestsPerSecond: number | undefined;
   readonly maxEnvironments: number;
   /** When `maxEnvironments` are full, requests are rejected, not queued. */

@@ -21,7 +21,6 @@ interface Slot {
   requests: number;
   idleSince: number;
   utilization: EventLoopUtilization | undefined;
-  /** Undefined until it listens. */
   started: Environment | undefined;
 }
 
@@ -41,7 +40,6 @@ export class WebFunctionServer {
     this.#definition = definition;
   }
 
-  /** Resolves when the headers of the response have arrived. */
   async send(request: WebRequest): Promise<WebResponse> {
     const slot = this.#isTooFast() ? undefined : this.#freest();
     if (slot === undefined) return platformResponse(429, 'Platform.Throttled');
@@ -69,7 +67,6 @@ export class WebFunctionServer {
     return [...this.#slots].map(({ requests }) => ({ busy: requests > 0 }));
   }
 
-  /** Ends busy environments too. Returns how many it ends. */
   kill(): number {
     return this.#endOldest(
       this.#slots.size,

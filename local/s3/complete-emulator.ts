@@ -36,7 +36,6 @@ export interface Context {
   readonly method: string;
   readonly path: string;
   url: string;
-  /** Names keep their case. */
   readonly query: Record<string, string | undefined>;
   readonly headers: IncomingHttpHeaders;
   readonly req: NodeJS.ReadableStream;

@@ -16,7 +16,6 @@ const OBJECT_ACTIONS: Readonly<Record<string, readonly [query: string | undefine
     ['tagging', 'PutObjectTagging'],
     [undefined, 'PutObject'],
   ],
-  // Starts or completes a multipart upload.
   POST: [
     ['uploads', 'PutObject'],
     ['uploadId', 'PutObject'],

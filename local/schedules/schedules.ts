@@ -114,10 +114,8 @@ interface Schedule {
 
 interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Undefined if the policies allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
-  /** How long a throttled call is retried. */
   readonly eventAgeMilliseconds: number;
 }
 

@@ -23,7 +23,7 @@ export const secrets: ResourceKind = {
       const { logicalId } = resource;
       const resolved = context.read<SecretProperties>(resource);
       const name = resolved.Name ?? context.nameOf(logicalId);
-      // AWS appends six random characters to an ARN. These stay the same.
+      // AWS appends six random characters to an ARN. These are a hash, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
       const versionsKey = `${logicalId}.versions`;
       const given = context.options.secretValues?.[logicalId];

@@ -5,9 +5,8 @@ import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
 
 export interface Site {
-  /** The folder at `/`, which also sends its `index.html`. */
+  /** Its `index.html` is at `/`. */
   readonly folder: string;
-  /** Further files, by their path in the URL, such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly calls?: SiteCalls;
 }
@@ -29,7 +28,7 @@ const headers = {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
-  // Pages of other origins cannot embed the files either.
+  // Pages of other origins cannot embed the files.
   'Cross-Origin-Resource-Policy': 'same-origin',
   // A page of another origin that opened the site has no handle of its tab.
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -89,7 +88,6 @@ function reject(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
-/** `POST /operator/NAME`, with JSON. */
 export interface SiteCalls {
   /** The value of the header `x-operator-token`. Only the person who started the run may know it. */
   readonly token: string;
@@ -111,8 +109,8 @@ const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =
   method === 'POST' ? path.exec(url)?.[1] : undefined;
 
 /**
- * Only for pages of the site itself. Token, `Origin` and Content-Type keep out pages of other origins; the host keeps
- * out DNS rebinding.
+ * Only pages of the site itself may call. The token, `Origin` and Content-Type are checked because of pages of other
+ * origins, the host because of DNS rebinding.
  */
 async function serveCall(
   { token, call }: SiteCalls,

@@ -1,7 +1,6 @@
 export interface BufferedMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
-  /** The message's entry in the event's `Records`. */
   readonly json: string;
   readonly bytes: number;
 }
@@ -56,7 +55,6 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
 
 /** The groups take turns, so that a group with many items hardly delays a group with few. */
 function createFairBacklog<Item>() {
-  // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();
   let size = 0;
 

@@ -11,7 +11,6 @@ interface PollOptions {
   readonly endpoint: string;
   readonly queueUrl: string;
   readonly visibilitySeconds: number;
-  /** If undefined, failed messages are redelivered after the visibility timeout. */
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
   readonly deliverTwice: boolean;

@@ -38,7 +38,6 @@ const MAX_BATCH_SIZE = 10;
 // Half of the threads that a function may have by default (DEFAULT_MAX_CONCURRENCY in local/lambda/functions.ts).
 const DEFAULT_CONCURRENCY = 64;
 
-/** @throws Error if the mapping cannot run here, for example one of a FIFO queue */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
   const properties = context.read<MappingProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);

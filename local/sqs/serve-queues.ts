@@ -76,7 +76,7 @@ function preserveGroups(action: string, body: unknown): (response: unknown) => v
     const { Entries = [body as Message] } = body as { Entries?: Message[] };
     Entries.forEach(preserveGroup);
     return (response) => {
-      // The digest of the attribute with the group, which the caller has not sent.
+      // This digest is of the attribute with the group, which the caller has not sent.
       const { Successful = [response as Message] } = response as { Successful?: Message[] };
       for (const sent of Successful) delete sent.MD5OfMessageAttributes;
     };

@@ -38,7 +38,6 @@ export function createCurrentTask(
   }
 
   return {
-    /** The value of `$$.State`. */
     currentState,
     contextObject: {
       /**
@@ -58,9 +57,8 @@ export function createCurrentTask(
       nextToken = undefined;
     },
 
-    /** Called when the Parameters have been filled in. */
     async run(state: State, input: never): Promise<never> {
-      // When the execution ends, the emulator's wait before a retry ends too, and would start the retry.
+      // When the execution ends, a wait before a retry ends too. The emulator would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();
       const token = nextToken ?? tokens.issue(machineArn);
       nextToken = undefined;

@@ -1,6 +1,5 @@
 import type { Session } from '../iam/access-rules.ts';
 
-/** The fields that the runner reads. The emulator reads more. */
 export interface Definition {
   readonly StartAt: string;
   readonly TimeoutSeconds?: number;

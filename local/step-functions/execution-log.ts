@@ -50,7 +50,6 @@ export async function openExecutionLog(dataDir: string) {
 
   return {
     find: (arn: string): Execution | undefined => executions.get(arn),
-    /** The newest first. */
     list: (machineArn: string): Execution[] =>
       [...executions.values()]
         .filter((execution) => execution.machineArn === machineArn)

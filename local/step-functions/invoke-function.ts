@@ -43,7 +43,6 @@ export async function invokeFunction(
   };
 }
 
-/** An error of Lambda, not of the function. */
 const serviceError = (name: string, message: string, status: number): TaskError =>
   new TaskError(
     `Lambda.${name}`,

@@ -8,7 +8,6 @@ const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'Timeou
 const COMMON = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
 const TRANSITION = ['End', 'Next'];
 
-/** The fields that can run here, by type of state. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Choice: [...COMMON, 'Choices', 'Default'],
   Fail: ['Comment', 'QueryLanguage', 'Type', 'Cause', 'CausePath', 'Error', 'ErrorPath'],
@@ -85,7 +84,6 @@ function checkState(name: string, state: State, context: RunContext): void {
   }
 }
 
-/** Rewrites a state where the emulator would run it otherwise than AWS. */
 function adapt(state: State): State {
   const adapted: Record<string, unknown> = withoutWholePath(state);
   // Without a timeout, the emulator would end a task after 60 s.

@@ -11,7 +11,6 @@ export interface RunningExecution {
   stop(): void;
 }
 
-/** Only a template with a state machine loads it. */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment extends TaskEnvironment {
@@ -117,7 +116,7 @@ export function createRunningExecutions(
       void finish(execution, run);
     },
     stop: (executionArn: string) => running.get(executionArn)?.stop(),
-    /** The next run marks them as ABORTED. */
+    /** The next run marks the running executions as ABORTED. */
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();

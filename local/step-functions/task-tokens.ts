@@ -65,7 +65,7 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
   },
 });
 
-/** @throws AwsJsonError with this name if the text has more than 256 KiB or is not JSON */
+/** @throws AwsJsonError `errorName` if the text has more than 256 KiB or is not JSON */
 export function readJson(text: unknown, errorName: string): unknown {
   if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES)
     throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);

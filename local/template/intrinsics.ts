@@ -1,4 +1,3 @@
-/** `at` is the place that errors name. */
 export type Intrinsic = (argument: unknown, at: string) => unknown;
 
 export interface IntrinsicSources {

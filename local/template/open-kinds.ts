@@ -8,7 +8,6 @@ export function createOpenKinds() {
   const inOrder = () => resourceKinds.flatMap((kind) => opened.get(kind) ?? []);
 
   return {
-    /** @throws Error if the kind is not open */
     kindOf({ logicalId, type }: TemplateResource): OpenKind {
       const kind = kindOf(type);
       const open = kind && opened.get(kind);

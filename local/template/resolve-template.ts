@@ -3,7 +3,6 @@ import type { Template } from './read-assembly.ts';
 
 export interface ResolverSources {
   readonly template: Template;
-  /** By name, such as AWS::Region. */
   readonly pseudoParameters: Readonly<Record<string, string>>;
   ref(logicalId: string): string;
   attribute(logicalId: string, name: string): unknown;
@@ -46,7 +45,6 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
   }
 
   return {
-    /** True for undefined. */
     isMet,
     resolve(value: unknown, at: string): unknown {
       const resolved = walk(value, at);

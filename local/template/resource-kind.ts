@@ -22,17 +22,13 @@ export function rejectOthers(
   if (other !== undefined) reject(resource, `${other}${where} is not available locally`);
 }
 
-/** Runs some resource types on this machine. */
 export interface ResourceKind {
   readonly types: readonly string[];
   /** Other kinds may refer to its resources while they open. */
   readonly opensFirst?: boolean;
   /** Whether the kind opens even without a resource: there may be some of an earlier template. */
   hasRetained?(options: RunOptions): boolean;
-  /**
-   * Kinds open concurrently, so a reference to a resource of another kind may not resolve yet, unless that kind has
-   * `opensFirst`.
-   */
+  /** Kinds open concurrently: a reference to another kind may not resolve yet, unless that kind has `opensFirst`. */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }
 
@@ -43,7 +39,6 @@ export interface OpenKind {
   environmentFor?(functionLogicalId: string): Record<string, string>;
   /** Called after every kind has opened, so references to all resources resolve. */
   start?(): Promise<void>;
-  /** Called after every kind has started. */
   complete?(): void;
   close?(): Promise<void>;
 }

@@ -2,7 +2,6 @@ import type { Template } from './read-assembly.ts';
 import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 
-/** @throws Error for a resource type that cannot run here */
 export function readStackResources(
   { Resources = {} }: Template,
   isMet: (condition: string | undefined) => boolean,
@@ -49,7 +48,7 @@ const functionOf = (serviceToken: unknown): string | undefined => {
 
 export type StackResources = ReturnType<typeof readStackResources>;
 
-/** The start fails for other types that no resource kind has. */
+/** The start fails for a type that is neither here nor of a resource kind. */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // the runner rejects the request validators that would use it

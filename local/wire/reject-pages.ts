@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 
-/** Any port is allowed with them, because a tunnel may have another port. */
+/** Any port is allowed with these names, because a tunnel may have another port. */
 const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 export function isOwnHost(host = ''): boolean {

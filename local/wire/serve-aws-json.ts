@@ -18,7 +18,6 @@ export class AwsJsonError extends Error {
 
 export type Guard = Pick<AccessControl, 'rejectionOf' | 'rules'>;
 
-/** Undefined for an allowed call. */
 export const denialOf = (
   { rejectionOf, rules }: Guard,
   { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -27,7 +26,6 @@ export const denialOf = (
 ): Denial | undefined =>
   checkSignature({ method, url, headers }, body, rules) ?? rejectionOf(accessKeyOf(headers), needed);
 
-/** Such as `PutItem`. */
 export const operationOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
   String(headers['x-amz-target']).split('.').pop() ?? '';
 

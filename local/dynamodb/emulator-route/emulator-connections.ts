@@ -63,7 +63,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
     socket.on('close', () => {
       const index = idle.indexOf(connection);
       if (index >= 0) idle.splice(index, 1);
-      // As Node's HTTP client: the SDK retries calls that fail with this error.
+      // Node's HTTP client fails with this error, and the SDK retries calls that fail with it.
       pending?.onError(Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }));
       pending = undefined;
     });

@@ -1,7 +1,6 @@
 import type { FunctionDefinition, ThreadDefinition } from '../function-definition.ts';
 
 export interface GuardData extends ThreadDefinition {
-  /** One element per port: 1 if the run listens there. */
   readonly runnerPorts: Uint8Array;
 }
 

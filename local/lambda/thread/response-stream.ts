@@ -8,7 +8,6 @@ type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
 /** Texts of one tick may be sent together. */
 export class ResponseStream extends Writable {
-  /** Metadata that is sent before the first chunk. */
   prelude: string | undefined;
   readonly #send: Send;
   #unacknowledgedBytes = 0;
@@ -22,7 +21,6 @@ export class ResponseStream extends Writable {
     this.#send = send;
   }
 
-  /** Called when the main thread has forwarded this many bytes. */
   credit(bytes: number): void {
     this.#unacknowledgedBytes -= bytes;
     if (this.#unacknowledgedBytes >= CREDIT_BYTES) return;

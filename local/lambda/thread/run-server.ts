@@ -13,7 +13,6 @@ const data = workerData as ServerThreadData;
 // to run.
 const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
 
-/** The number of requests whose response the function has not ended. */
 let open = 0;
 /** When the last response ended. Infinite before the first one, because the function may still be starting. */
 let endedAt = Number.POSITIVE_INFINITY;
