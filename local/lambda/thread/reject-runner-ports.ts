@@ -17,7 +17,7 @@ interface Target {
   readonly path?: string | null;
 }
 
-/** The arguments of `connect`: an object, a port and a host, or Node's normalized array of either. */
+/** The arguments of `connect` may be an object, a port and a host, or Node's normalized array of either. */
 function targetOf([first, second]: readonly unknown[]): Target {
   if (Array.isArray(first)) return first[0] as Target;
   if (typeof first === 'object' && first !== null) return first;
