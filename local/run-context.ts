@@ -5,7 +5,6 @@ import type { FunctionPool } from './lambda/function-pool.ts';
 import type { WebFunctionServer } from './lambda/web-function-server.ts';
 import type { DynamoCall, RecordedCall, RunOptions } from './run-options.ts';
 
-/** What a run gives to its resource kinds. */
 export interface RunContext {
   readonly options: RunOptions;
   readonly stackName: string;
@@ -13,41 +12,30 @@ export interface RunContext {
   readonly accountId: string;
   /** Replaces the intrinsic functions of a value by their results. `logicalId` is for error messages. */
   resolve(value: unknown, logicalId: string): unknown;
-  /** The properties of a resource, without intrinsic functions. */
   read<Properties>(resource: { readonly logicalId: string; readonly properties: unknown }): Properties;
   /** A name for the resource that is the same at every start. */
   nameOf(logicalId: string): string;
-  /** The folder of the asset with this object key. */
   assetFolder(objectKey: string): string;
   /** The variables that all resource kinds set for this function. Complete after every kind has opened. */
   environmentFor(functionLogicalId: string): Record<string, string>;
-  /** Roles are known after every resource kind has opened, all other rules after every kind has started. */
+  /** Roles are known after every kind has opened, policies of resources after every kind has started. */
   readonly access: AccessControl;
   /** By ARN: without a qualifier, except for functions of other stacks. Filled when the functions start. */
   readonly functions: Map<string, FunctionPool>;
   /** By the domain name of the endpoint. Filled when the web functions start. */
   readonly webFunctions: Map<string, WebFunctionServer>;
-  /** ARNs of the functions that authorize the gateway's requests. Filled when the gateway starts. */
   readonly authorizers: Set<string>;
-  /** Domain names of the web functions that the gateway integrates. Filled when the gateway starts. */
   readonly integratedDomains: Set<string>;
-  /** The request handlers that a distribution can have as its origins, by their host names. */
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
   /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the distribution's URL, with the path of the stage. */
   readonly endpoints: Record<string, string>;
-  /**
-   * Each is called after a DynamoDB call that may be a write and is not from a function, before the caller gets its
-   * response.
-   */
+  /** Called after a DynamoDB call that may be a write and is not from a function. */
   readonly onOperatorWrite: (() => void)[];
-  /**
-   * How threads call the embedded DynamoDB emulator without the wire. Undefined if the run has another DynamoDB or
-   * none, or if the wire must see every call because of faults or recording.
-   */
+  /** Undefined if there is no embedded emulator, or if the wire must see every call. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
-  /** Resolved when the run serves requests. Until then the gateway lets requests wait. */
+  /** Until it is resolved, the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;
   readonly violations: string[];
   readonly dynamoCalls: DynamoCall[];

@@ -7,33 +7,25 @@ import { readAssembly } from './template/read-assembly.ts';
 export type { RunOptions } from './run-options.ts';
 
 export interface RunningTemplate extends StartedEmulators {
-  /** What Ref returns, by logical id: for example a table's name or a secret's ARN. */
+  /** What Ref returns, by logical id. */
   readonly physicalIds: Record<string, string>;
   /**
-   * Ends the threads, busy ones too, of functions whose logical id has this prefix, and of web functions whose
-   * revision's logical id has it. Returns how many threads it ends.
+   * Ends busy threads too. A web function is found by the logical id of its revision. Returns how many threads it ends.
    */
   killWorkers(logicalIdPrefix: string): number;
-  /**
-   * Ends the `count` oldest environments of each web function whose revision's logical id has this prefix: with
-   * SIGTERM, and a second later by force. Returns how many environments it ends.
-   */
+  /** Ends the `count` oldest environments of each web function, found by the logical id of its revision. */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
-  /** What would fail in AWS, such as a request after the handler has resolved, and calls without permission. */
+  /** What could fail in AWS, such as a request after the handler has resolved. */
   violations(): string[];
-  /** Calls to DynamoDB recorded so far; empty unless `recordCalls` is on. */
+  /** Empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];
-  /** Calls to services other than DynamoDB, invocations and state transitions. Empty unless `recordCalls` is on. */
+  /** Without calls to DynamoDB. Empty unless `recordCalls` is on. */
   calls(): RecordedCall[];
   close(): Promise<void>;
 }
 
-/**
- * Runs a synthesized CDK app on this machine.
- * @throws UnusableFolder; UnreadableState; UnusablePort; other Errors, for example one that names a resource that
- * cannot run here; errors of `prepare` and `beforeServing`
- */
+/** @throws UnusableFolder; UnreadableState; UnusablePort; other errors, such as those of `prepare` */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
   const started = performance.now();
   const progress = (line: string) =>

@@ -4,7 +4,6 @@ import { type DistributionServer, serveDistribution } from './serve-distribution
 
 const DISTRIBUTION = 'AWS::CloudFront::Distribution';
 
-/** CloudFront distributions: a template may have one. It listens on the run's port, and the gateway on another port. */
 export const distributions: ResourceKind = {
   types: [DISTRIBUTION, 'AWS::CloudFront::Function', 'AWS::CloudFront::ResponseHeadersPolicy'],
 
@@ -26,7 +25,7 @@ export const distributions: ResourceKind = {
       async start() {
         if (!distribution) return;
         server = await serveDistribution(await readDistribution(distribution, resources, context), context);
-        // The distribution forwards the whole path, which starts with the stage.
+        // The paths of the gateway start with the stage.
         const { pathname } = new URL(context.endpoints.gateway ?? 'http://none');
         context.endpoints.front = `http://${server.host}${pathname}`;
       },

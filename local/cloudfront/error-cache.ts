@@ -1,20 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-// CloudFront's rules for an origin's error responses: HTTPStatusCodes.html and custom-error-pages-expiration.html in
-// its developer guide.
+// HTTPStatusCodes.html and custom-error-pages-expiration.html in CloudFront's developer guide.
 const DEFAULT_SECONDS = 10;
 
 const ALWAYS_CACHED = new Set([404, 405, 410, 414, 500, 501, 502, 503, 504]);
 
 const CACHED_WITH_MAX_AGE = new Set([400, 403, 412, 415]);
 
-// CloudFront does not cache an error with one of these statuses if it has `no-store`, `no-cache` or `private`.
 const OBEYS_NO_STORE = new Set([404, 410, 414, 501]);
 
 interface CachedError {
   readonly head: ResponseHead;
   readonly body: Buffer;
-  /** The response to a HEAD request has no body, so it is not sent for a GET. */
   readonly isHeadResponse: boolean;
   readonly expiresAt: number;
 }
@@ -26,9 +23,7 @@ interface ResponseHead {
 }
 
 /**
- * Makes the cache of a distribution's error responses. The cache key is the path alone, because the cache policy adds
- * neither headers nor query. A cached error expires after the minimum TTL of its status: the policy's maximum TTL is 0,
- * so `max-age` does not extend this time.
+ * The key is the path alone, and `max-age` does not extend the time, because the cache policy is CachingDisabled.
  * @param minimumSeconds `ErrorCachingMinTTL` by status; 10 s for a status that is missing
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
@@ -46,10 +41,7 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
   }
 
   return {
-    /**
-     * Sends the cached error for this path, if there is one that fits a GET or HEAD. Returns false if it sends nothing:
-     * then the origin must respond, and an error that it sends for a GET or HEAD may be cached.
-     */
+    /** Returns false if it sends nothing: then the origin must respond. */
     respond(request: IncomingMessage, path: string, response: ServerResponse): boolean {
       const isHead = request.method === 'HEAD';
       if (!isHead && request.method !== 'GET') return false;
@@ -70,7 +62,6 @@ export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {
 type WriteHead = (status: number, ...rest: unknown[]) => ServerResponse;
 type Write = (chunk?: unknown, ...rest: unknown[]) => unknown;
 
-/** If the response is an error that CloudFront caches, calls `cache` after the response has been sent. */
 function onError(
   response: ServerResponse,
   secondsOf: (head: ResponseHead) => number,

@@ -5,11 +5,8 @@ type Send = (...given: unknown[]) => unknown;
 const PAGE = '<h1>Error</h1>';
 
 /**
- * Enforces the read timeout of an origin: how long it may send nothing, from the end of the request to its first bytes,
- * and from each part of its response to the next. If it is silent for longer before the first bytes, the client gets
- * CloudFront's own 504. After the first bytes, the connection is broken. The origin sees that its client is gone.
- * Rules: "Response timeout" in CloudFront's developer guide, DownloadDistValuesOrigin.html. CloudFront first repeats
- * a GET or HEAD. This function does not.
+ * Rules: "Response timeout" in CloudFront's developer guide, DownloadDistValuesOrigin.html. CloudFront first repeats a
+ * GET or HEAD. This function does not.
  */
 export function limitSilence(request: IncomingMessage, response: ServerResponse, milliseconds: number): void {
   const [writeHead, write] = [response.writeHead.bind(response), response.write.bind(response)];

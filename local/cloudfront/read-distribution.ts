@@ -5,9 +5,7 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
 export interface Distribution {
-  /** In the order in which their patterns are matched. The default behavior is last. */
   readonly behaviors: readonly Behavior[];
-  /** `ErrorCachingMinTTL` by status: how many seconds an origin's error is cached, if it is cached. */
   readonly errorSeconds: ReadonlyMap<number, number>;
 }
 
@@ -15,7 +13,6 @@ export interface Behavior {
   readonly pattern: RegExp;
   readonly methods: readonly string[];
   readonly origin: Origin;
-  /** The function that runs before the origin gets the request. */
   readonly viewerRequest: ViewerRequest | undefined;
   readonly responseHeaders: ResponseHeadersPolicy | undefined;
 }
@@ -23,13 +20,11 @@ export interface Behavior {
 export interface Origin {
   readonly domainName: string;
   readonly customHeaders: readonly (readonly [name: string, value: string])[];
-  /** How long the origin may send nothing. */
   readonly readTimeoutMilliseconds: number;
 }
 
 type EventHeaders = Record<string, { value: string }>;
 
-/** A viewer-request function. Returns the headers that the request has afterwards. */
 export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
@@ -67,15 +62,10 @@ interface DistributionProperties {
 // CloudFront's default.
 const READ_TIMEOUT_SECONDS = 30;
 
-// The ids of CloudFront's managed policies.
+// Ids of managed policies of CloudFront.
 const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
 const ALL_VIEWER_EXCEPT_HOST_HEADER = 'b689b0a8-53d0-40ab-baf2-68738e2966ac';
 
-/**
- * Reads the behaviors, origins and error settings of a distribution.
- * @throws Error for what cannot run here, such as a behavior with a cache, a function that is not at viewer-request or
- * an error page, and for a missing origin, function or response headers policy
- */
 export async function readDistribution(
   resource: TemplateResource,
   resources: readonly TemplateResource[],
@@ -155,7 +145,6 @@ async function readOrigins(
   return origins;
 }
 
-/** A path pattern as a regular expression. `*` matches any characters, `?` matches one character. */
 const patternOf = (pattern: string): RegExp => {
   const escaped = pattern
     .replace(/[.+^${}()|[\]\\]/g, '\\$&')
@@ -164,7 +153,6 @@ const patternOf = (pattern: string): RegExp => {
   return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
 };
 
-/** Returns the secret's text for `{{resolve:secretsmanager:ID:SecretString:::}}`, and any other value unchanged. */
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];
   if (SecretId === undefined) return value;

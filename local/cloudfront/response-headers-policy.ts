@@ -3,15 +3,11 @@ import { headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
 import { reject, type TemplateResource } from '../template/resource-kind.ts';
 
-/** What a policy changes in the origin's response. */
 interface HeaderChanges {
-  /** These override headers of the same names. */
   readonly set: Headers;
-  /** Names in lower case. */
   readonly removed: readonly string[];
 }
 
-/** Returns the changes for a request. */
 export type ResponseHeadersPolicy = (request: IncomingMessage) => HeaderChanges;
 
 interface Items<Item> {
@@ -40,11 +36,7 @@ interface PolicyConfig {
 
 const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', 'RemoveHeadersConfig']);
 
-/**
- * Reads a policy with CORS, custom headers and removed headers. The rules are those of
- * understanding-response-headers-policies.html in CloudFront's developer guide.
- * @throws Error for a section or a setting that cannot run here
- */
+/** Rules: understanding-response-headers-policies.html in CloudFront's developer guide. */
 export function readResponseHeadersPolicy(
   resource: TemplateResource,
   context: Pick<RunContext, 'resolve'>,
@@ -96,7 +88,7 @@ function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource
 
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
-/** Changes the headers of the response at the time when they are sent. */
+/** Must be called before the headers are sent. */
 export function changeHeaders(response: ServerResponse, { set, removed }: HeaderChanges): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {

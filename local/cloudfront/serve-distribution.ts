@@ -9,19 +9,17 @@ import type { Behavior, Distribution } from './read-distribution.ts';
 import { changeHeaders } from './response-headers-policy.ts';
 
 export interface DistributionServer {
-  /** Host and port. */
   readonly host: string;
   close(): Promise<void>;
 }
 
-// CloudFront's limits of a URL, and of a request line with its headers. It rejects more with 413.
+// CloudFront's limits of a URL, and of a request line with its headers.
 const MAX_URL_BYTES = 8192;
 const MAX_HEAD_BYTES = 32_768;
 
-// The timeout of a client's idle connection: the same as that of the gateway (local/gateway/serve-rest-api.ts).
+// The same as the gateway's (local/gateway/serve-rest-api.ts).
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Starts the server of a distribution and of the run's site. */
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
   { options: { port, site, pageOrigins = ['*'] }, origins }: Pick<RunContext, 'options' | 'origins'>,
@@ -36,12 +34,11 @@ export async function serveDistribution(
     const respond = behavior && origins.get(behavior.origin.domainName);
     if (!behavior || !respond) return void reject(response, 502);
     if (!behavior.methods.includes(method)) return void reject(response, 403);
-    // CloudFront finds the distribution by the host. Only HTTP/1.0 allows a request without a host.
+    // CloudFront finds the distribution by the host.
     if (headers.host === undefined) return void reject(response, 400);
     // Called first, so that its own error gets no headers of the policy and is not cached.
     limitSilence(request, response, behavior.origin.readTimeoutMilliseconds);
-    // Called before the cache observes the response, so that the cache stores the origin's headers, not the changed
-    // ones.
+    // Called before the cache observes the response: the cache stores the origin's headers.
     if (behavior.responseHeaders) changeHeaders(response, behavior.responseHeaders(request));
     if (errors.respond(request, path, response)) return;
     toOriginRequest(request, path, behavior);
@@ -52,33 +49,27 @@ export async function serveDistribution(
     else serve(request, response);
   };
   const server = createServer(
-    // Without a request timeout, so that an upload may take long. Node.js itself rejects larger headers than
-    // `maxHeaderSize`, with 431.
+    // No request timeout: an upload may take long.
     { keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, maxHeaderSize: 4 * MAX_HEAD_BYTES, requestTimeout: 0 },
     receive,
   );
-  // Without this listener, Node.js responds with 417 to an unknown `Expect` header. CloudFront removes the header.
+  // Without this listener, Node.js responds with 417 to an unknown `Expect` header.
   server.on('checkExpectation', receive);
   const { endpoint, close } = await listenOnLoopback(server, { port, pageOrigins });
   return { host: new URL(endpoint).host, close };
 }
 
-/** Sends an error of CloudFront itself: an HTML page. */
 function reject(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'Content-Type': 'text/html' }).end('<h1>Error</h1>');
 }
 
 function isTooLarge({ method = '', url = '', rawHeaders }: IncomingMessage): boolean {
-  // A name is followed by a colon and a space, a value by a line end. Node.js reads each byte as one character.
+  // Two more bytes for each text: a colon and a space, or a line end. Node.js reads each byte as one character.
   const headerBytes = rawHeaders.reduce((sum, text) => sum + text.length + 2, 0);
   const headBytes = `${method} ${url} HTTP/1.1\r\n\r\n`.length + headerBytes;
   return url.length > MAX_URL_BYTES || headBytes > MAX_HEAD_BYTES;
 }
 
-/**
- * Changes the client's request for the origin: sets the origin's host and custom headers, and changes the other
- * headers as the viewer-request function does.
- */
 function toOriginRequest(request: IncomingMessage, path: string, { viewerRequest, origin }: Behavior): void {
   const set = new Map<string, string>();
   const removed = new Set<string>();

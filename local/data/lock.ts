@@ -6,22 +6,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { reasonOf, UnreadableState } from './state-file.ts';
 
 /**
- * A killed process owns its locks until the kernel has freed its memory, which took 0.1 s for the 300 MB of a run on an
- * idle machine. The timeout is 20 times as long, for a busy machine.
+ * A killed process owns its locks until the kernel has freed its memory. That took 0.1 s for the 300 MB of a run on an
+ * idle machine.
  */
 const lockTimeoutMilliseconds = 2000;
 
 const pollMilliseconds = 20;
 
-/** SQLITE_BUSY: another connection, of this process or another, owns a lock. */
 const sqliteBusy = 5;
 
 /**
- * Locks a file for this process. The returned function releases the lock. The lock is SQLite's, on an empty database
- * next to the file, so the kernel releases it when the process ends, even when it is killed. The file contains the id
- * of the process.
- * @throws Error if the database or the file cannot be written; UnreadableState if the database cannot be read; the
- * error that `inUse` makes of the owner's process id (or `unknown`), if the lock still has another owner after 2 s
+ * The lock is SQLite's, so the kernel releases it even if the process is killed.
+ * @param inUse makes the error from the owner's process id, or from `unknown`
+ * @throws Error if a file cannot be written; UnreadableState if the database cannot be read; the error of `inUse` if
+ * the lock still has another owner after 2 s
  */
 export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;
@@ -42,8 +40,7 @@ function lock(database: string): (() => void) | undefined {
   createEmpty(database);
   const inode = inodeOf(database);
   const release = openExclusively(database);
-  // The previous owner may have deleted the file after this process opened it. A lock on a deleted file does not
-  // exclude later processes.
+  // The previous owner may have deleted the file meanwhile. A lock on a deleted file does not exclude later processes.
   if (release !== undefined && inodeOf(database) === inode)
     return () => {
       rmSync(database);
@@ -53,7 +50,6 @@ function lock(database: string): (() => void) | undefined {
   return undefined;
 }
 
-/** Creates an empty file, which is an empty database, unless the file exists. */
 function createEmpty(database: string): void {
   try {
     closeSync(openSync(database, 'a'));
@@ -63,9 +59,8 @@ function createEmpty(database: string): void {
 }
 
 /**
- * Opens a database exclusively. The returned function closes it.
- * @returns undefined if another connection uses it, even if only to read
- * @throws UnreadableState if it is not a database, or cannot be locked for another reason; Error if it cannot be opened
+ * The returned function closes the database. Undefined if a lock of another connection prevents this one.
+ * @throws UnreadableState if it is not a database or cannot be locked; Error if it cannot be opened
  */
 export function openExclusively(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });
@@ -85,13 +80,11 @@ const inodeOf = (file: string): bigint | undefined =>
 const ownerOf = async (file: string): Promise<string> =>
   (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] || 'unknown';
 
-/** The files of a data folder's lock. */
 export const lockFiles: readonly string[] = ['lock', 'lock.sqlite', 'lock.sqlite-journal'];
 
 /**
- * Locks the folder for this process, and creates it if it is missing. The returned function releases the lock.
- * @throws UnusableFolder if the path is a file, if this process cannot create, read or write the folder, or if it is
- * locked already; the other errors of `lockFile`
+ * Creates the folder if it is missing. The returned function releases the lock.
+ * @throws UnusableFolder if the folder cannot be used or is locked; the other errors of `lockFile`
  */
 export async function lockDataFolder(folder: string): Promise<() => Promise<void>> {
   await createFolder(folder);
@@ -113,7 +106,6 @@ async function createFolder(folder: string): Promise<void> {
   }
 }
 
-/** A run cannot use its data folder. The operator can choose another one. */
 export class UnusableFolder extends Error {
   constructor(folder: string, problem: string) {
     super(`The data folder ${folder} ${problem}`);

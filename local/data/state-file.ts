@@ -3,10 +3,6 @@ import { constants } from 'node:os';
 import path from 'node:path';
 import { getSystemErrorMessage } from 'node:util';
 
-/**
- * A file that an earlier process has written is damaged or cannot be read. If it is in the data folder, the operator
- * can start with an empty folder.
- */
 export class UnreadableState extends Error {
   constructor(file: string, reason: string) {
     super(`${file} cannot be read: ${reason}`);
@@ -15,10 +11,8 @@ export class UnreadableState extends Error {
 }
 
 /**
- * Reads a file that an earlier process has written.
- * @param read parses the text; throws if the text is damaged
- * @returns undefined if the file does not exist
- * @throws UnreadableState
+ * Undefined if the file does not exist.
+ * @throws UnreadableState, also if `read` throws
  */
 export async function readState<State>(
   file: string,
@@ -28,23 +22,18 @@ export async function readState<State>(
     return read(await readFile(file, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    // The message of JSON.parse may quote the text, which may be a secret or have several lines.
+    // The message of JSON.parse may quote the text, which may be a secret.
     throw new UnreadableState(file, error instanceof SyntaxError ? 'its JSON is damaged' : reasonOf(error));
   }
 }
 
-/**
- * Replaces the file atomically: after a crash it has the whole old or the whole new text. Only its owner can read it.
- */
+/** Atomic: after a crash, the file has either the old or the new text. */
 export async function writeState(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
 }
 
-/**
- * Opens a file of values by key, which survive restarts. Only its owner can read the file.
- * @throws UnreadableState
- */
+/** @throws UnreadableState */
 export async function openStoredValues(dataDir: string, name: string) {
   const file = path.join(dataDir, `${name}.json`);
   const values = new Map(await readState(file, readValues));
@@ -62,9 +51,8 @@ export async function openStoredValues(dataDir: string, name: string) {
   return {
     file,
     get: (key: string): string | undefined => values.get(key),
-    /** `get` returns the new value immediately. The value is on disk when the promise resolves. */
+    /** Resolves when the value is on disk; `get` returns it immediately. */
     put,
-    /** The value under this key. If there is none yet, it is generated and stored. */
     async getOrCreate(key: string, generate: () => string): Promise<string> {
       const stored = values.get(key);
       if (stored !== undefined) return stored;
@@ -85,10 +73,7 @@ function readValues(text: string): [key: string, value: string][] {
   });
 }
 
-/**
- * Why a call failed, such as `permission denied`: the text of a system error without the code, the call and the path
- * that Node.js adds. For any other error, its message.
- */
+/** Why a call failed: for a system error without the code, the call and the path that Node.js adds to its message. */
 export function reasonOf(error: unknown): string {
   const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
   // The system's text is "illegal operation on a directory".
@@ -96,10 +81,7 @@ export function reasonOf(error: unknown): string {
   return errno === undefined ? message : getSystemErrorMessage(errno);
 }
 
-/**
- * The error number of a code such as ECONNREFUSED, negative as in Node.js. The error of a connection that failed at
- * several addresses has a code, but no number.
- */
+/** The error of a connection that failed at several addresses has a code, but no number. */
 function errnoOf(code: string): number | undefined {
   const number = (constants.errno as Readonly<Record<string, number>>)[code];
   return number === undefined ? undefined : -number;

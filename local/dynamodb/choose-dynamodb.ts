@@ -2,19 +2,12 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { reasonOf } from '../data/state-file.ts';
 
-/** The DynamoDB of a run: the URL of one that runs already, or the path of the embedded emulator's program. */
 export type DynamoDbChoice = { readonly endpoint: string } | { readonly program: string };
 
-/** Tells a person how to start a DynamoDB without the embedded emulator. */
 const startDynamoDbLocal =
   'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 
-/**
- * Chooses the DynamoDB of a run.
- * @param endpoint the variable AWS_ENDPOINT_URL_DYNAMODB, which takes precedence
- * @throws Error that says what to do, if the endpoint is no http or https address, or no server responds there; without
- * an endpoint, if there is no emulator for the platform, or its package is not installed
- */
+/** @throws Error that says what to do, if there is no usable DynamoDB */
 export async function chooseDynamoDb(
   platform: Platform,
   endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB,
@@ -28,10 +21,7 @@ export async function chooseDynamoDb(
   throw new Error(`There is no embedded DynamoDB emulator for ${name}. ${startDynamoDbLocal}`);
 }
 
-/**
- * Any response, even an error, shows that a server is there: DynamoDB rejects a request without a signature.
- * @throws Error if the address is neither http nor https, or if no server responds
- */
+/** Any response shows that a server is there, even the error for a missing signature. */
 async function checkEndpoint(endpoint: string): Promise<void> {
   if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol))
     throw new Error(
@@ -47,18 +37,16 @@ async function checkEndpoint(endpoint: string): Promise<void> {
   }
 }
 
-/** What differs between the machines that a run may use. */
 export interface Platform {
-  /** The operating system and the processor, such as `linux-x64`. */
   readonly name: string;
   /**
-   * The path of the embedded DynamoDB emulator's program; undefined if there is none for this platform.
+   * Undefined if there is no emulator for this platform.
    * @throws Error if its package is not installed
    */
   readonly dynamoDbProgram: string | undefined;
 }
 
-/** Each has a package `@dynoxide/PLATFORM`, and `sh`, which ends the emulator when its run ends. */
+/** Each has a package `@dynoxide/PLATFORM`, and `sh`, which starts the emulator. */
 const platformsOfEmulator = ['linux-x64'];
 
 export const platformOf = (name: string): Platform => ({
@@ -70,7 +58,6 @@ export const platformOf = (name: string): Platform => ({
 
 export const thisPlatform = platformOf(`${process.platform}-${process.arch}`);
 
-/** @throws Error if the package is not installed */
 function programOf(packageName: string): string {
   try {
     const manifest = createRequire(import.meta.url).resolve(`${packageName}/package.json`);

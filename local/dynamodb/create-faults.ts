@@ -18,27 +18,23 @@ import {
   touchedItems,
 } from './touched-items.ts';
 
-/** A call that goes to the emulator. */
 export interface AcceptedCall {
   readonly request: DynamoRequest;
-  /** The parts of a batch that do not go to the emulator: its caller gets them back as unprocessed. */
   readonly unprocessed?: RequestItems;
-  /** Replaces, in the throttle, the estimated units of the call by the units that it has consumed. */
+  /** Replaces the estimated units in the throttle by the consumed ones. */
   charge?(units: number): void;
-  /** Ends the locks of a transaction. Called when the emulator has responded, or has failed to. */
+  /** Ends the locks of a transaction. Must be called even if the call fails. */
   release?(): void;
 }
 
 // Half a unit is the least that a read consumes.
 const READ_UNITS = 0.5;
 
-/** Rejects, as `faults` says, calls that tables in AWS might reject. */
 export class FaultChecks {
   readonly #shapes: ReadonlyMap<string, TableShape>;
   readonly #faults: DynamoFaults;
   readonly #writes = createPartitionThrottle(UNITS_PER_SECOND.write);
   readonly #reads = createPartitionThrottle(UNITS_PER_SECOND.read);
-  /** The items of the write transactions in progress. */
   readonly #locked = new Set<string>();
 
   constructor(shapes: ReadonlyMap<string, TableShape>, faults: DynamoFaults) {
@@ -80,10 +76,7 @@ export class FaultChecks {
     return { request, charge: (units) => this.#writes.charge(item.partition, units - item.units) };
   }
 
-  /**
-   * Checks a write transaction. Locks its items, unless it cancels the transaction. A cancelled transaction takes units
-   * too: those of its items that are not throttled.
-   */
+  /** A cancelled transaction may take units too. */
   #checkTransaction(request: DynamoRequest): AcceptedCall | DynamoError {
     const items = touchedItems('TransactWriteItems', request, this.#shapes);
     const codes = items.map((item): CancellationCode => {
@@ -129,7 +122,7 @@ export class FaultChecks {
     return this.#faults.transactionConflicts === true && this.#locked.has(itemKey);
   }
 
-  /** With throttling, takes the item's units. Returns true, and takes none, if its partition has less than one left. */
+  /** With throttling, takes the item's units unless it returns true. */
   #overflowsByWrite({ partition, units }: TouchedItem): boolean {
     return this.#faults.throttling === true && !this.#writes.takeUnits(partition, units);
   }

@@ -1,4 +1,3 @@
-/** An error response of DynamoDB. */
 export interface DynamoError {
   readonly status: number;
   readonly body: Record<string, unknown>;
@@ -25,7 +24,6 @@ const REASON_MESSAGES: Record<CancellationCode, string | undefined> = {
   ThrottlingError: 'Throughput exceeds the current capacity of your table or index',
 };
 
-/** The error of a cancelled transaction. It has one code for each item, in the order of the items. */
 export function transactionCanceled(codes: readonly CancellationCode[]): DynamoError {
   return {
     status: 400,
@@ -37,7 +35,6 @@ export function transactionCanceled(codes: readonly CancellationCode[]): DynamoE
   };
 }
 
-/** The error with which an on-demand table throttles a call. */
 export const throttled = (kind: 'Read' | 'Write', tableName: string): DynamoError => ({
   status: 400,
   body: {

@@ -5,7 +5,6 @@ import { withEmulatorCredential } from './emulator-route/emulator-connections.ts
 
 export type Forward = (request: IncomingMessage, body: string | Buffer) => Promise<WireResponse>;
 
-/** Makes a forwarder of requests to the emulator at this URL, over persistent connections. */
 export function createForwarder(emulator: string): { readonly forward: Forward; close(): void } {
   const agent = new Agent({ keepAlive: true });
   return {

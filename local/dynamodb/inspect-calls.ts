@@ -7,10 +7,8 @@ import type { Forward } from './forward-request.ts';
 import { mergeUnprocessed, type RequestItems } from './split-batch.ts';
 import { type DynamoRequest, type TableShape, touchedItems } from './touched-items.ts';
 
-/** A call that the policies allow. */
 export interface WireCall {
   readonly request: IncomingMessage;
-  /** The operation, such as `PutItem`. */
   readonly target: string;
   /** Undefined if the caller is not a function. */
   readonly functionName: string | undefined;
@@ -28,15 +26,10 @@ const WRITES = new Set(['PutItem', 'UpdateItem', 'DeleteItem', 'BatchWriteItem',
 
 export const READS = new Set(['GetItem', 'Query', 'Scan', 'BatchGetItem']);
 
-// These operations can return the consumed capacity.
 const MEASURED = new Set([...WRITES, ...READS]);
 
 const CONSUMING_ERROR = /#(ConditionalCheckFailed|TransactionCanceled)Exception$/;
 
-/**
- * Makes a function that forwards calls after the latency of the faults, except calls and parts of batches that the
- * faults reject. With `record`, the function records the calls.
- */
 export function inspectCalls(
   { shapes, faults, record }: InspectionOptions,
   forward: Forward,
@@ -51,15 +44,14 @@ export function inspectCalls(
   }
 
   /**
-   * The units of a rejected call. In AWS, a write whose condition fails and a cancelled transaction consume units.
-   * Their responses do not say how many, so these are estimated. For other calls the result is 0.
+   * In AWS, a write whose condition fails and a cancelled transaction consume units. Their responses do not say how
+   * many, so these are estimated.
    */
   const unitsOfRejected = ({ target, input }: WireCall, { __type }: Record<string, unknown>): number =>
     WRITES.has(target) && CONSUMING_ERROR.test(String(__type))
       ? touchedItems(target, input, shapes).reduce((sum, { units }) => sum + units, 0)
       : 0;
 
-  /** Forwards a call and records it. The caller gets the consumed capacity only if it has requested it. */
   async function forwardAccepted(call: WireCall, accepted: AcceptedCall): Promise<WireResponse> {
     const isMeasured = MEASURED.has(call.target);
     const isRequested = (call.input.ReturnConsumedCapacity ?? 'NONE') !== 'NONE';

@@ -2,7 +2,6 @@ import type { AccessRules, Permission } from '../iam/access-rules.ts';
 import type { AttributeValue, DynamoRequest, Item, TableShape } from './touched-items.ts';
 import { actionsWithAttributes, writtenAttributes } from './written-attributes.ts';
 
-/** The action that IAM checks for each operation of a write transaction. */
 const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   ConditionCheck: 'ConditionCheckItem',
   Delete: 'DeleteItem',
@@ -10,7 +9,6 @@ const IN_TRANSACTIONS: Readonly<Record<string, string>> = {
   Update: 'UpdateItem',
 };
 
-/** The permissions that a call needs: one for each operation of a transaction or each table of a batch, or else one. */
 export function neededPermissions(
   target: string,
   request: DynamoRequest,
@@ -45,7 +43,7 @@ export function neededPermissions(
   return [{ action: `dynamodb:${target}`, resource: '*' }];
 }
 
-/** The values of a table's partition key, or its index's, in a request: IAM's `dynamodb:LeadingKeys`. */
+/** IAM's `dynamodb:LeadingKeys`. */
 export function leadingKeys(
   request: DynamoRequest,
   tableName: string,
@@ -73,7 +71,6 @@ export function leadingKeys(
   return ofItems([request.Item ?? request.Key]);
 }
 
-/** Reads the partition key's value from a query's condition, which compares it with `=`. */
 function ofCondition(
   { ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: DynamoRequest,
   condition: string,

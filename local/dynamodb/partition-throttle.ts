@@ -1,7 +1,7 @@
-/** The limits of one partition of a table, in units a second. */
+/** AWS's limits of one partition. */
 export const UNITS_PER_SECOND = { read: 3000, write: 1000 } as const;
 
-/** Makes a throttle with a token bucket for each partition. It does not emulate AWS's burst and adaptive capacity. */
+/** A token bucket for each partition. AWS's burst and adaptive capacity are not emulated. */
 export function createPartitionThrottle(unitsPerSecond: number, now: () => number = () => performance.now()) {
   const partitions = new Map<string, { units: number; at: number }>();
 
@@ -15,15 +15,14 @@ export function createPartitionThrottle(unitsPerSecond: number, now: () => numbe
   }
 
   return {
-    /** Takes units of a partition. Returns false, and takes none, if its bucket has less than one unit. */
     takeUnits(partition: string, units: number): boolean {
       const level = levelOf(partition);
-      // A large item may take more units than there are. Later calls are then throttled for longer.
+      // More units than there are may be taken: later calls are then throttled for longer.
       if (level.units < 1) return false;
       level.units -= units;
       return true;
     },
-    /** Takes the difference between consumed and estimated units, when the emulator has returned the consumed units. */
+    /** Takes the difference between consumed and estimated units, which may be negative. */
     charge(partition: string, units: number): void {
       levelOf(partition).units -= units;
     },

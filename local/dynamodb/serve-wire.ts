@@ -9,20 +9,14 @@ import { neededPermissions } from './needed-permissions.ts';
 import type { DynamoRequest } from './touched-items.ts';
 
 export interface WireOptions extends InspectionOptions {
-  /** The emulator's URL. */
   readonly emulator: string;
   readonly access: Guard;
   /** Called after a call that is none of `READS` and not from a function, before the caller gets its response. */
   onOperatorWrite(): void;
-  /** Whether a function has this name. A function sends its name as its session token. */
   isFunction(name: string): boolean;
 }
 
-/**
- * Starts the wire: a proxy between callers and the emulator. It rejects calls with a wrong signature or without
- * permission. If the options say so, it adds errors and latencies that an emulator on one machine does not have, and
- * records calls. Without faults and recording it forwards the bodies of requests unchanged.
- */
+/** The wire is a proxy between callers and the emulator. It checks signatures and permissions. */
 export async function serveWire(options: WireOptions): Promise<Listening> {
   const { emulator, shapes, faults, record, onOperatorWrite, isFunction, access } = options;
   const forwarder = createForwarder(emulator);

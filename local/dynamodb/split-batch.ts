@@ -6,11 +6,9 @@ type OfTable = RequestItems[string];
 const entriesOf = (requested: OfTable | undefined): readonly (BatchEntry | Item)[] =>
   requested && 'Keys' in requested ? requested.Keys : (requested ?? []);
 
-/** The part of a batch for one table, with other keys or entries. Other fields, such as ConsistentRead, stay. */
 const withEntries = (requested: OfTable, entries: readonly (BatchEntry | Item)[]): OfTable =>
   'Keys' in requested ? ({ ...requested, Keys: entries } as KeysOfTable) : (entries as readonly BatchEntry[]);
 
-/** Separates the keys or entries of a batch that are rejected from the others. */
 export function splitBatch(
   items: RequestItems,
   isRejected: (tableName: string, entry: BatchEntry | Item) => boolean,
@@ -26,7 +24,6 @@ export function splitBatch(
   return { accepted, rejected };
 }
 
-/** All unprocessed parts of a batch: those that the emulator returned, and those that were not sent to it. */
 export function mergeUnprocessed(
   fromEmulator: RequestItems | undefined,
   fromFaults: RequestItems,

@@ -7,13 +7,12 @@ import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/l
 
 export interface Emulator {
   readonly endpoint: string;
-  /** Whether this run started the emulator. If not, functions' threads do not bypass the wire. */
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
 
 // The emulator ends when the pipe to this process breaks, however this process ends. The shell waits for the emulator,
-// so that this process also notices if the emulator itself fails.
+// so that this process notices if the emulator ends.
 const UNTIL_PIPE_BREAKS = `
 exec 3<&0
 "$@" </dev/null &
@@ -29,9 +28,8 @@ const START_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_ATTEMPTS = 5;
 
 /**
- * Starts the embedded DynamoDB emulator on a free port.
- * @throws UnreadableState if the file cannot be read as a database; Error if another program still uses it after 10 s,
- * or if the emulator ends while it starts, or does not start within 10 s
+ * @throws UnreadableState if the file cannot be read as a database; Error if another program uses it, or if the
+ * emulator does not start
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);
@@ -43,11 +41,7 @@ export async function startDynoxide(program: string, databaseFile: string): Prom
     }
 }
 
-/**
- * Waits until no other process uses the file. The emulator of a killed run ends shortly after the run, and may still
- * write until then.
- * @throws UnreadableState if the file cannot be read as a database; Error if another process still uses it after 10 s
- */
+/** The emulator of a killed run ends shortly after the run, and may still write until then. */
 async function untilClosed(databaseFile: string): Promise<void> {
   if (!existsSync(databaseFile)) return;
   const stopAt = Date.now() + START_TIMEOUT_MILLISECONDS;
@@ -68,10 +62,9 @@ async function startAt({ host, port }: Address, program: string, databaseFile: s
       ...['--host', host, '--port', String(port), '--db-path', databaseFile],
     ],
     {
-      // The emulator has its own session, so that Ctrl-C does not reach it: it must end after its callers.
+      // A session of its own, so that Ctrl-C does not reach the emulator: it must end after its callers.
       detached: true,
-      // The emulator has one connection to SQLite. With three concurrent calls, a call took 0.31 ms of processor time
-      // with two threads of Tokio, 0.23 ms with one.
+      // With three concurrent calls, a call took 0.31 ms of processor time with two threads, 0.23 ms with one.
       env: { ...process.env, TOKIO_WORKER_THREADS: '1' },
     },
   );

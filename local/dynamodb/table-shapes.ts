@@ -3,7 +3,6 @@ import type { TableShape } from './touched-items.ts';
 
 type Keys = CreateTableCommandInput['KeySchema'];
 
-/** The keys of a table and its indexes, in a template and in the result of DescribeTable. */
 interface DescribedTable {
   readonly KeySchema?: Keys;
   readonly GlobalSecondaryIndexes?:
@@ -22,7 +21,7 @@ export const tableShape = ({ KeySchema, GlobalSecondaryIndexes = [] }: Described
   ) as Record<string, string>,
 });
 
-/** Names and shapes of tables that the template does not have, from the first page of ListTables. */
+/** Reads only the first page of ListTables. */
 export async function retainedShapes(
   client: DynamoDBClient,
   ofTemplate: ReadonlyMap<string, TableShape>,

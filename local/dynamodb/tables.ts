@@ -20,7 +20,6 @@ interface ResourcePolicyProperties {
   readonly PolicyDocument: unknown;
 }
 
-/** The properties of a global table in one Region. */
 interface ReplicaProperties {
   readonly Region?: string;
   readonly ResourcePolicy?: ResourcePolicyProperties;
@@ -37,10 +36,7 @@ interface TableProperties
 
 const databaseFileOf = ({ dataDir }: RunOptions): string => path.join(dataDir, 'dynamodb.sqlite');
 
-/**
- * DynamoDB tables. A table that exists already is not changed. A function may also use a table that the template does
- * not have, by its name.
- */
+/** A table that exists already is not changed. */
 export const tables: ResourceKind = {
   types: ['AWS::DynamoDB::Table', 'AWS::DynamoDB::GlobalTable'],
   hasRetained: (options) =>
@@ -82,7 +78,6 @@ export const tables: ResourceKind = {
   },
 };
 
-/** Registers the table's resource-based policy and its encryption key. */
 function registerAccess(resource: TemplateResource, arn: string, context: RunContext): void {
   const table = context.read<TableProperties>(resource);
   const replica = table.Replicas?.find(({ Region }) => Region === context.region);
@@ -124,9 +119,9 @@ async function startEmulator({ options }: RunContext): Promise<Emulator> {
 }
 
 async function openClient({ endpoint }: Emulator, { region }: RunContext): Promise<DynamoDBClient> {
-  // A deferred import, because loading the SDK takes long.
+  // Deferred, because loading the SDK takes long.
   const sdk = await import('@aws-sdk/client-dynamodb');
-  // The access key that `withEmulatorCredential` sets. The emulator checks no signatures.
+  // The access key that `withEmulatorCredential` sets.
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
   return new sdk.DynamoDBClient({ endpoint, region, credentials });
 }
@@ -163,7 +158,7 @@ function tableInput(TableName: string, properties: TableProperties): CreateTable
     AttributeDefinitions,
     KeySchema,
     BillingMode: 'PAY_PER_REQUEST',
-    // Capacity and warm throughput are left out, because they have no effect on one machine.
+    // Capacity and warm throughput are left out: they have no effect on one machine.
     GlobalSecondaryIndexes: GlobalSecondaryIndexes?.map(({ IndexName, KeySchema: keys, Projection }) => ({
       IndexName,
       KeySchema: keys,

@@ -1,26 +1,19 @@
-/** An attribute value in DynamoDB JSON. */
 export type AttributeValue = Record<string, unknown>;
 export type Item = Record<string, AttributeValue>;
 
 export interface TableShape {
   readonly partitionKey: string;
   readonly sortKey: string | undefined;
-  /** The partition key of each global secondary index, by the index's name. */
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-/** An item that a request writes, or whose condition a write transaction checks. */
 export interface TouchedItem {
   readonly tableName: string;
-  /** Table and partition key: throttling is by partition. */
   readonly partition: string;
-  /** Table and whole key: conflicts with write transactions are by item. */
   readonly itemKey: string;
-  /** Estimated write units: by the size for a put, 1 for any other operation; twice as many in a transaction. */
   readonly units: number;
 }
 
-/** The fields of a single operation that the runner reads. */
 interface Operation {
   readonly TableName?: string;
   readonly Item?: Item;
@@ -30,19 +23,16 @@ interface Operation {
   readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
 }
 
-/** An entry of a BatchWriteItem. */
 export interface BatchEntry {
   readonly PutRequest?: { readonly Item: Item };
   readonly DeleteRequest?: { readonly Key: Item };
 }
 
-/** The keys of one table in a BatchGetItem. There may be further fields, such as ConsistentRead. */
 export interface KeysOfTable {
   readonly Keys: readonly Item[];
 }
 
 export interface DynamoRequest extends Operation {
-  /** By table: the entries of a BatchWriteItem, or the keys of a BatchGetItem. */
   readonly RequestItems?: Readonly<Record<string, readonly BatchEntry[] | KeysOfTable>>;
   readonly TransactItems?: Record<string, Operation>[];
   readonly ReturnConsumedCapacity?: string;
@@ -54,10 +44,6 @@ export interface DynamoRequest extends Operation {
 // A write of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
-/**
- * The items that a write, a batch of writes or a write transaction names, in the request's order. Without items of
- * unknown tables. Empty for other operations.
- */
 export function touchedItems(
   target: string,
   request: DynamoRequest,

@@ -3,13 +3,10 @@ import type { DynamoRequest } from './touched-items.ts';
 /** The actions for which the runner knows `dynamodb:Attributes`. */
 export const actionsWithAttributes: readonly string[] = ['dynamodb:PutItem', 'dynamodb:UpdateItem'];
 
-/** The keywords of expressions, in lower case. The parenthesis after a function's name tells it from an attribute. */
+/** In lower case. The names of functions are not here: the parenthesis after them tells them from attributes. */
 const KEYWORDS = ['add', 'and', 'between', 'delete', 'in', 'not', 'or', 'remove', 'set'];
 
-/**
- * The names of the top-level attributes in a write, including its key and its condition: IAM's `dynamodb:Attributes`.
- * @param request a write, or a transaction of one write
- */
+/** IAM's `dynamodb:Attributes`, for a write or a transaction of one write. */
 export function writtenAttributes(request: DynamoRequest): string[] {
   const [write = request] = (request.TransactItems ?? []).flatMap((entry) => Object.values(entry));
   const { Item, Key, ConditionExpression = '', UpdateExpression = '', ExpressionAttributeNames = {} } = write;

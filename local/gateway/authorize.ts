@@ -8,7 +8,6 @@ import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
-/** The authorizer's context for the integration: `requestContext.authorizer`. */
 export type AuthorizerContext = Record<string, unknown>;
 
 export type Authorize = (
@@ -25,10 +24,7 @@ interface AuthorizerResult {
   readonly context: Record<string, string | number | boolean>;
 }
 
-/**
- * Makes a function that calls a request authorizer, and caches its result for the template's cache time. The returned
- * function throws a GatewayFailure if the request is not allowed or the authorizer fails.
- */
+/** The returned function caches results. It throws a GatewayFailure for a request that is not allowed. */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
@@ -106,7 +102,6 @@ interface PolicyStatement {
   readonly Resource?: string | readonly string[];
 }
 
-/** The effect of an authorizer's policy on one method. */
 function policyEffect(statements: readonly PolicyStatement[], methodArn: string) {
   const matching = statements.filter(
     ({ Action, Resource }) =>
@@ -119,17 +114,15 @@ function policyEffect(statements: readonly PolicyStatement[], methodArn: string)
 
 const SERVICE = 'apigateway.amazonaws.com';
 
-/** A function that the gateway calls for a method or an authorizer. */
 interface Invocation {
   readonly functionArn: string;
-  /** The role with which the gateway calls; undefined if the function's own policy must allow the call. */
+  /** If undefined, the function's own policy must allow the call. */
   readonly credentials: string | undefined;
-  /** The ARN of the method or the authorizer. */
   readonly sourceArn: string;
 }
 
 /**
- * Returns why API Gateway may not call a function; undefined if it may.
+ * Undefined if API Gateway may call the function.
  * @throws Error if API Gateway cannot assume the role
  */
 export function denialOfInvocation(

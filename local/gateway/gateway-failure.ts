@@ -1,7 +1,6 @@
 import type { ApiModel } from './api-model.ts';
 import type { GatewayRequest } from './proxy-event.ts';
 
-/** The gateway's own responses by response type: status, message and x-amzn-ErrorType. */
 const FAILURES = {
   ACCESS_DENIED: [403, 'User is not authorized to access this resource', 'AccessDeniedException'],
   API_CONFIGURATION_ERROR: [500, 'Internal server error', 'InternalServerErrorException'],
@@ -9,7 +8,7 @@ const FAILURES = {
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
   // There is no specific type for a function that failed or returned an invalid proxy response.
   DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
-  // API Gateway also uses this type if Lambda throttles the function. Clients get 500, although AWS documents 504.
+  // Also if Lambda throttles the function. Clients get 500, although AWS documents 504.
   INTEGRATION_FAILURE: [500, 'Internal server error', 'InternalServerErrorException'],
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],
@@ -19,7 +18,6 @@ const FAILURES = {
   UNAUTHORIZED: [401, 'Unauthorized', 'UnauthorizedException'],
 } as const;
 
-/** Thrown if the gateway itself must respond. */
 export class GatewayFailure extends Error {
   override readonly name = 'GatewayFailure';
   readonly responseType: keyof typeof FAILURES;
@@ -46,7 +44,6 @@ export function renderGatewayResponse(
 ): { status: number; headers: Record<string, string>; body: string } {
   const family = failure.status < 500 ? 'DEFAULT_4XX' : 'DEFAULT_5XX';
   const custom = api.gatewayResponses.get(failure.responseType) ?? api.gatewayResponses.get(family);
-  // Other variables are empty here.
   const variables: Record<string, string> = {
     'context.error.message': failure.text ?? 'null',
     'context.error.messageString': JSON.stringify(failure.text),

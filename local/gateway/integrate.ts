@@ -13,10 +13,9 @@ import { isBinaryType } from './response-headers.ts';
 
 export type GatewayContext = AuthorizeContext & Pick<RunContext, 'serving' | 'webFunctions'>;
 
-// Lambda's limit for the event of a synchronous call, of which a request's body is only a part.
+// Lambda's limit for the event of a synchronous call.
 const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
 
-/** Makes a function that calls the integration of a request's method and sends the response. */
 export function createIntegrate(
   api: ApiModel,
   { functions, webFunctions, access, options }: GatewayContext,

@@ -6,10 +6,7 @@ export interface RouteMatch {
   readonly pathParameters: Record<string, string> | null;
 }
 
-/**
- * Finds the resource for a path below the stage; undefined if there is none. A fixed part precedes `{name}`, which
- * precedes `{name+}`.
- */
+/** Undefined if there is none. A fixed part precedes `{name}`, which precedes `{name+}`. */
 export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
   const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
   const segments = trimmed === '' ? [] : trimmed.split('/');
@@ -46,7 +43,6 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
 }
 
-/** Decodes percent-encoding. Returns the text unchanged if it has an invalid escape sequence. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

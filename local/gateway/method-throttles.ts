@@ -11,7 +11,6 @@ export interface MethodSetting {
 // API Gateway's default quota of an account for all APIs in a Region.
 const ACCOUNT: Throttle = { requestsPerSecond: 10_000, burst: 5000 };
 
-/** A method's throttle. The method's settings override the stage's. The account's quota limits both. */
 export function readThrottle(
   settings: readonly MethodSetting[],
   resourcePath: string,
@@ -30,10 +29,6 @@ export function readThrottle(
   };
 }
 
-/**
- * Makes a function that takes a token from the bucket of a key, and returns whether there was one.
- * @param now returns milliseconds
- */
 export function createThrottle(now = () => performance.now()): (key: object, throttle: Throttle) => boolean {
   const buckets = new WeakMap<object, { tokens: number; at: number }>();
   return (key, { requestsPerSecond, burst }) => {

@@ -5,7 +5,6 @@ import type { ApiMethod, ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
 import { headerPairs } from './response-headers.ts';
 
-/** The properties of a request that do not depend on its route. */
 export interface GatewayRequest {
   readonly requestId: string;
   readonly extendedRequestId: string;
@@ -14,7 +13,6 @@ export interface GatewayRequest {
   readonly inStage: boolean;
   /** Without the stage, not decoded. */
   readonly path: string;
-  /** The path as the client sent it. */
   readonly stagePath: string;
   readonly query: string;
   readonly headers: Record<string, string>;
@@ -24,8 +22,7 @@ export interface GatewayRequest {
   headerValue(name: string): string | undefined;
 }
 
-// Headers of the connection, and others that the gateway handles itself. The function gets the whole body, so it needs
-// no Content-Length.
+// Headers of the connection, and others that the gateway handles itself.
 const NOT_FORWARDED = new Set([
   'connection',
   'content-length',
@@ -84,7 +81,6 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
   };
 }
 
-/** The part of the event that authorizer and integration have in common. */
 export function createRequestEvent(
   api: ApiModel,
   { node, pathParameters }: RouteMatch,
@@ -132,7 +128,6 @@ export function createRequestEvent(
 
 export type RequestEvent = ReturnType<typeof createRequestEvent>;
 
-/** A request that the gateway has authorized, or that needs no authorization. */
 export interface AuthorizedRequest {
   readonly route: RouteMatch & { readonly method: ApiMethod };
   readonly event: RequestEvent;
@@ -141,7 +136,6 @@ export interface AuthorizedRequest {
   readonly gatewayRequest: GatewayRequest;
 }
 
-/** The event for a proxy integration. */
 export function createProxyEvent(
   event: RequestEvent,
   authorizer: Record<string, unknown> | undefined,
@@ -156,7 +150,6 @@ export function createProxyEvent(
   };
 }
 
-/** As in access logs: `21/Nov/2026:08:15:27 +0000`. */
 function formatRequestTime(milliseconds: number): string {
   const [, day, month, year, time] = new Date(milliseconds).toUTCString().split(' ');
   return `${day}/${month}/${year}:${time} +0000`;

@@ -8,11 +8,7 @@ const MAX_BODY_BYTES = 10 * 1024 * 1024;
 // A body that is too long is still read, up to this size, so that the client gets the response.
 const MAX_DRAINED_BYTES = 200 * 1024 * 1024;
 
-/**
- * Reads the request's body.
- * @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB, after the whole body or 200 MiB of it have arrived;
- * Error if the client disconnects before the body has ended
- */
+/** @throws GatewayFailure REQUEST_TOO_LARGE for more than 10 MiB; Error if the client disconnects before the end */
 export function readBody(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -38,8 +34,8 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
 const DRAIN_MILLISECONDS = 3000;
 
 /**
- * Ends a response whose head and body have been written. If the request is still arriving, its rest is read first, for
- * at most 3 s: a connection that is closed with unread bytes is reset, and the reset may overtake the response.
+ * Waits for the rest of the request: a connection that is closed with unread bytes is reset, and the reset may overtake
+ * the response.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return void response.end();

@@ -10,7 +10,7 @@ import type {
 import { type MethodSetting, readThrottle } from './method-throttles.ts';
 import { type MockProperties, readMock } from './respond-mock.ts';
 
-// API Gateway's default, 29 s, for buffered and streamed integrations.
+// API Gateway's default.
 const DEFAULT_TIMEOUT_MILLISECONDS = 29_000;
 
 interface MethodProperties {
@@ -34,7 +34,6 @@ type IntegrationProperties = MockProperties['Integration'] & {
   readonly Uri?: string;
 };
 
-/** Adds each method to the node of its resource. */
 export function readMethods(
   resources: readonly TemplateResource[],
   { read }: Pick<RunContext, 'read'>,
@@ -56,7 +55,6 @@ export function readMethods(
   }
 }
 
-/** The authorizer of a method; undefined if the method needs no authorization. */
 function readAuthorization(
   resource: TemplateResource,
   { AuthorizationType = 'NONE', AuthorizerId = '' }: MethodProperties,
@@ -78,7 +76,6 @@ function readIntegration(
   return reject(resource, `an integration of type ${integration?.Type} cannot run locally`);
 }
 
-/** The ARN of the function that the URI of an integration or authorizer names; undefined if it names none. */
 export function functionArnIn(uri: string | undefined): string | undefined {
   return /\/functions\/(arn:[^/]+)\//.exec(uri ?? '')?.[1];
 }

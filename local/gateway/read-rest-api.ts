@@ -19,11 +19,6 @@ interface StageProperties {
   readonly StageName: string;
 }
 
-/**
- * Reads routes, authorizers and gateway responses.
- * @throws Error if there is no API or no stage, or for a part that cannot run here, such as a second API or an OpenAPI
- * body
- */
 export function readRestApi(resources: readonly TemplateResource[], context: RunContext): ApiModel {
   const ofType = (type: string) =>
     resources.filter((resource) => resource.type === `AWS::ApiGateway::${type}`);
@@ -57,10 +52,7 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   };
 }
 
-/**
- * Reads the resources of the paths, without their methods. A resource may precede its parent in the template.
- * @returns the tree, and its nodes by resource id
- */
+/** A resource may precede its parent in the template. */
 function readPathTree(
   resources: readonly TemplateResource[],
   api: TemplateResource,

@@ -16,7 +16,6 @@ interface ProxyResponse extends ProxyHead {
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
 /**
- * Calls the function of a proxy integration, waits for its whole response, and sends it to the client.
  * @throws GatewayFailure if the function fails, is throttled, responds too late or with an invalid response;
  * SyntaxError if its payload is not JSON
  */
@@ -38,10 +37,7 @@ export async function respondBuffered(
   response.writeHead(status, [...headers, ...type, 'Content-Length', String(body.length)]).end(body);
 }
 
-/**
- * Waits for the function. As in AWS, the function still runs after a timeout.
- * @throws GatewayFailure INTEGRATION_TIMEOUT after this time
- */
+/** As in AWS, the function still runs after a timeout. */
 async function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
@@ -64,8 +60,7 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gate
   const isKnown = Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
   if (!isKnown || status === undefined || !headers || typeof body !== 'string')
     throw new GatewayFailure('DEFAULT_5XX');
-  // A client gets the decoded bytes of a base64 body only if the first type in its Accept header is a binary media
-  // type. Other clients get the base64 text.
+  // A base64 body is decoded only if the first type in the client's Accept header is a binary media type.
   const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };

@@ -7,9 +7,7 @@ import type { AuthorizedRequest, RequestEvent } from './proxy-event.ts';
 import { headerPairs, remapped } from './response-headers.ts';
 
 /**
- * Sends a request to the endpoint of an HTTP proxy integration, here that of a web function, and forwards the response
- * while it arrives. AWS does not document whether the gateway repeats a request. With `repeats`, this gateway does, so
- * that tests can see what happens.
+ * AWS does not document whether the gateway repeats a request. `repeats` lets tests see what would happen.
  * @throws GatewayFailure INTEGRATION_TIMEOUT if the headers of the response do not arrive in time
  */
 export async function respondHttp(
@@ -25,7 +23,7 @@ export async function respondHttp(
   const timeOut = () => {
     hasTimedOut = true;
     ended.abort();
-    // After the headers there can be no error response, so the connection is broken: the client notices the failure.
+    // After the headers there can be no error response.
     if (response.headersSent) response.destroy();
   };
   const deadline = setTimeout(timeOut, integration.timeoutMilliseconds);
@@ -41,11 +39,10 @@ export async function respondHttp(
   if (repeats === 'afterwards') await untilEnd(first);
   const { status, rawHeaders, body } = await send();
   if (hasTimedOut) throw new GatewayFailure('INTEGRATION_TIMEOUT');
-  // The client has disconnected.
   if (response.destroyed) return void body.destroy();
   const headers = headerPairs(rawHeaders).flatMap(([name, value]) => [remapped(name), value]);
   response.writeHead(status, headers);
-  // If the first part of the body is there already, the headers are sent with it; otherwise they are sent alone.
+  // Delayed, so that a first part of the body that is there already is sent with the headers.
   if (integration.streamed) setImmediate(() => response.flushHeaders());
   body.on('data', () => idleTimeout.refresh());
   body.once('error', () => response.destroy());
@@ -53,12 +50,11 @@ export async function respondHttp(
   void untilEnd(first);
 }
 
-/** Reads a whole response, which no client gets. */
 async function untilEnd(response: Promise<WebResponse> | undefined): Promise<void> {
   try {
     for await (const _ of (await response)?.body ?? []);
   } catch {
-    // The response has broken off.
+    // No client gets this response.
   }
 }
 
@@ -90,8 +86,7 @@ function integrationRequest(
 }
 
 /**
- * The value of a source: of `context.authorizer.x` or `method.request.path.x`, empty if it is missing, or of
- * `context.x`.
+ * Empty if a `context.authorizer.x` or a `method.request.path.x` is missing.
  * @throws Error for a source of another kind, and for a `context.x` that is missing or is not a text
  */
 function sourceValue(

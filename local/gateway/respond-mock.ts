@@ -25,8 +25,8 @@ export interface MockProperties {
 const JSON_TYPE = 'application/json';
 
 /**
- * Reads a mock integration with one response of static headers, for requests with JSON or without a content type.
- * @throws the error of `reject` if the mock integration cannot run locally
+ * Reads a mock integration with one response of static headers.
+ * @throws the error of `reject` for any other
  */
 export function readMock(
   { Integration: integration, MethodResponses = [] }: MockProperties,

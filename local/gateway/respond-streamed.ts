@@ -9,10 +9,9 @@ const DELIMITER = Buffer.alloc(8);
 const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
- * Calls the function of a proxy integration, and forwards its response while the function writes it. Resolves when the
- * response is closed; the function may run longer.
+ * Resolves when the response is closed; the function may run longer.
  * @throws GatewayFailure if the function fails before its response has ended, is throttled or too slow, or writes no
- *   valid metadata; if the client has the headers already, its connection is broken
+ * valid metadata
  */
 export function respondStreamed(
   api: ApiModel,
@@ -22,9 +21,8 @@ export function respondStreamed(
   response: ServerResponse,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    /** The reader of the metadata; undefined after it has read them. */
     let readMetadata: MetadataReader | undefined = createMetadataReader();
-    // When true, everything that the function writes is acknowledged and dropped, so that the function can continue.
+    // If true, what the function writes is acknowledged and dropped, so that the function can continue.
     let closed = false;
     const pendingWrites = new Set<() => void>();
 
@@ -38,7 +36,7 @@ export function respondStreamed(
     const fail = (type: GatewayFailure['responseType']): void => {
       if (closed) return;
       close();
-      // After the headers there can be no error response, so the connection is broken: the client notices the failure.
+      // After the headers there can be no error response.
       if (response.headersSent) response.destroy();
       reject(new GatewayFailure(type));
     };
@@ -89,10 +87,6 @@ export function respondStreamed(
 
 type MetadataReader = ReturnType<typeof createMetadataReader>;
 
-/**
- * Makes a reader of the metadata, which may come in several chunks. `rest` is the part of the body in the last of these
- * chunks.
- */
 function createMetadataReader() {
   let received: Buffer = Buffer.alloc(0);
   return (chunk: string | Uint8Array) => {

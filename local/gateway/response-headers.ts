@@ -1,4 +1,4 @@
-/** Status and headers of a proxy response. A buffered response cannot have `cookies`. */
+/** A buffered response cannot have `cookies`. */
 export interface ProxyHead {
   readonly statusCode?: unknown;
   readonly headers?: Record<string, unknown> | null;
@@ -17,10 +17,7 @@ const REMAPPED = new Set([
   'www-authenticate',
 ]);
 
-/**
- * The headers of a response as names and values, alternating. Undefined if a value is not a string, number or boolean,
- * or if a value of `multiValueHeaders` is not a list.
- */
+/** Names and values, alternating. Undefined if one of the values is invalid. */
 export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});
@@ -36,21 +33,17 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
   return pairs.flatMap(([name, value]) => [remapped(name), String(value)]);
 }
 
-/** Pairs of names and values, which alternate in Node's raw headers. */
 export const headerPairs = (rawHeaders: readonly string[]): [name: string, value: string][] =>
   rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
 
-/** The name that the gateway gives to a header of an integration's response. */
 export const remapped = (name: string): string =>
   REMAPPED.has(name.toLowerCase()) ? `x-amzn-Remapped-${name.toLowerCase()}` : name;
 
-/** The status; undefined unless it is a whole number from 200 to 599. */
 export function responseStatus(head: ProxyHead): number | undefined {
   const status = Number(head.statusCode);
   return Number.isInteger(status) && status >= 200 && status <= 599 ? status : undefined;
 }
 
-/** Whether a content type is one of the API's binary media types. Parameters such as a boundary are ignored. */
 export function isBinaryType(binaryMediaTypes: readonly string[], contentType: string | undefined): boolean {
   const type = (contentType ?? '').toLowerCase().split(';')[0]?.trim();
   const family = `${type?.split('/')[0]}/*`;

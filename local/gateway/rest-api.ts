@@ -3,10 +3,6 @@ import type { ApiMethod, PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
 
-/**
- * REST APIs: a template may have one, with one stage. It listens on the run's port, or on another port if the template
- * has a distribution.
- */
 export const restApi: ResourceKind = {
   types: [
     'AWS::ApiGateway::Authorizer',
@@ -25,7 +21,7 @@ export const restApi: ResourceKind = {
         if (resource.type === 'AWS::ApiGateway::Stage') {
           return String(context.resolve(resource.properties.StageName, resource.logicalId));
         }
-        // As in AWS, an API's id has ten characters. `Ref` of the remaining resource types is the logical id.
+        // As in AWS, an API's id has ten characters.
         return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
       },
       attribute: (resource, name) =>

@@ -12,7 +12,6 @@ import { endResponse, readBody } from './read-body.ts';
 
 export interface RestApiServer {
   readonly url: string;
-  /** Handles a request. A distribution that has the gateway as its origin calls this function. */
   readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   close(): Promise<void>;
 }
@@ -22,7 +21,6 @@ const MAX_HEADER_BYTES = 10_240;
 
 const KEEP_ALIVE_MILLISECONDS = 350_000;
 
-/** Starts the server of a REST API: its routes under the stage's path, and the run's site. */
 export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
@@ -39,7 +37,7 @@ export async function serveRestApi(
     gatewayRequest: GatewayRequest,
   ): Promise<void> {
     const receiving = readBody(request);
-    // `receiving` is awaited below. This line prevents an unhandled rejection until then.
+    // Awaited below. This line prevents an unhandled rejection until then.
     receiving.catch(() => {});
     try {
       await serving.promise;
@@ -52,7 +50,7 @@ export async function serveRestApi(
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
       await integrate({ route, event, authorizer, body, gatewayRequest }, response);
     } catch (error) {
-      // The error's response waits until `readBody` has ended: a client that is still sending would not read it.
+      // A client that is still sending may not read the response.
       await receiving.catch(() => {});
       throw error;
     }
@@ -84,10 +82,6 @@ export async function serveRestApi(
   return { respond: serve, url: `${endpoint}/${api.stage}`, close };
 }
 
-/**
- * Finds the route and the method of a request.
- * @throws GatewayFailure MISSING_AUTHENTICATION_TOKEN if the API has no such route or method
- */
 function matchMethod(
   { root }: ApiModel,
   { inStage, path, httpMethod }: GatewayRequest,

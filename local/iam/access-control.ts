@@ -4,7 +4,6 @@ import { createEvaluator, type Evaluator, type EvaluatorNotes } from './evaluato
 import { operatorCredentials } from './operator-credentials.ts';
 import { readPolicy } from './read-policy.ts';
 
-/** A role of the template, without intrinsic functions. */
 export interface Role {
   readonly logicalId: string;
   readonly name: string;
@@ -15,27 +14,22 @@ export interface Role {
 
 export interface AccessControl extends Evaluator {
   readonly rules: AccessRules;
-  /** Receives used permissions and denied calls, also those of the thread of S3's emulator. */
   readonly notes: EvaluatorNotes;
-  /** Called for each new session, with its role. */
   readonly onAssumed: ((role: Role) => void)[];
-  /** Finds a role of the template. The resource kind of roles (local/iam/policies.ts) sets this function. */
+  /** Set by the resource kind of roles (local/iam/policies.ts). */
   findRole: (arn: string) => Role | undefined;
   /**
-   * Adds a resource-based policy.
    * @param source names the policy in errors and notes
    * @throws Error if the policy contains something that the runner does not support
    */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
-   * The session of a function, a state machine or the gateway with this role. Its credentials are random.
    * @throws Error if the role does not exist, if its policies contain something that the runner does not support, or if
-   * its trust policy does not allow the service
+   * it does not trust the service
    */
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
 }
 
-/** Creates the access control of a run. It checks permissions by the policies of the template. */
 export function createAccessControl(
   { accountId, region }: Pick<AccessRules, 'accountId' | 'region'>,
   notes: EvaluatorNotes,
@@ -67,7 +61,7 @@ export function createAccessControl(
       if (known) return known;
       if (!trusts(role, service)) throw new Error(`the role ${role.name} cannot be assumed by ${service}`);
       const session: Session = {
-        // Access keys of roles start with ASIA.
+        // As in AWS, access keys of sessions start with ASIA.
         accessKeyId: `ASIA${randomBytes(8).toString('hex').toUpperCase()}`,
         secretAccessKey: randomBytes(30).toString('base64url'),
         arn: sessionArn(role, sessionName),
@@ -85,7 +79,7 @@ export function createAccessControl(
   return control;
 }
 
-/** Whether a role's trust policy allows `sts:AssumeRole`, by this name, to a service. Ignores conditions. */
+/** Ignores conditions and wildcards. */
 function trusts({ trust }: Role, service: string): boolean {
   const effects = trust
     .filter(

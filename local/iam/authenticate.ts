@@ -10,10 +10,7 @@ export const secretOf = (
     ? operator.secretAccessKey
     : sessions.get(accessKeyId ?? '')?.secretAccessKey;
 
-/**
- * Denies a request with a wrong signature. Undefined if the signature is right, or if the access key is unknown or
- * missing.
- */
+/** Undefined if the signature is right, or if the access key is unknown or missing. */
 export function checkSignature(
   request: SignedRequest,
   body: string | Buffer,

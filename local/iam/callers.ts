@@ -1,20 +1,17 @@
 import type { AccessRules, RequestContext, Session } from './access-rules.ts';
 
-/** A principal whose call is evaluated. */
 export interface Caller {
   readonly name: string;
-  /** The principals by which a resource-based policy can allow the caller without an identity-based policy. */
   readonly principals: readonly string[];
-  /** The principals of the caller's account. A resource-based policy can delegate the decision to the account. */
+  /** A resource-based policy that names one of these delegates the decision to the account. */
   readonly account: readonly string[];
   readonly session?: Session;
   readonly context: RequestContext;
 }
 
-/** Makes the callers of an evaluator. A session's caller is cached. */
 export function createCallers({ accountId, region }: Pick<AccessRules, 'accountId' | 'region'>) {
   const account = [`AWS:arn:aws:iam::${accountId}:root`, `AWS:${accountId}`];
-  // SDKs use TLS with AWS. The emulators use HTTP, but conditions on aws:SecureTransport must not fail because of it.
+  // The emulators use HTTP, but conditions on aws:SecureTransport must not fail because of it.
   const commonContext = { 'aws:securetransport': 'true', 'aws:requestedregion': region };
   const anonymous: Caller = { name: 'anonymous', principals: ['*'], account: [], context: commonContext };
   const ofSessions = new Map<string, Caller>();

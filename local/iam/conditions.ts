@@ -6,7 +6,7 @@ type Compare = (expected: string, actual: string) => boolean;
 const equal: Compare = (expected, actual) => expected === actual;
 const equalIgnoringCase: Compare = (expected, actual) => expected.toLowerCase() === actual.toLowerCase();
 
-/** ArnEquals and ArnLike behave the same. Both match wildcards in each of the six parts of an ARN. */
+/** ArnEquals and ArnLike behave the same: both match wildcards in each of the six parts of an ARN. */
 const arnLike: Compare = (expected, actual) => {
   const [patterns, parts] = [partsOf(expected), partsOf(actual)];
   return (
@@ -29,10 +29,7 @@ const OPERATORS: Readonly<Record<string, Compare>> = {
   StringLike: matchesPattern,
 };
 
-/**
- * The negated operators, each with the comparison that it negates. If the call has no value for the key, such a
- * condition holds; with `ForAnyValue`, only if it also has `IfExists`.
- */
+/** If the call has no value for the key, a negated condition without `ForAnyValue` holds. */
 const NEGATED: Readonly<Record<string, Compare>> = {
   ArnNotEquals: arnLike,
   ArnNotLike: arnLike,
@@ -41,10 +38,6 @@ const NEGATED: Readonly<Record<string, Compare>> = {
   StringNotLike: matchesPattern,
 };
 
-/**
- * The supported condition keys, besides those that start with SUPPORTED_PREFIXES. A statement about a service in
- * CHECKED (read-policy.ts) must have no other key.
- */
 const SUPPORTED_KEYS = [
   'aws:principalaccount',
   'aws:principalarn',
@@ -60,10 +53,7 @@ const SUPPORTED_KEYS = [
 ];
 const SUPPORTED_PREFIXES = ['kms:encryptioncontext:'];
 
-/**
- * Reads the conditions of a statement.
- * @throws Error if the runner does not support an operator or a key
- */
+/** @throws Error if the runner does not support an operator or a key */
 export function readConditions(block: unknown): PolicyCondition[] {
   return Object.entries((block ?? {}) as Record<string, Record<string, unknown>>).flatMap(
     ([name, entries]) => {
@@ -87,7 +77,6 @@ export function readConditions(block: unknown): PolicyCondition[] {
   );
 }
 
-/** Whether a call with these condition values meets all conditions. */
 export function meetsConditions(conditions: readonly PolicyCondition[], context: RequestContext): boolean {
   return conditions.every(({ operator, ifExists, set, key, values }) => {
     const actual = context[key];

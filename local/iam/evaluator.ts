@@ -4,11 +4,10 @@ import { createStatementFinder, type FindStatement, type Match, matchesAction } 
 import { keyUses } from './key-uses.ts';
 
 export interface Evaluator {
-  /** The denial of a call with this access key; undefined if the caller has all permissions. */
+  /** Undefined if the caller has all permissions. */
   rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
-  /** The denial of a call without credentials; undefined if everyone has all permissions. */
   denialOfAnonymous(needed: readonly Permission[]): Denial | undefined;
-  /** The denial of a call that an AWS service makes for one of its resources; undefined if it has the permission. */
+  /** For a call that an AWS service makes on behalf of the resource `sourceArn`. Undefined if the call is allowed. */
   denialOfService(service: string, sourceArn: string, needed: Permission): Denial | undefined;
 }
 
@@ -20,7 +19,7 @@ export interface EvaluatorNotes {
 
 type Decision = { readonly allowedBy: Match } | { readonly reason: string };
 
-/** Makes an evaluator of policies within one account. Entries may be added to `rules` later. */
+/** Entries may be added to `rules` later. */
 export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Evaluator {
   const { region, resourcePolicies, encryptionKeys } = rules;
   const callers = createCallers(rules);
@@ -65,7 +64,6 @@ export function createEvaluator(rules: AccessRules, notes: EvaluatorNotes): Eval
   };
 }
 
-/** Decides in IAM's order: an explicit deny, then the resource-based policy, then the identity-based policies. */
 function decide(
   find: FindStatement,
   caller: Caller,
@@ -92,7 +90,6 @@ function decide(
   return { allowedBy };
 }
 
-/** Makes a function that notes a use, unless it has noted the same statement, action and resource pattern. */
 function createUseNotes(notes: EvaluatorNotes) {
   const used = new WeakMap<PolicyStatement, Set<string>>();
   return ({ session }: Caller, { statement, action, resource }: Match): void => {

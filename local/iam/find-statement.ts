@@ -2,7 +2,6 @@ import type { Permission, PolicyStatement, RequestContext } from './access-rules
 import { meetsConditions } from './conditions.ts';
 import { matchesPattern } from './matches-pattern.ts';
 
-/** A statement that applies to a call. */
 export interface Match {
   readonly statement: PolicyStatement;
   readonly action: string;
@@ -10,7 +9,7 @@ export interface Match {
   readonly resource: string;
 }
 
-/** Finds the first statement with this effect that applies. With `principals`, the statement must name one of these. */
+/** With `principals`, the statement must name one of these. */
 export type FindStatement = (
   effect: PolicyStatement['effect'],
   statements: readonly PolicyStatement[],
@@ -19,7 +18,7 @@ export type FindStatement = (
   principals?: readonly string[],
 ) => Match | undefined;
 
-/** Makes a finder that caches, for each action, the statements whose actions match it. */
+/** The finder caches by list: the statements of a list must not change. */
 export function createStatementFinder(): FindStatement {
   const candidates = new WeakMap<readonly PolicyStatement[], Map<string, readonly PolicyStatement[]>>();
 
@@ -49,14 +48,10 @@ export function createStatementFinder(): FindStatement {
   };
 }
 
-/** Whether a pattern matches an action. Names of actions are not case-sensitive. */
+/** Names of actions are not case-sensitive. */
 export const matchesAction = (pattern: string, action: string): boolean =>
   matchesPattern(pattern.toLowerCase(), action.toLowerCase());
 
-/**
- * The statement's pattern that matches the resource; `*` if the statement has no `Resource`. Undefined if it does not
- * apply to the resource.
- */
 function resourceOf({ resources, notResources }: PolicyStatement, resource: string): string | undefined {
   if (resources) return resources.find((pattern) => matchesPattern(pattern, resource));
   if (notResources?.some((pattern) => matchesPattern(pattern, resource))) return undefined;

@@ -1,6 +1,6 @@
 import type { Permission } from './access-rules.ts';
 
-/** Of some actions: the actions on a customer managed key that the service needs on behalf of its caller. */
+/** The actions on a customer managed key that the callers of these actions need too. */
 const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:GetObject': ['kms:Decrypt'],
   // Decrypt is needed for multipart uploads: S3 reads their parts.
@@ -10,7 +10,6 @@ const KEY_ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'sqs:SendMessage': ['kms:GenerateDataKey', 'kms:Decrypt'],
 };
 
-/** The additional permissions that a call needs if a customer managed key encrypts its resource. */
 export function keyUses(
   { action }: Permission,
   keyArn: string | undefined,

@@ -4,7 +4,6 @@ const statement = (...actions: string[]) => ({
 
 const logs = ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'];
 
-/** Some AWS managed policies, by name. */
 export const managedPolicies: Readonly<Record<string, object>> = {
   'service-role/AWSLambdaBasicExecutionRole': statement(...logs),
   'service-role/AWSLambdaSQSQueueExecutionRole': statement(

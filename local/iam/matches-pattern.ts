@@ -1,6 +1,5 @@
 const expressions = new Map<string, RegExp>();
 
-/** Whether a text matches a policy's pattern: `*` matches any characters, `?` matches one character. */
 export function matchesPattern(pattern: string, text: string): boolean {
   if (pattern === '*' || pattern === text) return true;
   if (!pattern.includes('*') && !pattern.includes('?')) return false;

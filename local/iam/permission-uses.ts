@@ -4,7 +4,6 @@ import path from 'node:path';
 import type { Role } from './access-control.ts';
 import type { PermissionUse } from './access-rules.ts';
 
-/** A line of a run's file of notes: a statement with Allow of a role, or a permission of a role that allowed a call. */
 export type PermissionNote =
   | {
       readonly kind: 'grant';
@@ -16,13 +15,10 @@ export type PermissionNote =
     }
   | ({ readonly kind: 'use'; readonly stack: string } & PermissionUse);
 
-/** The environment variable with the path of a folder. Each run writes its permission notes to a new file in it. */
+/** The environment variable with the path of a folder. Each run writes its notes to a new file in it. */
 export const PERMISSION_NOTES = 'PERMISSION_NOTES';
 
-/**
- * Opens a run's file of notes, if PERMISSION_NOTES is set. Each note is written immediately, so that it outlives a
- * killed run.
- */
+/** Each note is written immediately, so that it outlives a killed run. */
 export function openPermissionNotes(stack: string) {
   const folder = process.env[PERMISSION_NOTES];
   if (!folder) return { grant: () => {}, use: () => {} };
@@ -34,7 +30,7 @@ export function openPermissionNotes(stack: string) {
       for (const { source: statement, effect, actions = ['*'], resources = ['*'] } of statements)
         if (effect === 'Allow') write({ kind: 'grant', stack, role, statement, actions, resources });
     },
-    // Without a role, the caller is a service or anonymous: the permission is of a resource-based policy.
+    // Without a role, the permission is of a resource-based policy.
     use(use: PermissionUse): void {
       if (use.role !== '') write({ kind: 'use', stack, ...use });
     },

@@ -37,7 +37,7 @@ interface ResourcePolicyProperties {
   readonly ResourcePolicy?: unknown;
 }
 
-/** Roles and policies. A role is read when it is first assumed. */
+/** A role is read when it is first assumed. */
 export const policies: ResourceKind = {
   types: [ROLE, ...ATTACHED, ...OF_RESOURCES],
 

@@ -13,13 +13,10 @@ const ELEMENTS = [
   'Sid',
 ];
 
-/** Conditions of statements about services outside of this list are ignored: these permissions have no effect here. */
+/** Conditions of a statement are ignored if its actions are only of other services. */
 const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ssm', 'states', 'sts'];
 
-/**
- * Reads the statements of an identity-based, resource-based or trust policy.
- * @throws Error if it contains something that the runner does not support
- */
+/** @throws Error if the policy contains something that the runner does not support */
 export function readPolicy(document: unknown, source: string): PolicyStatement[] {
   const { Statement } = document as { Statement?: unknown };
   return [Statement ?? []].flat().map((entry, index) => {

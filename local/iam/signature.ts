@@ -1,7 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** A request as it is sent. */
 export interface SignedRequest {
   readonly method: string;
   /** Path and query. */
@@ -16,15 +15,12 @@ export interface Credentials {
 
 const ALGORITHM = 'AWS4-HMAC-SHA256';
 
-/**
- * How a service's requests are signed. S3 signs the path without a second encoding, and takes the body's hash from a
- * header.
- */
+/** S3 signs the path without a second encoding, and takes the body's hash from a header. */
 export type SigningStyle = 's3' | 'other';
 
 export const isPresigned = ({ url }: Pick<SignedRequest, 'url'>): boolean => /[?&]X-Amz-Algorithm=/.test(url);
 
-/** Whether a presigned URL has a valid AWS Signature Version 4. Ignores the expiry, which S3's emulator checks. */
+/** Ignores the expiry, which S3's emulator checks. */
 export function hasValidUrlSignature(
   { method, url, headers }: SignedRequest,
   secretAccessKey: string,
@@ -49,7 +45,6 @@ export function hasValidUrlSignature(
   return isEqual(expected, parameter('X-Amz-Signature'));
 }
 
-/** Whether a request's Authorization header has a valid AWS Signature Version 4. */
 export function hasValidSignature(
   { method, url, headers }: SignedRequest,
   body: string | Buffer,
@@ -79,8 +74,7 @@ export function hasValidSignature(
 }
 
 /**
- * The Authorization header of a request without a query. The names of its headers are in lower case, and `host` and
- * `x-amz-date` are among them. All of them are signed.
+ * For a request without a query. All headers are signed: their names are in lower case, with `host` and `x-amz-date`.
  */
 export function authorizationOf(
   { method, url, headers }: SignedRequest,
@@ -132,11 +126,10 @@ function signatureOf(request: Canonical, secretAccessKey: string): Buffer {
   return hmac(signingKey(secretAccessKey, scope), toSign);
 }
 
-/** Derived keys, by secret and scope. */
 const signingKeys = new Map<string, Buffer>();
 const signingKeysAtMost = 1000;
 
-/** The key that signs with this secret in this scope. It takes four HMACs to derive, so it is cached. */
+/** Cached, because a key takes four HMACs to derive. */
 function signingKey(secretAccessKey: string, scope: readonly string[]): Buffer {
   const name = [secretAccessKey, ...scope].join('\n');
   const known = signingKeys.get(name);
@@ -158,7 +151,7 @@ const sha256 = (text: string | Buffer): string => createHash('sha256').update(te
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 
-/** Encoded as RFC 3986 requires: signatures need one canonical encoding. */
+/** The encoding of RFC 3986, which signatures need. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

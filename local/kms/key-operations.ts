@@ -10,7 +10,6 @@ export interface Key {
 // KMS's limit for the plaintext of Encrypt.
 const MAX_PLAINTEXT_BYTES = 4096;
 
-/** The operations of KMS that the runner has: Encrypt and Decrypt. `find` finds a key by id or ARN. */
 export function keyOperations(
   find: (reference: string) => Key | undefined,
 ): Record<string, AwsJsonOperation> {
@@ -70,7 +69,7 @@ const KEY_ID_BYTES = 16;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Returns version, key id, nonce, tag and encrypted text. The tag also authenticates version, key id and context. */
+/** Version, key id, nonce, tag and encrypted text. */
 export function encrypt(
   keyId: string,
   key: Buffer,
@@ -84,7 +83,7 @@ export function encrypt(
   return Buffer.concat([head, nonce, cipher.getAuthTag(), body]);
 }
 
-/** The id of a ciphertext's key; undefined if `encrypt` cannot have returned these bytes. */
+/** Undefined if `encrypt` cannot have returned these bytes. */
 export function keyIdOf(ciphertext: Buffer): string | undefined {
   if (ciphertext[0] !== VERSION || ciphertext.length < 1 + KEY_ID_BYTES + NONCE_BYTES + TAG_BYTES) {
     return undefined;
@@ -93,10 +92,7 @@ export function keyIdOf(ciphertext: Buffer): string | undefined {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
-/**
- * Returns the plaintext of what `encrypt` has returned.
- * @throws Error if the key, the context or a byte of the ciphertext is wrong
- */
+/** @throws Error if the key, the context or a byte of the ciphertext is wrong */
 export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: EncryptionContext): Buffer {
   const afterHead = 1 + KEY_ID_BYTES;
   const afterNonce = afterHead + NONCE_BYTES;
@@ -107,10 +103,7 @@ export function decrypt(key: Buffer, ciphertext: Buffer, encryptionContext: Encr
   return Buffer.concat([decipher.update(ciphertext.subarray(afterTag)), decipher.final()]);
 }
 
-/**
- * The bytes that the tag authenticates in addition to the encrypted text. The context's entries are sorted, because
- * their order has no meaning.
- */
+/** The context's entries are sorted, because their order has no meaning. */
 function authenticated(head: Buffer, encryptionContext: EncryptionContext): Buffer {
   const entries = Object.entries(encryptionContext).sort(([one], [other]) => (one < other ? -1 : 1));
   return Buffer.concat([head, Buffer.from(JSON.stringify(entries))]);

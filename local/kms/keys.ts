@@ -16,7 +16,6 @@ interface KeyProperties {
 // AES-256, as in KMS.
 const KEY_BYTES = 32;
 
-/** KMS: symmetric keys. Their key material is stored in the data folder. */
 export const keys: ResourceKind = {
   types: ['AWS::KMS::Key'],
   // Other kinds, such as secrets, resolve references to keys while they open.
@@ -57,11 +56,6 @@ export const keys: ResourceKind = {
   },
 };
 
-/**
- * The material of a key of the template. It is created and stored at the first start with this key.
- * @throws Error if the key is disabled, not symmetric or not for encryption
- * @throws UnreadableState if its stored key material is damaged
- */
 async function openMaterial(
   resource: TemplateResource,
   id: string,
@@ -80,7 +74,6 @@ async function openMaterial(
   return material;
 }
 
-/** The permission that IAM checks for a call. Its resource is the key that the ciphertext names, or else `KeyId`. */
 function neededPermission(
   operation: string,
   { KeyId, CiphertextBlob, EncryptionContext }: Readonly<Record<string, unknown>>,
@@ -97,7 +90,7 @@ function neededPermission(
 }
 
 /**
- * Registers the customer managed key that encrypts a resource. Ignores AWS managed keys.
+ * Ignores AWS managed keys.
  * @throws Error for the alias of a customer managed key
  */
 export function registerKey(

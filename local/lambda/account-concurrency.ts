@@ -4,16 +4,13 @@ import type { InvocationResult, InvokableFunction, ThrottleReason } from './invo
 const DEFAULT_EXECUTIONS = 1000;
 const UNRESERVED_AT_LEAST = 100;
 
-/**
- * Lambda's limits of concurrent executions in an account. A call that waits here for a thread counts as an execution,
- * because AWS would have started it.
- */
+/** A call that waits here for a thread counts as an execution, because AWS would have started it. */
 export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS) {
   const reserved = new Map<string, { readonly executions: number; running: number }>();
   const unreserved = { executions, running: 0 };
 
   return {
-    /** Reserves executions for a function. Returns Lambda's error message if too few stay unreserved. */
+    /** Returns Lambda's error message if too few stay unreserved. */
     reserve(functionName: string, count: number): string | undefined {
       unreserved.executions -= count;
       reserved.set(functionName, { executions: count, running: 0 });
@@ -21,10 +18,6 @@ export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS) {
         ? `Specified ReservedConcurrentExecutions for function decreases account's UnreservedConcurrentExecution below its minimum value of [${UNRESERVED_AT_LEAST}].`
         : undefined;
     },
-    /**
-     * Wraps a function. Calls above its reservation or, if it has none, above what the account has unreserved are
-     * throttled.
-     */
     limit<Limited extends InvokableFunction>(target: Limited): Limited {
       const reservation = reserved.get(target.functionName);
       const share = reservation ?? unreserved;

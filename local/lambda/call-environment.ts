@@ -4,15 +4,12 @@ import { Readable } from 'node:stream';
 import { headerPairs } from '../gateway/response-headers.ts';
 import type { Address } from '../wire/listen-on-loopback.ts';
 
-/** A request to a web function: of the distribution, or of the gateway. */
 export interface WebRequest {
   readonly method: string;
-  /** With the query. */
   readonly path: string;
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: Readable | Buffer;
-  /** Aborts the request, as for a client that has disconnected. */
   readonly signal: AbortSignal;
 }
 
@@ -21,10 +18,7 @@ export interface WebResponse {
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: Readable;
-  /**
-   * True if the function's server closes the connection after this response: for example, because it has responded
-   * before it has read the whole request, and does not read the rest.
-   */
+  /** If true, the rest of the request may stay unread. */
   readonly closesConnection: boolean;
 }
 
@@ -35,20 +29,17 @@ export interface WebFunctionTarget {
   readonly timeoutSeconds: number;
 }
 
-// Headers of a connection, not of the request (RFC 9110, section 7.6.1). Headers that `Connection` names are also
-// removed.
+// Headers of a connection, most of them from RFC 9110, section 7.6.1.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
-// Removed from a request before the function gets it. Transfer-Encoding stays, because the body is forwarded as it
-// arrives.
+// Transfer-Encoding stays, because the body is forwarded as it arrives.
 const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authenticate', 'proxy-authorization']);
 
 const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);
 
 /**
- * Sends a request to an environment while the request still arrives. Resolves when the headers of the response have
- * arrived. Without a response, it resolves with Lambda's own 502 or, after the function's timeout, 504. If the timeout
- * comes after the headers, the body fails.
+ * Resolves when the headers of the response have arrived, or with Lambda's own 502 or 504. A timeout after the headers
+ * fails the body.
  */
 export function callEnvironment(
   request: WebRequest,
@@ -78,7 +69,7 @@ export function callEnvironment(
         ...withoutHeaders(incoming.rawHeaders, NOT_RETURNED),
         'lambda-web-request-id',
         requestId,
-        // AWS documents the header, and not its value. An environment has a log stream of its own.
+        // AWS documents the header, but not its value.
         'lambda-web-logstream',
         `local/${address.port}`,
       ],
@@ -96,9 +87,7 @@ export function callEnvironment(
   return promise;
 }
 
-/**
- * Forwards a body. What an environment does not read is read here and dropped, so that the client gets the response.
- */
+/** What an environment does not read is read here and dropped, so that the client gets the response. */
 function pass(body: Readable, outgoing: ClientRequest): void {
   body.pipe(outgoing);
   body.once('error', () => outgoing.destroy());
@@ -108,7 +97,7 @@ function pass(body: Readable, outgoing: ClientRequest): void {
   });
 }
 
-/** A response of Lambda itself. AWS documents the header, but not all of its values. */
+/** AWS documents the header, but not all of its values. */
 export const platformResponse = (status: number, errorType: string): WebResponse => ({
   status,
   rawHeaders: ['lambda-web-error-type', errorType],
@@ -116,7 +105,7 @@ export const platformResponse = (status: number, errorType: string): WebResponse
   closesConnection: false,
 });
 
-/** Returns names and values, alternating, without removed and reserved headers and those that `Connection` names. */
+/** Names and values, alternating. Headers that `Connection` names are removed too. */
 function withoutHeaders(
   rawHeaders: readonly string[],
   removed: ReadonlySet<string>,

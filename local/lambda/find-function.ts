@@ -3,10 +3,7 @@ import type { InvokableFunction } from './invokable-function.ts';
 
 const LATEST = '$LATEST';
 
-/**
- * The function with this name or ARN; undefined if there is none. A qualifier must be $LATEST or one of its versions or
- * aliases. They all run the same code here.
- */
+/** Undefined if there is no such function or qualifier. All qualifiers run the same code here. */
 export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,
   reference: string,
@@ -25,7 +22,6 @@ function nameAndQualifier(reference: string): string[] {
   return parts[2] === 'lambda' ? parts.slice(6) : parts;
 }
 
-/** The ARN that IAM checks for a call by this name or ARN. It has a qualifier if the reference has one. */
 export function invokedArn({ functionArn }: InvokableFunction, reference: string): string {
   const [, qualifier] = nameAndQualifier(reference);
   return qualifier === undefined ? functionArn : `${functionArn}:${qualifier}`;

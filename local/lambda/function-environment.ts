@@ -8,15 +8,11 @@ interface FunctionSource {
   readonly taskRoot: string;
   readonly runtime: string;
   readonly roleArn: string | undefined;
-  /** For example the template's. Variables of Lambda and of the run override these. */
+  /** Variables of Lambda and of the run override these. */
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/**
- * A function's ThreadDefinition without timeout and memory. `environment` has the credentials of the role, and the
- * variables of the template, of Lambda and of the run.
- * @throws Error if the function cannot assume the role
- */
+/** @throws Error if the function cannot assume the role */
 export function threadEnvironment(
   context: RunContext,
   { logicalId, functionName, taskRoot, runtime, roleArn = '', variables }: FunctionSource,
@@ -39,7 +35,7 @@ export function threadEnvironment(
     // The emulators identify the role of a call by its access key.
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    // Sent with every signed call: it tells the wire and the recorders which function calls.
+    // Sent with signed calls: it tells the wire and the recorders which function calls.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...options.environment,
@@ -57,12 +53,11 @@ export function threadEnvironment(
 export const compileCacheOf = ({ compileCacheFolder, dataDir }: RunContext['options']): string =>
   compileCacheFolder ?? path.join(dataDir, 'compile-cache');
 
-/** How the threads of a function with this access key call the DynamoDB emulator. */
 function emulatorRouteFor(
   { access: { rules }, emulatorRoute }: RunContext,
   accessKeyId: string,
 ): EmulatorRoute | undefined {
   const sessions = new Map([...rules.sessions].filter(([key]) => key === accessKeyId));
-  // The maps of policies and of keys are shared, because entries are still added. A thread gets a copy when it starts.
+  // The maps of policies and of keys are shared, because entries are still added.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }

@@ -4,7 +4,6 @@ import type { InvocationResult, ResponseSink } from './invokable-function.ts';
 
 interface PoolOptions extends ThreadEvents {
   readonly maxConcurrency: number;
-  /** Called when an invocation has ended, with the time that it took in its thread. */
   onInvoked(milliseconds: number): void;
 }
 
@@ -20,16 +19,11 @@ const SHUT_DOWN: InvocationResult = {
   errorMessage: 'The run has ended',
 };
 
-/** How long a thread may be idle before it is ended. */
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /**
- * Runs the calls of one function on threads, one call at a time on each. If no thread is idle, a call waits for the
- * first that is: a new one, or one whose call has ended meanwhile. One thread at a time loads, because two that load
- * concurrently slow each other. A thread that is idle for five to six minutes ends.
- *
- * `maxConcurrency` may be larger than the number of processors: calls such as a streamed reply, a worker of a batch or
- * a webhook occupy their threads for seconds or minutes, and mostly wait.
+ * One thread at a time loads: two that load concurrently slow each other. `maxConcurrency` may be larger than the
+ * number of processors, because calls mostly wait.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
   const threads = new Set<FunctionThread>();
@@ -58,7 +52,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     if (threads.has(thread)) idle.set(thread, Date.now());
   }
 
-  /** Gives waiting calls to idle threads. If calls still wait, it may start a thread. */
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
       // A thread that has run more calls is usually faster, and the other threads may stay idle and end.
@@ -97,7 +90,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
       });
     },
 
-    /** Loads a thread if there is none. Resolves when the thread is ready, or has failed to load. */
     async prewarm(): Promise<void> {
       if (threads.size === 0 && !closed) await startThread();
     },
@@ -105,7 +97,6 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
     endIdleThreads: () => endIdleSince(Date.now()),
     threads: (): readonly FunctionThread[] => [...threads],
 
-    /** Ends all threads, busy ones too. Returns how many. The next invocation starts a new thread. */
     killThreads(): number {
       const running = [...threads];
       for (const thread of running) void thread.terminate();

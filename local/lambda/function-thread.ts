@@ -16,17 +16,14 @@ interface Invocation {
 // AWS allows 10 s for a cold start. Here, threads of dozens of functions may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
-// V8's default is larger, in each of dozens of threads. With 12 MB, no loss of time was measurable, and a run with
-// batches needed less memory than with 48 MB.
+// V8's default is larger. With 12 MB, no loss of time was measurable, and a run with batches needed less memory than
+// with 48 MB.
 const YOUNG_GENERATION_MEGABYTES = 12;
 
-// A quarter of what a function may write without an acknowledgement, so that there are few acknowledgements, and none
-// for a short response.
+// A quarter of CREDIT_BYTES (thread/response-stream.ts), so that there are few acknowledgements.
 const ACKNOWLEDGE_FROM_BYTES = 16 * 1024;
 
-/** A worker thread of one function. */
 export class FunctionThread {
-  /** The number of invocations so far. */
   calls = 0;
   readonly #definition: FunctionDefinition;
   readonly #events: ThreadEvents;
@@ -65,12 +62,12 @@ export class FunctionThread {
     return this.#current !== undefined;
   }
 
-  /** Resolves with undefined when the function's module has loaded, or with the failure if it cannot be loaded. */
+  /** Resolves with undefined when the function's module has loaded, or with the failure. */
   get loaded(): Promise<InvocationResult | undefined> {
     return this.#loading.promise;
   }
 
-  /** Invokes the function, after `loaded`, one invocation at a time. Errors of the function are in the result. */
+  /** To be called after `loaded`, one invocation at a time. Errors of the function are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult> {
     this.calls += 1;
     if (this.#current)
@@ -89,7 +86,6 @@ export class FunctionThread {
     });
   }
 
-  /** Ends the thread. Its running invocation fails. */
   terminate(): Promise<unknown> {
     this.#failAndTerminate('Runtime.ExitError', 'The thread was terminated');
     return this.#worker.terminate();
@@ -182,8 +178,7 @@ export class FunctionThread {
 function startWorker(definition: FunctionDefinition): Worker {
   return new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
     name: definition.functionName,
-    // Compiled code of an earlier thread shortens the load time. Node reads the variable when the thread starts; the
-    // thread then deletes it, so that the function does not see it.
+    // Node reads NODE_COMPILE_CACHE when the thread starts; the thread then deletes it.
     env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
     argv: [],
     execArgv: [],

@@ -28,19 +28,17 @@ const ALIAS = 'AWS::Lambda::Alias';
 /** A run has no deployments, so each function has one version. */
 const THE_VERSION = '1';
 
-// Enough for 100 open streams and some other calls of one function: each occupies a thread, as it occupies an
-// environment in AWS. The limit protects the memory from a runaway loop: a thread that waits for a model uses about 18
-// MB.
+// Enough for 100 open streams of one function. The limit protects the memory from a runaway loop: a thread that waits
+// for a model uses about 18 MB.
 const DEFAULT_MAX_CONCURRENCY = 128;
 
 // Lambda's defaults.
 const DEFAULT_TIMEOUT_SECONDS = 3;
 const DEFAULT_MEMORY_MEGABYTES = 128;
 
-/** The timeout and the memory of a function of another stack, which a run does not know. */
+/** A run does not know the timeout and the memory of a function of another stack. */
 const OTHER_FUNCTIONS = { timeoutSeconds: 900, memoryMegabytes: 512 };
 
-/** Lambda functions, each in worker threads. Versions and aliases have their own ARNs and run the function's code. */
 export const functions: ResourceKind = {
   types: [FUNCTION, VERSION, ALIAS],
 
@@ -120,10 +118,6 @@ function startPool(definition: FunctionDefinition, { options, violations, calls 
   });
 }
 
-/**
- * Defines a function of another stack.
- * @param file its module
- */
 function defineOther(arn: string, file: string, { options, region }: RunContext): FunctionDefinition {
   const [functionName = '', qualifier = ''] = arn.split(':').slice(6);
   const { dir: taskRoot, name } = path.parse(path.resolve(file));
@@ -177,11 +171,7 @@ function defineFunction(
   };
 }
 
-/**
- * Loads, after the start, one thread of each of these: the authorizers, the web functions of the gateway's routes, and
- * the functions whose logical ids begin with one of the prefixes. Not of all functions, because each loaded thread
- * occupies memory.
- */
+/** Not all functions, because each loaded thread occupies memory. */
 export async function prewarm(context: RunContext, prefixes: readonly string[]): Promise<void> {
   await context.serving.promise;
   for (const arn of context.authorizers) await context.functions.get(arn)?.prewarm();

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 
-/** Calls `onLine` for each line of a stream, including a last line without a line break. */
 export function passLines(stream: Readable, onLine: (line: string) => void): void {
   let rest = '';
   stream.setEncoding('utf8');

@@ -11,7 +11,6 @@ interface PermissionProperties {
 
 const SUPPORTED = ['Action', 'FunctionName', 'Principal', 'SourceAccount', 'SourceArn'];
 
-/** Resource-based policies of functions: who may call them. */
 export const permissions: ResourceKind = {
   types: ['AWS::Lambda::Permission'],
 

@@ -7,7 +7,6 @@ import type { InvokableFunction } from './invokable-function.ts';
 
 const INVOKE = /^\/2015-03-31\/functions\/([^/?]+)\/invocations/;
 
-/** Starts a server of Lambda's operation Invoke, for synchronous calls only. */
 export async function serveInvocations(
   find: (reference: string) => InvokableFunction | undefined,
   guard: Guard,

@@ -12,13 +12,11 @@ import type { ThreadDefinition, ThreadEvents } from './function-definition.ts';
 import { passLines } from './pass-lines.ts';
 import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
 
-/** A thread that runs the server of a web function. */
 export interface Environment {
   readonly worker: Worker;
   readonly address: Address;
-  /** Resolves when the server listens. Rejects if it does not within 10 s, or if the thread ends before. */
+  /** Rejects if the server does not listen within 10 s, or if the thread ends before. */
   readonly listening: Promise<void>;
-  /** Emits SIGTERM in the environment, and ends it a second later. */
   shutDown(): void;
 }
 
@@ -28,15 +26,14 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts); the rest is for what is outside of the heap.
-// With a limit of 2 GB, 155 MB were in use after a run instead of 90 MB, for the same processor time.
+// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts). With a limit of 2 GB, 155 MB were in use
+// after a run instead of 90 MB, for the same processor time.
 const HEAP_MEGABYTES = 1024;
 
-// An environment serves many requests at once. With a smaller young generation, a reply cost 0.5 to 0.8 ms more
-// processor time.
+// With a smaller young generation, a reply cost 0.5 to 0.8 ms more processor time.
 const YOUNG_GENERATION_MEGABYTES = 48;
 
-/** Starts an environment. `onEnded` is called at the latest when its thread has ended. */
+/** `onEnded` is called when the thread has ended, and perhaps already before. */
 export async function startEnvironment(
   definition: WebFunctionDefinition,
   onEnded: () => void,
@@ -122,18 +119,13 @@ function accepts({ host, port }: Address): Promise<boolean> {
 
 export interface WebFunctionDefinition extends ThreadDefinition, ThreadEvents {
   readonly domainName: string;
-  /** The module that starts the server. */
   readonly entry: string;
   readonly limits: WebFunctionLimits;
 }
 
 export interface WebFunctionLimits {
-  /** Undefined if the endpoint has no limit. */
   readonly requestsPerSecond: number | undefined;
   readonly maxEnvironments: number;
-  /**
-   * The maximum of concurrent requests of one environment. If all environments are full, another one starts. If there
-   * are `maxEnvironments` already, requests are rejected, not queued.
-   */
+  /** When `maxEnvironments` are full, requests are rejected, not queued. */
   readonly requestsPerEnvironment: number;
 }

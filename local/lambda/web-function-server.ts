@@ -13,8 +13,7 @@ import {
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
 const WINDOW_MILLISECONDS = 1000;
-// More environments that compute than processors would slow each other. One processor is for the gateway and the
-// emulators.
+// One processor is left for the gateway and the emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
 
 interface Slot {
@@ -22,14 +21,10 @@ interface Slot {
   requests: number;
   idleSince: number;
   utilization: EventLoopUtilization | undefined;
-  /** The environment; undefined until it listens. */
   started: Environment | undefined;
 }
 
-/**
- * Serves a web function under the limits of its endpoint. May start another environment when all are full or when one
- * lags. Ends those that are idle for five minutes.
- */
+/** May start another environment when all are full, or when one lags. */
 export class WebFunctionServer {
   readonly logicalId: string;
   readonly functionName: string;
@@ -45,7 +40,6 @@ export class WebFunctionServer {
     this.#definition = definition;
   }
 
-  /** Sends a request to an environment. Resolves when the headers of the response have arrived. */
   async send(request: WebRequest): Promise<WebResponse> {
     const slot = this.#isTooFast() ? undefined : this.#freest();
     if (slot === undefined) return platformResponse(429, 'Platform.Throttled');
@@ -65,17 +59,14 @@ export class WebFunctionServer {
     return response;
   }
 
-  /** Starts an environment if there is none. Resolves when it listens, or has failed. */
   async prewarm(): Promise<void> {
     if (this.#slots.size === 0) await listening(this.#start()).catch(() => undefined);
   }
 
-  /** Whether each environment has requests. */
   environments(): readonly { readonly busy: boolean }[] {
     return [...this.#slots].map(({ requests }) => ({ busy: requests > 0 }));
   }
 
-  /** Ends all environments, busy ones too. Returns how many. */
   kill(): number {
     return this.#endOldest(
       this.#slots.size,
@@ -83,7 +74,7 @@ export class WebFunctionServer {
     );
   }
 
-  /** Ends the oldest environments as Lambda does: SIGTERM, and the end a second later. Returns how many. */
+  /** Ends the oldest environments as Lambda does. Returns how many it ends. */
   shutDown(count: number): number {
     return this.#endOldest(count, shutDownSlot);
   }
@@ -98,10 +89,7 @@ export class WebFunctionServer {
     );
   }
 
-  /**
-   * Whether a request exceeds the rate of the endpoint. Lambda does not document how it counts the requests of a
-   * second. Here, all of them may come at once.
-   */
+  /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
   #isTooFast(): boolean {
     const { requestsPerSecond } = this.#definition.limits;
     return (
@@ -110,10 +98,7 @@ export class WebFunctionServer {
     );
   }
 
-  /**
-   * The environment with the fewest requests, of those that are not full. Those that listen precede those that still
-   * start. If all are full, starts another environment; undefined if the function may have no other.
-   */
+  /** If all are full, starts another one; undefined if the function may have no other. */
   #freest(): Slot | undefined {
     const { maxEnvironments, requestsPerEnvironment } = this.#definition.limits;
     const open = [...this.#slots].filter(({ requests }) => requests < requestsPerEnvironment);
@@ -173,7 +158,7 @@ const nothing = (): void => undefined;
 const shutDownSlot = (slot: Slot): void =>
   void slot.starting.then((environment) => environment.shutDown(), nothing);
 
-/** Whether the event loop has computed in nearly the whole time since the previous call. */
+/** Measures the time since the previous call. */
 function isLagging(slot: Slot): boolean {
   if (slot.started === undefined) return false;
   const { eventLoopUtilization } = slot.started.worker.performance;

@@ -31,10 +31,7 @@ interface EndpointProperties {
 const FUNCTION = 'AWS::Lambda::WebFunction';
 const REVISION = 'AWS::Lambda::WebFunctionRevision';
 const ENDPOINT = 'AWS::Lambda::WebFunctionEndpoint';
-/**
- * A custom resource that copies an asset to the bucket from which AWS reads a web function's code. Here, the asset
- * itself is read.
- */
+/** Copies an asset to the bucket from which AWS reads a web function's code. Here, the asset itself is read. */
 const CODE_COPY = 'Custom::S3ObjectCopy';
 
 // Lambda's defaults.
@@ -44,7 +41,6 @@ const DEFAULT_CONCURRENCY = 64;
 // The memory of an environment of a web function. No template can change it.
 const MEMORY_MEGABYTES = 2048;
 
-/** Web functions: HTTP servers, which run in threads. */
 export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 
@@ -86,7 +82,6 @@ export const webFunctions: ResourceKind = {
   },
 };
 
-/** Forwards a request of the distribution, and the response to it, while they arrive. */
 async function respond(
   server: WebFunctionServer,
   request: IncomingMessage,
@@ -103,7 +98,6 @@ async function respond(
     body: request,
     signal: disconnected.signal,
   });
-  // The client has disconnected.
   if (response.destroyed) return void body.destroy();
   const connection = closesConnection && !request.complete ? ['Connection', 'close'] : [];
   response.writeHead(status, [...rawHeaders, ...connection]);

@@ -5,7 +5,6 @@ import { registerKey } from '../kms/keys.ts';
 import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
 import { claimPort, releasePort } from '../wire/listen-on-loopback.ts';
 
-/** Messages from the thread of serve-buckets.ts. */
 export type MessageFromBuckets =
   | { readonly kind: 'listening'; readonly port: number }
   | { readonly kind: 'use'; readonly use: PermissionUse }
@@ -19,7 +18,6 @@ interface BucketProperties {
   };
 }
 
-/** S3 buckets, on disk. */
 export const buckets: ResourceKind = {
   types: ['AWS::S3::Bucket'],
 

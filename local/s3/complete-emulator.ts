@@ -19,7 +19,6 @@ interface StoredObject {
   readonly metadata: unknown;
 }
 
-/** The methods of s3rver's store that are replaced or called here. */
 interface Store {
   getResourcePath(bucket: string, key: string | undefined, resource: string): string;
   putMetadata(bucket: string, key: string, metadata: unknown, md5: string): Promise<void>;
@@ -32,12 +31,11 @@ interface Store {
   ): Promise<Written>;
 }
 
-/** The part of Koa's context that the middleware of this folder uses. The path has no query. */
+/** `path` has no query. */
 export interface Context {
   readonly method: string;
   readonly path: string;
   url: string;
-  /** Names keep their case. */
   readonly query: Record<string, string | undefined>;
   readonly headers: IncomingHttpHeaders;
   readonly req: NodeJS.ReadableStream;
@@ -46,10 +44,7 @@ export interface Context {
   body: unknown;
 }
 
-/**
- * Adds what s3rver lacks, such as aborting and listing multipart uploads, and storing the tags that are sent with an
- * object. It also replaces s3rver's writes, which may respond before a body has been written.
- */
+/** Adds what s3rver lacks. It also replaces s3rver's writes, which may respond before a body has been written. */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;
   const uploadsOf = (bucket: string) => store.getResourcePath(bucket, undefined, 'uploads');
@@ -90,7 +85,6 @@ export function completeEmulator(server: S3rver): void {
     await writeFile(store.getResourcePath(bucket, key, 'tagging.xml'), taggingXml(tags));
   };
 
-  // This middleware comes before s3rver's own routes.
   server.middleware.unshift(async (context: Context, next: () => Promise<void>) => {
     const [, bucket = '', ...key] = decodeURIComponent(context.path).split('/');
     const { prefix, uploadId, uploads } = context.query;

@@ -18,10 +18,7 @@ const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: s
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
-/**
- * Makes the emulator reject, for example, calls without permission, calls with a wrong signature and calls of pages in
- * browsers. Until the rules are known, calls wait.
- */
+/** Until the rules are known, calls wait. */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
 
@@ -48,10 +45,6 @@ export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, 
   });
 }
 
-/**
- * The denial of a request with a wrong signature, in its header or in its presigned URL. Undefined if the signature is
- * right, or if the access key is unknown or missing.
- */
 function forgeryOf(
   context: Context,
   rules: AccessRules,
@@ -63,10 +56,7 @@ function forgeryOf(
   return { reason: 'wrong-signature', message: MISMATCH };
 }
 
-/**
- * Replaces the caller's access key by the emulator's only one. The emulator accepts wrong signatures: `forgeryOf` has
- * checked them.
- */
+/** The emulator has only one access key, and accepts wrong signatures: `forgeryOf` has checked them. */
 function replaceAccessKey(context: Context): void {
   const { authorization } = context.headers;
   if (authorization)
@@ -83,10 +73,7 @@ function rejectionOf(
   return evaluate.denialOfAnonymous(needed) && { reason: 'no-credentials', message: '' };
 }
 
-/**
- * The denial of a read of a missing object: without the permission ListBucket, S3 returns 403 instead of 404. Undefined
- * if the caller has this permission, and for other calls.
- */
+/** Without the permission ListBucket, S3 returns 403 instead of 404 for a missing object. */
 function denialOfMissing(
   evaluate: Evaluator,
   accessKeyId: string | undefined,

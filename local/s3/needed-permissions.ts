@@ -16,7 +16,6 @@ const OBJECT_ACTIONS: Readonly<Record<string, readonly [query: string | undefine
     ['tagging', 'PutObjectTagging'],
     [undefined, 'PutObject'],
   ],
-  // Starts or completes a multipart upload.
   POST: [
     ['uploads', 'PutObject'],
     ['uploadId', 'PutObject'],
@@ -43,7 +42,7 @@ const BUCKET_ACTIONS: typeof OBJECT_ACTIONS = {
   DELETE: [[undefined, 'DeleteBucket']],
 };
 
-/** The permissions that a call to S3 needs here. Undefined for an unknown operation. */
+/** Undefined for an unknown operation. */
 export function neededPermissions({ method, path, query, headers }: Context): Permission[] | undefined {
   // A browser's preflight request is not signed.
   if (method === 'OPTIONS') return [];

@@ -11,7 +11,6 @@ declare module '@20minutes/s3rver' {
 
   export default class S3rver {
     constructor(options: S3rverOptions);
-    /** The middleware of the Koa application. */
     readonly middleware: unknown[];
     run(): Promise<unknown>;
     close(): Promise<void>;

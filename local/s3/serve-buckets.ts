@@ -6,7 +6,7 @@ import type { MessageFromBuckets } from './buckets.ts';
 import { completeEmulator } from './complete-emulator.ts';
 import { guardEmulator } from './guard-emulator.ts';
 
-// The entry point of a worker thread, so that objects of tens of megabytes do not block the gateway's event loop.
+// A thread of its own, so that objects of tens of megabytes do not block the gateway's event loop.
 const { directory, buckets } = workerData as { directory: string; buckets: string[] };
 
 const server = new S3rver({
@@ -14,7 +14,7 @@ const server = new S3rver({
   port: 0,
   directory,
   silent: true,
-  // guardEmulator checks signatures; here, each signed request has the emulator's own key (replaceAccessKey).
+  // guardEmulator checks signatures. Here, signed requests have the emulator's own key (replaceAccessKey).
   allowMismatchedSignatures: true,
   vhostBuckets: false,
   configureBuckets: buckets.map((name) => ({ name })),

@@ -7,18 +7,17 @@ import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
 import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
-// A function may find work that is still under a lease of 30 s of a killed runner. After 35 s the lease has expired, so
-// the second call of the function can take over this work.
+// The work of a killed runner may be under a lease of 30 s, which has expired after 35 s.
 const SECOND_RUN_MILLISECONDS = 35_000;
 
 // Node's timers take at most 2^31 - 1 ms (24.8 days). A schedule with a longer period does not repeat here.
 const MAX_TIMER_MILLISECONDS = 2 ** 31 - 1;
 
-// Lambda retries a throttled invocation with a growing backoff, until the event is too old.
+// As in AWS, the wait before a retry of a throttled invocation grows from 1 s to 5 minutes.
 const FIRST_BACKOFF_MILLISECONDS = 1000;
 const MAX_BACKOFF_MILLISECONDS = 5 * 60_000;
 
-/** EventBridge schedules that call functions: once at the start, once 35 s later, and at their rate. */
+/** The functions are also called at the start, and once 35 s later. */
 export const schedules: ResourceKind = {
   types: ['AWS::Events::Rule'],
 
@@ -44,7 +43,6 @@ export const schedules: ResourceKind = {
   },
 };
 
-/** Starts a schedule when the run serves requests. Returns a function that stops the schedule. */
 function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunContext): () => void {
   const timer = context.options.timer ?? systemTimer;
   const cancels = new Set<() => void>();
@@ -78,7 +76,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
     void target.function.invoke(payload).then((result) => {
-      // With such a period, idle threads would usually end before the next call anyway.
+      // Idle threads would usually end before the next call anyway.
       if (periodMilliseconds > IDLE_MILLISECONDS) target.function.endIdleThreads();
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {
@@ -116,10 +114,8 @@ interface Schedule {
 
 interface ScheduledTarget {
   readonly function: InvokableFunction;
-  /** Evaluated before each call, but not before its retries. Undefined if the policies allow the call. */
   rejection(): Denial | undefined;
   payload(at: Date): string;
-  /** How long a throttled call is retried. */
   readonly eventAgeMilliseconds: number;
 }
 
@@ -135,7 +131,7 @@ interface Target {
   readonly RetryPolicy?: { readonly MaximumEventAgeInSeconds?: number };
 }
 
-// Without a RetryPolicy, throttled calls are retried for as long as Lambda keeps an event by default.
+// As long as Lambda keeps an event by default.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
 // A property that is not in this list could change which function is called, or when.
@@ -149,11 +145,6 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-/**
- * Reads a schedule.
- * @returns undefined if the schedule is disabled
- * @throws Error for a property or an expression that cannot run here, or if a target is no function here
- */
 function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
   const properties = context.read<ScheduleProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);
@@ -180,7 +171,6 @@ function readSchedule(resource: TemplateResource, arn: string, context: RunConte
   return State === 'DISABLED' ? undefined : { periodMilliseconds, targets };
 }
 
-/** The event for a target that has no `Input`. */
 function standardEvent(arn: string, at: Date, { accountId, region }: RunContext) {
   return {
     version: '0',

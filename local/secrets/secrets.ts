@@ -11,10 +11,7 @@ interface SecretProperties {
   readonly GenerateSecretString?: { readonly PasswordLength?: number };
 }
 
-/**
- * Secrets Manager. A first value comes from the run's options or from the template, or is generated and stored.
- * PutSecretValue stores the versions of the secret, which also apply at the next start if the options have no value.
- */
+/** At a start, a value of the options precedes one that PutSecretValue has stored. */
 export const secrets: ResourceKind = {
   types: ['AWS::SecretsManager::Secret'],
 
@@ -26,7 +23,7 @@ export const secrets: ResourceKind = {
       const { logicalId } = resource;
       const resolved = context.read<SecretProperties>(resource);
       const name = resolved.Name ?? context.nameOf(logicalId);
-      // AWS appends six random characters to an ARN. These are a hash of the name, so that they stay the same.
+      // AWS appends six random characters to an ARN. These are a hash, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
       const versionsKey = `${logicalId}.versions`;
       const given = context.options.secretValues?.[logicalId];
@@ -75,11 +72,10 @@ interface Secret {
   readonly name: string;
   readonly arn: string;
   versions: Versions;
-  /** Stores versions for the next start. */
   readonly store: (versions: Versions) => Promise<void>;
 }
 
-/** The versions of a secret that have a label, as they are stored. Others are not kept. */
+/** As they are stored. A version without a label is not kept. */
 interface Versions {
   readonly AWSCURRENT: Version;
   readonly AWSPREVIOUS?: Version;
@@ -92,7 +88,6 @@ interface Version {
   readonly createdAt: number;
 }
 
-/** The operations of Secrets Manager that the runner has. `find` finds a secret by name or ARN. */
 const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJsonOperation> => ({
   GetSecretValue({ SecretId, VersionStage = 'AWSCURRENT' }) {
     const { arn, name, versions } = find(SecretId);
@@ -122,7 +117,6 @@ const secretOperations = (find: (id: unknown) => Secret): Record<string, AwsJson
     return { ARN: arn, Name: name, Versions: listed };
   },
 
-  // Without labels in the request, the new value becomes the current one, and the current one the previous one.
   async PutSecretValue({ SecretId, SecretString, VersionStages, ClientRequestToken }) {
     if (typeof SecretString !== 'string' || VersionStages !== undefined)
       throw new AwsJsonError('InvalidRequestException', 'Only a SecretString without labels can run locally');

@@ -4,14 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname, join, relative } from 'node:path';
 import { isOwnHost } from '../wire/reject-pages.ts';
 
-/**
- * Static files that a run serves at its port, next to the routes of the template, and calls that the pages among them
- * may make.
- */
 export interface Site {
-  /** The folder at `/`: its HTML, CSS, JavaScript and SVG files. `/` is its `index.html`. */
+  /** Its `index.html` is at `/`. */
   readonly folder: string;
-  /** Paths of further files, by their path in the URL, such as `/openapi.json`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly calls?: SiteCalls;
 }
@@ -25,7 +20,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.json': 'application/json',
 };
 
-/** Only files with these extensions are served from the folder. Others, such as a tsconfig.json, are not. */
+/** Others, such as a tsconfig.json, are not served from the folder. */
 const folderTypes = new Set(['.html', '.css', '.js', '.svg']);
 
 const headers = {
@@ -33,18 +28,18 @@ const headers = {
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
-  // Pages of other origins cannot embed the files either.
+  // Pages of other origins cannot embed the files.
   'Cross-Origin-Resource-Policy': 'same-origin',
-  // A page of another origin that opened the site has no handle of its tab, and cannot change its address.
+  // A page of another origin that opened the site has no handle of its tab.
   'Cross-Origin-Opener-Policy': 'same-origin',
   // A changed file applies to the next load. Loopback needs no cache.
   'Cache-Control': 'no-store',
 };
 
-/** Sends a response if the request is for the site. Returns false if it is not. */
+/** Returns false, and sends nothing, if the request is not for the site. */
 export type ServeSite = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Makes a function that serves the site. The files are listed once, and a request finds its file by the exact path. */
+/** The files are listed once, and a request finds its file by the exact path. */
 export async function openSite(site: Site | undefined): Promise<ServeSite> {
   if (site === undefined) return () => false;
   const files = await filesByPath(site);
@@ -93,11 +88,10 @@ function reject(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
 }
 
-/** What the pages of a site may do besides the routes of the template: `POST /operator/NAME`, with JSON. */
 export interface SiteCalls {
   /** The value of the header `x-operator-token`. Only the person who started the run may know it. */
   readonly token: string;
-  /** Never rejects. */
+  /** Must not reject. */
   call(name: string, input: unknown): Promise<CallResult>;
 }
 
@@ -111,14 +105,12 @@ const mostBytes = 1024 * 1024;
 
 const path = /^\/operator\/([a-z-]+)$/;
 
-/** The name of the call that a request makes; undefined for any other request. */
 const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =>
   method === 'POST' ? path.exec(url)?.[1] : undefined;
 
 /**
- * Makes a call for a page of the site itself, and for no other page: a page of another origin does not know the token,
- * sends its own `Origin`, and must send a preflight request before it sends JSON. With DNS rebinding, its `Origin` is
- * the host that it has given this machine's address, so the host must be this machine's.
+ * Only pages of the site itself may call. The token, `Origin` and Content-Type are checked because of pages of other
+ * origins, the host because of DNS rebinding.
  */
 async function serveCall(
   { token, call }: SiteCalls,
@@ -148,7 +140,7 @@ async function serveCall(
 
 const rejected = (status: number, error: string): CallResult => ({ status, body: { errors: [error] } });
 
-/** Reads a body to its end. Returns undefined if it has more than `mostBytes`. */
+/** Undefined if the body has more than `mostBytes`. */
 async function readText(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -7,7 +7,6 @@ import { readEventSource } from './read-event-source.ts';
 /** Lambda calls these operations with the function's role, and checks their permissions when it creates the mapping. */
 const NEEDED_OPERATIONS = ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'];
 
-/** Lambda's event source mappings of queues, which deliver messages from a queue to a function. */
 export const eventSources: ResourceKind = {
   types: ['AWS::Lambda::EventSourceMapping'],
 

@@ -3,7 +3,7 @@ import type { InvocationResult } from '../lambda/invokable-function.ts';
 import type { BufferedMessage } from './message-buffer.ts';
 import type { EventSource } from './read-event-source.ts';
 
-/** How often a batch is delivered. SQS may deliver a message more than once. */
+/** SQS may deliver a message more than once. */
 export type Deliveries = 'once' | 'twice, concurrently' | 'twice, one after the other';
 
 interface InvokeOptions {
@@ -13,11 +13,11 @@ interface InvokeOptions {
   onFailure(line: string): void;
 }
 
-// The wait between calls of a throttled function. These figures are the runner's own.
+// These figures are the runner's own.
 const FIRST_BACKOFF_MILLISECONDS = 100;
 const MAX_BACKOFF_MILLISECONDS = 10_000;
 
-/** Returns a function that delivers a batch, and returns the ids of the messages that failed in every delivery. */
+/** The returned function returns the ids of the messages that failed in every delivery. */
 export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFailure }: InvokeOptions) {
   async function deliverOnce(payload: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
     const result = await invokeWithBackoff(payload);
@@ -25,7 +25,6 @@ export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFail
     return failedMessages(result, ids, source.reportsItemFailures);
   }
 
-  /** Retries a throttled function until about the time when the messages become visible again. */
   async function invokeWithBackoff(payload: string): Promise<InvocationResult> {
     const visibleAt = performance.now() + visibilitySeconds * 1000;
     let backoff = FIRST_BACKOFF_MILLISECONDS;
@@ -51,10 +50,6 @@ export function createInvokeBatch({ source, visibilitySeconds, isStopped, onFail
   };
 }
 
-/**
- * The ids of the messages that SQS must redeliver after an invocation.
- * @param reportsItemFailures whether the event source has ReportBatchItemFailures
- */
 function failedMessages(
   result: InvocationResult,
   batch: readonly string[],

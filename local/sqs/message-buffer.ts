@@ -1,7 +1,6 @@
 export interface BufferedMessage {
   readonly messageId: string;
   readonly receiptHandle: string;
-  /** The message's entry in the event's `Records`. */
   readonly json: string;
   readonly bytes: number;
 }
@@ -9,14 +8,13 @@ export interface BufferedMessage {
 // Enough to find messages of other groups after many messages of one group.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 
-// The poller extends the visibility of buffered messages three times in each visibility timeout, ten messages a call.
-// So 100 messages a second of the timeout are about 30 calls a second.
+// The visibility of buffered messages is extended three times in each timeout, ten messages a call: at most about 30
+// calls a second.
 const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 
 // Lambda's limit for an event, minus 1 KiB for the JSON around the records.
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
-/** Makes a buffer of received messages that no invocation has taken yet. It collects them into batches. */
 export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
   const backlog = createFairBacklog<BufferedMessage>();
   let bytes = 0;
@@ -35,7 +33,6 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
       backlog.add(groupId, message);
       bytes += message.bytes;
     },
-    /** Takes the next batch, within Lambda's limits. Undefined if there is no message. */
     takeBatch(): readonly BufferedMessage[] | undefined {
       if (backlog.size === 0) return undefined;
       let batchBytes = 0;
@@ -47,7 +44,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
       return batch;
     },
     messages: (): readonly BufferedMessage[] => backlog.items(),
-    /** Resolves `capacity`. To be called after batches have been taken. */
+    /** To be called after batches have been taken. */
     onTaken(): void {
       capacity.resolve();
       capacity = Promise.withResolvers();
@@ -56,9 +53,8 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
   };
 }
 
-/** Makes a queue in which the groups take turns, so that a group with many items hardly delays a group with few. */
+/** The groups take turns, so that a group with many items hardly delays a group with few. */
 function createFairBacklog<Item>() {
-  // In the order of the groups' turns.
   const groups = new Map<string, Item[]>();
   let size = 0;
 
@@ -77,7 +73,6 @@ function createFairBacklog<Item>() {
       else groups.set(group, [item]);
       size += 1;
     },
-    /** Takes up to `count` items, one of each group in turn. Stops before the first item that does not fit. */
     take(count: number, fits: (item: Item) => boolean): Item[] {
       const taken: Item[] = [];
       for (let turn = next(); turn && taken.length < count && fits(turn[2]); turn = next()) {

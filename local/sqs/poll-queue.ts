@@ -6,16 +6,13 @@ import { createQueueClient, type ReceivedMessage, sqsRecord } from './queue-clie
 import type { EventSource } from './read-event-source.ts';
 
 interface PollOptions {
-  /** Credentials of the function's role. */
   readonly credentials: Credentials;
   readonly source: EventSource;
   readonly endpoint: string;
   readonly queueUrl: string;
   readonly visibilitySeconds: number;
-  /** Seconds until SQS redelivers failed messages. If undefined, the visibility timeout. */
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
-  /** Delivers each batch twice, concurrently or one after the other. SQS may deliver a message more than once. */
   readonly deliverTwice: boolean;
   onFailure(line: string): void;
 }
@@ -23,10 +20,7 @@ interface PollOptions {
 // A failure that lasts is logged at each retry, so retries are not more frequent.
 const RETRY_MILLISECONDS = 1000;
 
-/**
- * Moves messages from a queue to a function: long polls, fair batches, deletes after success.
- * @returns a function that stops receiving and invoking; running invocations end when their function ends
- */
+/** Returns a function that stops receiving and invoking. Running invocations go on. */
 export function pollQueue(options: PollOptions): () => void {
   const { source, visibilitySeconds, redeliverySeconds } = options;
   const { batchSize, concurrency } = source;
@@ -68,8 +62,8 @@ export function pollQueue(options: PollOptions): () => void {
     running += 1;
     batches += 1;
     try {
-      // The visibility timeout starts now, however long the messages were buffered. If this call fails, the function is
-      // invoked in any case: Lambda has received the messages.
+      // The visibility timeout starts now. If this call fails, the function is invoked all the same: Lambda has
+      // received the messages.
       await queue.changeVisibility(batch, visibilitySeconds).catch(report);
       const failed = await invoke(batch, nextDeliveries());
       const done = batch.filter(({ messageId }) => !failed.has(messageId));
@@ -100,8 +94,7 @@ export function pollQueue(options: PollOptions): () => void {
     isExtending = false;
   }
 
-  // The timer extends the visibility of buffered messages three times in each visibility timeout. Otherwise SQS would
-  // redeliver messages that are still buffered.
+  // Otherwise SQS would redeliver messages that are still buffered.
   const extension = setInterval(extend, (visibilitySeconds * 1000) / 3);
   void receive();
 

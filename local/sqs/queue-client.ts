@@ -4,7 +4,6 @@ import { callAwsJson } from '../wire/call-aws-json.ts';
 import type { BufferedMessage } from './message-buffer.ts';
 
 interface QueueClientOptions {
-  /** Credentials of the function's role. */
   readonly credentials: Credentials;
   readonly endpoint: string;
   readonly queueUrl: string;
@@ -16,13 +15,11 @@ const MAX_ENTRIES = 10;
 // SQS's maximum for a long poll.
 const WAIT_SECONDS = 20;
 
-/** Calls to the queue of an event source. */
 export function createQueueClient({ credentials, endpoint, queueUrl }: QueueClientOptions) {
   const call = <Output>(operation: string, input: object, caller = credentials) =>
     callAwsJson<Output>(endpoint, `AmazonSQS.${operation}`, { QueueUrl: queueUrl, ...input }, caller);
 
   return {
-    /** Receives up to 10 messages. Waits up to 20 s if there is none. */
     async receive(): Promise<readonly ReceivedMessage[]> {
       const { Messages = [] } = await call<{ Messages?: ReceivedMessage[] }>('ReceiveMessage', {
         MaxNumberOfMessages: MAX_ENTRIES,
@@ -58,7 +55,6 @@ async function inChunks(
   }
 }
 
-/** A message as ReceiveMessage returns it. */
 export interface ReceivedMessage {
   readonly MessageId: string;
   readonly ReceiptHandle: string;
@@ -67,7 +63,6 @@ export interface ReceivedMessage {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
-/** One entry of the `Records` of Lambda's event. */
 export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
   return {
     messageId: message.MessageId,

@@ -3,8 +3,7 @@ import { type ResourceKind, reject, type TemplateResource } from '../template/re
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
-// The emulator gets these properties and the name. The others have no effect in it: encryption, tags and permissions to
-// redrive.
+// Other properties, such as encryption and tags, have no effect in the emulator.
 const FORWARDED = [
   'ContentBasedDeduplication',
   'DeduplicationScope',

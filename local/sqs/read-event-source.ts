@@ -3,7 +3,6 @@ import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
 
-/** An AWS::Lambda::EventSourceMapping without intrinsic functions. */
 export interface EventSource {
   readonly enabled: boolean;
   readonly queueArn: string;
@@ -36,13 +35,9 @@ const SUPPORTED = [
 // Lambda's default for queues, and the maximum without a batching window.
 const MAX_BATCH_SIZE = 10;
 
-// An event source without a limit uses at most half of the 128 threads that a function may have here by default.
+// Half of the threads that a function may have by default (DEFAULT_MAX_CONCURRENCY in local/lambda/functions.ts).
 const DEFAULT_CONCURRENCY = 64;
 
-/**
- * Reads an event source mapping.
- * @throws Error if the mapping cannot run here, for example one of a FIFO queue
- */
 export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
   const properties = context.read<MappingProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);

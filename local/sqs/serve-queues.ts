@@ -4,13 +4,13 @@ import { claimPort, portOf, releasePort } from '../wire/listen-on-loopback.ts';
 import { rejectPages } from '../wire/reject-pages.ts';
 import { denialOf, deniedAwsJson, type Guard, operationOf } from '../wire/serve-aws-json.ts';
 
-/** Starts the emulator of SQS on 127.0.0.1 only. Its own start function would listen on all addresses. */
+/** On 127.0.0.1 only: the emulator's own start function would listen on all addresses. */
 export async function serveQueues(region: string, accountId: string, guard: Guard) {
   const { buildApp } = await import('fauxqs');
   const app = buildApp({ logger: false, defaultRegion: region });
   let endpoint = '';
   const urlOf = (queueName: string) => `${endpoint}/${accountId}/${queueName}`;
-  // Replaces the emulator's host name in a queue URL, because the name does not resolve on every machine.
+  // The emulator's host name in a queue URL does not resolve on every machine.
   const ownUrl = (url: string) => urlOf(url.split('/').pop() ?? '');
 
   const arnIn = (body: unknown): string => {
@@ -57,7 +57,6 @@ export async function serveQueues(region: string, accountId: string, guard: Guar
 // The emulator drops MessageGroupId in a standard queue, so the group is sent as a message attribute.
 const GROUP_ATTRIBUTE = 'runner.MessageGroupId';
 
-/** The fields of a sent or received message, and of a request for messages, that are changed here. */
 interface Message {
   MessageGroupId?: string;
   MessageAttributes?: Record<string, { DataType: string; StringValue: string }>;
@@ -69,8 +68,8 @@ interface Message {
 }
 
 /**
- * Changes a request so that the emulator preserves message groups. Call the returned function with the response.
- * @throws Error if the caller sends attributes with a message, because the received message would lack them
+ * Changes a request so that message groups are preserved. The returned function must get the response.
+ * @throws Error if the caller sends attributes with a message
  */
 function preserveGroups(action: string, body: unknown): (response: unknown) => void {
   if (action === 'SendMessage' || action === 'SendMessageBatch') {

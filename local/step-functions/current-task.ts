@@ -22,10 +22,6 @@ export function createCurrentTask(
   const currentState = { Name: '', EnteredTime: '', RetryCount: 0 };
   let nextToken: string | undefined;
 
-  /**
-   * Invokes the state's function. The promise resolves with the result of the task; if the state waits for its token,
-   * with what was sent with the token. It rejects if the task fails.
-   */
   function startTask(state: State, input: never, token: string): PromiseWithResolvers<unknown> {
     const task = Promise.withResolvers<unknown>();
     const isDirect = callsDirectly(state);
@@ -42,12 +38,11 @@ export function createCurrentTask(
   }
 
   return {
-    /** The value of `$$.State` in the definition. */
     currentState,
     contextObject: {
       /**
-       * The value of `$$.Task.Token`; undefined for a state that does not wait for its token. The emulator reads it
-       * while it fills in a state's Parameters. It is the same token until the task starts.
+       * The value of `$$.Task.Token`; undefined for a state that does not wait for its token. It stays the same until
+       * the task starts.
        */
       get Token(): string | undefined {
         const state = definition.States[currentState.Name];
@@ -62,9 +57,8 @@ export function createCurrentTask(
       nextToken = undefined;
     },
 
-    /** Invokes the state's function, and returns the task's result. Called when the Parameters have been filled in. */
     async run(state: State, input: never): Promise<never> {
-      // When the execution ends, the emulator's waits end too. A wait before a retry would then start the retry.
+      // When the execution ends, a wait before a retry ends too. The emulator would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();
       const token = nextToken ?? tokens.issue(machineArn);
       nextToken = undefined;

@@ -1,6 +1,5 @@
 import type { Session } from '../iam/access-rules.ts';
 
-/** The fields of Amazon States Language that the runner reads. The emulator reads more. */
 export interface Definition {
   readonly StartAt: string;
   readonly TimeoutSeconds?: number;
@@ -22,7 +21,6 @@ const INVOKE_AND_WAIT = `${INVOKE}.waitForTaskToken`;
 
 export const waitsForToken = ({ Resource }: State): boolean => Resource === INVOKE_AND_WAIT;
 
-/** Whether the resource is a function's ARN, rather than the integration `lambda:invoke`. */
 export const callsDirectly = ({ Resource = '' }: State): boolean => Resource.startsWith('arn:aws:lambda:');
 
 export const callsFunction = (state: State): boolean =>

@@ -4,7 +4,7 @@ import { readState, writeState } from '../data/state-file.ts';
 
 export type ExecutionStatus = 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT' | 'ABORTED';
 
-/** An execution as it is stored. Times are epoch milliseconds. DescribeExecution has other names, and seconds. */
+/** Times are epoch milliseconds. */
 export interface Execution {
   readonly arn: string;
   readonly machineArn: string;
@@ -22,8 +22,7 @@ export interface Execution {
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
 /**
- * Opens the log of this data folder's executions, to which each change of an execution appends a line. Executions that
- * were running when an earlier run ended become ABORTED. Those that started more than 90 days ago are deleted.
+ * Executions that were running when an earlier run ended become ABORTED.
  * @throws UnreadableState if the file cannot be read, or if a complete line is damaged
  */
 export async function openExecutionLog(dataDir: string) {
@@ -51,12 +50,11 @@ export async function openExecutionLog(dataDir: string) {
 
   return {
     find: (arn: string): Execution | undefined => executions.get(arn),
-    /** The executions of one state machine, the newest first. */
     list: (machineArn: string): Execution[] =>
       [...executions.values()]
         .filter((execution) => execution.machineArn === machineArn)
         .sort((one, other) => other.startedAt - one.startedAt),
-    /** `find` returns the execution immediately. It is in the file when the promise resolves. */
+    /** Resolves when the execution is in the file; `find` returns it immediately. */
     put(execution: Execution): Promise<void> {
       executions.set(execution.arn, execution);
       const written = writing.then(() => append(`${JSON.stringify(execution)}\n`));

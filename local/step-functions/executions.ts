@@ -16,7 +16,6 @@ const REJECTED_IN_NAMES = /[\s<>{}[\]?*"#%\\^|~`$&,;:/\u0000-\u001f\u007f-\u009f
 const MAX_PAGE_SIZE = 1000;
 const DEFAULT_PAGE_SIZE = 100;
 
-/** The operations of Step Functions on these state machines. */
 export function createExecutions(
   machines: ReadonlyMap<string, Machine>,
   log: ExecutionLog,
@@ -26,7 +25,7 @@ export function createExecutions(
   const tokens = createTaskTokens();
   const running = createRunningExecutions(log, { emulator, tokens, context });
 
-  /** The permissions that IAM checks for a call. For a task token, the resource is the state machine that issued it. */
+  /** For a task token, the resource is the state machine that issued it. */
   function needed(operation: string, { stateMachineArn, executionArn, taskToken }: Input): Permission[] {
     const resource =
       taskToken === undefined

@@ -3,7 +3,6 @@ import type { Session } from '../iam/access-rules.ts';
 import { findFunction, invokedArn } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
 
-/** The Parameters of a state with the resource `lambda:invoke`. */
 interface Invocation {
   readonly FunctionName?: string | undefined;
   readonly Payload?: unknown;
@@ -13,7 +12,7 @@ interface Invocation {
 export const STATE_BYTES = 256 * 1024;
 
 /**
- * Invokes a function, and returns the result of `lambda:invoke`, which has the function's result in `Payload`.
+ * Returns the result of `lambda:invoke`, with the function's result in `Payload`.
  * @throws TaskError
  */
 export async function invokeFunction(
@@ -44,7 +43,6 @@ export async function invokeFunction(
   };
 }
 
-/** An error of Lambda, not of the function. */
 const serviceError = (name: string, message: string, status: number): TaskError =>
   new TaskError(
     `Lambda.${name}`,
@@ -60,9 +58,9 @@ function checkSize(json: string): void {
   );
 }
 
-/** A failed task. Retry and Catch match its name. Its message becomes the Cause. */
+/** Retry and Catch match its name. Its message becomes the Cause. */
 export class TaskError extends Error {
-  /** The emulator reads both fields: States.ALL does not match an error that is neither retryable nor catchable. */
+  /** Read by the emulator: States.ALL does not match an error for which both are false. */
   readonly isRetryable: boolean;
   readonly isCatchable: boolean;
 

@@ -8,7 +8,6 @@ const MACHINE_FIELDS = ['Comment', 'QueryLanguage', 'StartAt', 'States', 'Timeou
 const COMMON = ['Comment', 'InputPath', 'OutputPath', 'QueryLanguage', 'Type'];
 const TRANSITION = ['End', 'Next'];
 
-/** The fields that can run here, by type of state. */
 const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Choice: [...COMMON, 'Choices', 'Default'],
   Fail: ['Comment', 'QueryLanguage', 'Type', 'Cause', 'CausePath', 'Error', 'ErrorPath'],
@@ -32,9 +31,8 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**
- * The definition for the emulator.
  * @param options.isChecked whether the emulator has checked this definition at an earlier start
- * @throws Error for a field, a state or an integration that cannot run here, and for an invalid definition
+ * @throws Error for what cannot run here, and for an invalid definition
  */
 export function readDefinition(
   text: string,
@@ -86,7 +84,6 @@ function checkState(name: string, state: State, context: RunContext): void {
   }
 }
 
-/** Rewrites a state where the emulator would run it otherwise than AWS. */
 function adapt(state: State): State {
   const adapted: Record<string, unknown> = withoutWholePath(state);
   // Without a timeout, the emulator would end a task after 60 s.
@@ -99,7 +96,7 @@ function adapt(state: State): State {
   return adapted as unknown as State;
 }
 
-/** Removes a ResultPath of "$", which is the default. The emulator would write to a field with the name "$". */
+/** "$" is the default. The emulator would write to a field with this name. */
 function withoutWholePath<Fields extends { readonly ResultPath?: string | null }>(
   fields: Fields,
 ): Record<string, unknown> {

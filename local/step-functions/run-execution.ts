@@ -8,11 +8,9 @@ export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
 
 export interface RunningExecution {
   readonly outcome: Promise<Outcome>;
-  /** Ends the execution as ABORTED. */
   stop(): void;
 }
 
-/** The module that emulates Step Functions. Only a template with a state machine loads it. */
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment extends TaskEnvironment {
@@ -20,7 +18,6 @@ export interface ExecutionEnvironment extends TaskEnvironment {
   readonly machineName: string;
 }
 
-/** Runs one execution of the definition. */
 export function runExecution(execution: Execution, environment: ExecutionEnvironment): RunningExecution {
   const { emulator, definition, machineName, role, context } = environment;
   const ended = new AbortController();
@@ -80,7 +77,7 @@ function failedOutcome(error: Error, { ExecutionAbortedError, ExecutionTimeoutEr
   return { status: 'FAILED', error: cause.name, cause: cause.message };
 }
 
-/** Returns states that call `enter` when they are read: the emulator reads a state only when it enters the state. */
+/** Calls `enter` when a state is read: the emulator reads a state only when it enters the state. */
 function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {
@@ -93,7 +90,6 @@ function reportEntry(states: Definition['States'], enter: (name: string) => void
   return observed;
 }
 
-/** Makes a runner of executions, which stores their outcomes in the log. */
 export function createRunningExecutions(
   log: ExecutionLog,
   environment: { readonly emulator: Emulator; readonly tokens: TaskTokens; readonly context: RunContext },
@@ -120,7 +116,7 @@ export function createRunningExecutions(
       void finish(execution, run);
     },
     stop: (executionArn: string) => running.get(executionArn)?.stop(),
-    /** Stops the running executions. The next run marks them as ABORTED. */
+    /** The next run marks the running executions as ABORTED. */
     async close(): Promise<void> {
       closed = true;
       for (const { stop } of running.values()) stop();

@@ -15,10 +15,7 @@ interface MachineProperties {
   readonly StateMachineType?: string;
 }
 
-/**
- * Step Functions state machines of the type STANDARD. Executions end with the run. Their names stay reserved for 90
- * days.
- */
+/** Executions end with the run. Their names stay reserved for 90 days. */
 export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
 
@@ -82,7 +79,6 @@ function readProperties(properties: MachineProperties): { text: string; roleArn:
   return { text, roleArn: RoleArn };
 }
 
-/** Returns the result of `read`. Prefixes its errors with the resource's logical id and type. */
 function withResourceName<Result>(resource: TemplateResource, read: () => Result): Result {
   try {
     return read();

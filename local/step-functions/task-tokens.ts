@@ -2,7 +2,6 @@ import { createHash, randomBytes } from 'node:crypto';
 import { AwsJsonError, type AwsJsonOperation } from '../wire/serve-aws-json.ts';
 import { STATE_BYTES } from './invoke-function.ts';
 
-/** A task that waits for its token's callback. */
 export interface WaitingTask {
   succeed(output: unknown): void;
   fail(error: string, cause: string): void;
@@ -13,10 +12,7 @@ const MACHINE_BYTES = 8;
 const RANDOM_BYTES = 16;
 const CHECKSUM_BYTES = 8;
 
-/**
- * Makes the task tokens of a run. A token contains its run and a checksum, so closed tokens need not be stored to
- * return the right error for them.
- */
+/** A token contains its run and a checksum, so closed tokens need not be stored to return the right error for them. */
 export function createTaskTokens() {
   const run = randomBytes(RUN_BYTES);
   const waiting = new Map<string, WaitingTask>();
@@ -25,17 +21,14 @@ export function createTaskTokens() {
       const body = Buffer.concat([run, machineDigest(machineArn), randomBytes(RANDOM_BYTES)]);
       return Buffer.concat([body, checksum(body)]).toString('base64');
     },
-    /** Whether the token names this state machine. */
+    /** Does not check the checksum. */
     wasIssuedBy(token: unknown, machineArn: string): boolean {
       const bytes = Buffer.from(String(token), 'base64');
       return bytes.subarray(RUN_BYTES, RUN_BYTES + MACHINE_BYTES).equals(machineDigest(machineArn));
     },
     open: (token: string, task: WaitingTask) => void waiting.set(token, task),
     close: (token: string) => void waiting.delete(token),
-    /**
-     * The task that waits for this token.
-     * @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist
-     */
+    /** @throws AwsJsonError InvalidToken, TaskTimedOut or TaskDoesNotExist */
     find(token: unknown): WaitingTask {
       const task = waiting.get(String(token));
       if (task) return task;
@@ -58,7 +51,6 @@ const checksum = (body: Buffer): Buffer =>
 
 export type TaskTokens = ReturnType<typeof createTaskTokens>;
 
-/** The operations of Step Functions that end a task by its token. */
 export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperation> => ({
   SendTaskSuccess({ taskToken, output }) {
     tokens.find(taskToken).succeed(readJson(output, 'InvalidOutput'));
@@ -73,10 +65,7 @@ export const taskOperations = (tokens: TaskTokens): Record<string, AwsJsonOperat
   },
 });
 
-/**
- * Parses a JSON text.
- * @throws AwsJsonError with this name if the text has more than 256 KiB or is not JSON
- */
+/** @throws AwsJsonError `errorName` if the text has more than 256 KiB or is not JSON */
 export function readJson(text: unknown, errorName: string): unknown {
   if (typeof text !== 'string' || Buffer.byteLength(text) > STATE_BYTES)
     throw new AwsJsonError(errorName, `${errorName}: at most ${STATE_BYTES} bytes of JSON text are allowed`);

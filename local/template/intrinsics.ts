@@ -1,16 +1,12 @@
-/** Returns the result of one intrinsic function for its argument. `at` is the place that errors name. */
 export type Intrinsic = (argument: unknown, at: string) => unknown;
 
-/** The functions that intrinsic functions call to get their results. */
 export interface IntrinsicSources {
-  /** Replaces the intrinsic functions in an argument. */
   resolve(value: unknown, at: string): unknown;
   reference(name: string): unknown;
   attribute(logicalId: string, name: string): unknown;
   isMet(condition: string): boolean;
 }
 
-/** The intrinsic functions of CloudFormation that the runner supports, by name. */
 export function createIntrinsics(sources: IntrinsicSources): Readonly<Record<string, Intrinsic>> {
   const { resolve, reference, attribute, isMet } = sources;
   const test = (term: unknown, at: string): boolean => Boolean(resolve(term, at));

@@ -8,10 +8,6 @@ export function createOpenKinds() {
   const inOrder = () => resourceKinds.flatMap((kind) => opened.get(kind) ?? []);
 
   return {
-    /**
-     * The open kind of a resource.
-     * @throws Error if the kind is not open
-     */
     kindOf({ logicalId, type }: TemplateResource): OpenKind {
       const kind = kindOf(type);
       const open = kind && opened.get(kind);
@@ -20,7 +16,6 @@ export function createOpenKinds() {
     },
     environmentFor: (functionLogicalId: string): Record<string, string> =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
-    /** Opens the kinds of the template's and of retained resources concurrently, those with `opensFirst` first. */
     async open(
       resources: StackResources,
       context: RunContext,
@@ -39,7 +34,6 @@ export function createOpenKinds() {
         for (const attempt of attempts) if (attempt.status === 'rejected') throw attempt.reason;
       }
     },
-    /** Starts the open kinds one after another, in the order of `resourceKinds`, and then completes them. */
     async start(): Promise<void> {
       for (const kind of inOrder()) await kind.start?.();
       for (const kind of inOrder()) kind.complete?.();

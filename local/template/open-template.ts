@@ -20,7 +20,6 @@ export interface OpenTemplate {
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
 
-/** Opens and starts the resource kinds of the stack. */
 export async function openTemplate(
   options: RunOptions,
   { stackName, template, assetFolder }: Assembly,
@@ -93,7 +92,6 @@ const pseudoParametersOf = (stackName: string) => ({
   'AWS::URLSuffix': 'amazonaws.com',
 });
 
-/** The part of a run's context that does not depend on its template. */
 function newContext(options: RunOptions, stackName: string) {
   const violations: string[] = [];
   const permissionNotes = openPermissionNotes(stackName);
@@ -130,10 +128,10 @@ function newContext(options: RunOptions, stackName: string) {
   } satisfies Partial<RunContext>;
 }
 
-// The shortest limit of the services here: a bucket's name has at most 63 characters.
+// A bucket's name has at most 63 characters.
 const MAX_LENGTH = 63;
 
-/** A name that depends only on stack and logical id, so that the next run finds the same tables and buckets. */
+/** Depends only on stack and logical id, so that the next run finds the same tables and buckets. */
 export function physicalName(stackName: string, logicalId: string): string {
   const name = `${stackName}-${logicalId}`;
   if (name.length <= MAX_LENGTH) return name;

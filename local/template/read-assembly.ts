@@ -18,7 +18,6 @@ export interface Template {
 export interface Assembly {
   readonly stackName: string;
   readonly template: Template;
-  /** The folder of the file asset with this object key. */
   assetFolder(objectKey: string): string;
 }
 

@@ -3,7 +3,6 @@ import type { Template } from './read-assembly.ts';
 
 export interface ResolverSources {
   readonly template: Template;
-  /** By name, such as AWS::Region. */
   readonly pseudoParameters: Readonly<Record<string, string>>;
   ref(logicalId: string): string;
   attribute(logicalId: string, name: string): unknown;
@@ -12,7 +11,6 @@ export interface ResolverSources {
 /** Represents AWS::NoValue: a property or list entry that resolves to it is omitted. */
 const NO_VALUE = Symbol('AWS::NoValue');
 
-/** Makes a resolver, which replaces the intrinsic functions of a CloudFormation template by their results. */
 export function createResolver({ template, pseudoParameters, ref, attribute }: ResolverSources) {
   const intrinsics = createIntrinsics({ resolve: walk, reference: resolveReference, attribute, isMet });
 
@@ -47,7 +45,6 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
   }
 
   return {
-    /** Whether the condition of this name is true; true for undefined. */
     isMet,
     resolve(value: unknown, at: string): unknown {
       const resolved = walk(value, at);
@@ -58,7 +55,6 @@ export function createResolver({ template, pseudoParameters, ref, attribute }: R
 
 const isValue = (resolved: unknown): boolean => resolved !== NO_VALUE;
 
-/** The name and the argument of an object that may be a call of an intrinsic function; undefined for other objects. */
 function calledIntrinsic(value: object): [name: string, argument: unknown] | undefined {
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;

@@ -2,10 +2,6 @@ import type { Template } from './read-assembly.ts';
 import type { ResourceKind, TemplateResource } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 
-/**
- * Reads the resources, except those whose condition is false.
- * @throws Error for a resource type that cannot run here
- */
 export function readStackResources(
   { Resources = {} }: Template,
   isMet: (condition: string | undefined) => boolean,
@@ -30,13 +26,11 @@ export function readStackResources(
 
   return {
     logicalIds: [...resources.keys()],
-    /** @throws Error if the stack has no such resource */
     find(logicalId: string): TemplateResource {
       const resource = resources.get(logicalId);
       if (!resource) throw new Error(`${logicalId} is referenced, but the template does not contain it`);
       return resource;
     },
-    /** Whether a resource does not run here, although the template may contain it. */
     isIgnored,
     ofKind: ({ types }: ResourceKind): readonly TemplateResource[] =>
       [...resources.values()].filter((resource) => types.includes(resource.type) && !isIgnored(resource)),
@@ -47,7 +41,6 @@ export function kindOf(type: string): ResourceKind | undefined {
   return resourceKinds.find((kind) => kind.types.includes(type));
 }
 
-/** The logical id of the function that a custom resource's service token names. */
 const functionOf = (serviceToken: unknown): string | undefined => {
   const attribute = (serviceToken as { 'Fn::GetAtt'?: readonly string[] } | undefined)?.['Fn::GetAtt'];
   return attribute?.[0];
@@ -55,10 +48,7 @@ const functionOf = (serviceToken: unknown): string | undefined => {
 
 export type StackResources = ReturnType<typeof readStackResources>;
 
-/**
- * Resource types without an effect on one machine. The start fails for a type that is neither here nor of a resource
- * kind.
- */
+/** The start fails for a type that is neither here nor of a resource kind. */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // the runner rejects the request validators that would use it

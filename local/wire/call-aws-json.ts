@@ -2,7 +2,6 @@ import { operatorCredentials } from '../iam/operator-credentials.ts';
 import { authorizationOf, type Credentials } from '../iam/signature.ts';
 
 /**
- * Calls an operation of a service with AWS's JSON protocol.
  * @param target such as `AmazonSQS.SendMessage`
  * @throws Error if the service responds with an error, or does not respond
  */

@@ -9,7 +9,6 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-/** This process cannot listen on the port. The operator can choose another one. */
 export class UnusablePort extends Error {
   constructor(port: number, code: string | undefined) {
     super(
@@ -25,15 +24,14 @@ interface LoopbackPort {
   /** 0, which is the default, takes any free port. */
   readonly port?: number;
   /**
-   * Origins whose pages may send requests, in addition to the port's own. `*` allows every origin and host. If
-   * undefined, as for the port of an emulator, no origin is allowed, not even the port's own.
+   * Origins whose pages may send requests, besides the port's own; `*` allows every origin and host. If undefined, no
+   * origin is allowed, not even the port's own.
    */
   readonly pageOrigins?: readonly string[] | undefined;
 }
 
 /**
- * Listens on 127.0.0.1, for programs of this machine. Requests whose `Origin` or host is not allowed are rejected
- * (reject-pages.ts).
+ * Rejects requests whose `Origin` or host is not allowed.
  * @throws UnusablePort if the port is in use, or if this user may not listen on it
  */
 export async function listenOnLoopback(
@@ -69,8 +67,8 @@ export interface Address {
 }
 
 /**
- * An address for a server that starts later. On Linux its host is one of 16 million, so that another program is
- * unlikely to take the port meanwhile or to guess the address. On other systems the host is 127.0.0.1.
+ * On Linux the host is one of 16 million, so that another program is unlikely to take the port meanwhile or to guess
+ * the address.
  */
 export function findFreeAddress(): Promise<Address> {
   const host =
@@ -86,10 +84,7 @@ export function findFreeAddress(): Promise<Address> {
   });
 }
 
-/**
- * One element per port: 1 if this process, an emulator or a web function listens there. Functions' threads share the
- * array.
- */
+/** One element per port: 1 if this process or an emulator listens there. Functions' threads share the array. */
 export const runnerPorts = new Uint8Array(new SharedArrayBuffer(65_536));
 
 export function claimPort(port: number): void {

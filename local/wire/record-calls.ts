@@ -3,14 +3,13 @@ import type { RunContext } from '../run-context.ts';
 import type { RecordedCall } from '../run-options.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
-/** Starts a proxy that records the calls to a service. Host and body stay unchanged, so signatures stay valid. */
+/** Host and body stay unchanged, so signatures stay valid. */
 export async function recordCalls({
   service,
   endpoint,
   onCall,
 }: {
   readonly service: string;
-  /** The service's URL. */
   readonly endpoint: string;
   readonly onCall: (call: RecordedCall) => void;
 }): Promise<Listening> {
@@ -81,7 +80,7 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
 /** DynamoDB has its own wire, which also records the consumed capacity. */
 const RECORDED_ELSEWHERE = 'dynamodb';
 
-/** Starts a recorder for each service that has an endpoint now, except for DynamoDB. */
+/** Records the services that have an endpoint now, except DynamoDB. */
 export async function openRecorders({ endpoints, calls }: RunContext) {
   const wires = await Promise.all(
     Object.entries(endpoints)
@@ -93,7 +92,6 @@ export async function openRecorders({ endpoints, calls }: RunContext) {
   );
   const recorderOf = new Map(wires.map(({ endpoint, wire }) => [endpoint, wire.endpoint]));
   return {
-    /** The variables of a function, with the recorders' URLs instead of the services'. */
     redirect: (variables: Record<string, string>): Record<string, string> =>
       Object.fromEntries(
         Object.entries(variables).map(([name, value]) => [

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 
-/** Names of this machine. Any port is allowed with them, because a tunnel may have another port. */
+/** Any port is allowed with these names, because a tunnel may have another port. */
 const ownHosts = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 export function isOwnHost(host = ''): boolean {
@@ -12,9 +12,7 @@ export const pagesRejected =
   'Only 127.0.0.1 and localhost are served, and no pages of other origins. The setting corsOrigins allows origins at the main port.';
 
 /**
- * Whether a page may have sent a request that it should not send. Browsers send an `Origin` with a request to another
- * origin that is neither GET nor HEAD, or whose response the page could read. With DNS rebinding, a page gives its own
- * host name this machine's address, so the host is checked too.
+ * The host is checked because of DNS rebinding: a page may give its own host name this machine's address.
  * @param origins the allowed ones; `*` allows every origin and host
  */
 function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly string[]): boolean {
@@ -24,12 +22,12 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
   return origin !== undefined && !origins.includes(origin);
 }
 
-/** Whether a request to an emulator may come from a page. Emulators have no pages, and the SDK sends no `Origin`. */
+/** Emulators have no pages, and the SDK sends no `Origin`. */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
 /**
- * Makes a server reject requests whose `Origin` or host is not allowed. Call it when the server has its listeners.
- * @param origins returns the allowed ones for a request's host, including the server's own if it has pages
+ * Call it when the server has its listeners.
+ * @param origins returns the allowed ones for a request's host
  */
 export function rejectPages(server: Server, origins: (host: string) => readonly string[] = () => []): void {
   for (const event of ['request', 'checkExpectation']) {

@@ -6,10 +6,9 @@ import { checkSignature } from '../iam/authenticate.ts';
 import { accessKeyOf } from './access-key-of.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
-/** One operation, from its input to its output. */
 export type AwsJsonOperation = (input: Record<string, unknown>) => unknown;
 
-/** Thrown by an operation. The SDK turns it into the exception of this name. */
+/** The SDK turns it into the exception of this name. */
 export class AwsJsonError extends Error {
   constructor(name: string, message: string) {
     super(message);
@@ -17,10 +16,8 @@ export class AwsJsonError extends Error {
   }
 }
 
-/** What checks the signature and the permissions of a call. */
 export type Guard = Pick<AccessControl, 'rejectionOf' | 'rules'>;
 
-/** The denial of a call whose signature is wrong or whose caller lacks a permission; undefined for an allowed call. */
 export const denialOf = (
   { rejectionOf, rules }: Guard,
   { method = '', url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>,
@@ -29,14 +26,9 @@ export const denialOf = (
 ): Denial | undefined =>
   checkSignature({ method, url, headers }, body, rules) ?? rejectionOf(accessKeyOf(headers), needed);
 
-/** The operation, such as `PutItem`, that a request of AWS's JSON protocol names. */
 export const operationOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string =>
   String(headers['x-amz-target']).split('.').pop() ?? '';
 
-/**
- * Starts a server of operations, by name, with AWS's JSON protocol.
- * @param needed the permissions that IAM checks for a call
- */
 export async function serveAwsJson(
   operations: Record<string, AwsJsonOperation>,
   guard: Guard,
@@ -63,7 +55,6 @@ export async function serveAwsJson(
   return await listenOnLoopback(server);
 }
 
-/** The error names of AWS's JSON protocol, and of Lambda, by the reason of the denial. */
 export const denialNames = {
   denied: 'AccessDeniedException',
   'no-credentials': 'MissingAuthenticationTokenException',
@@ -71,7 +62,6 @@ export const denialNames = {
   'wrong-signature': 'InvalidSignatureException',
 } as const;
 
-/** The error body that services with AWS's JSON protocol return for a denied call. */
 export const deniedAwsJson = ({ reason, message }: Denial) => ({
   __type: `com.amazon.coral.service#${denialNames[reason]}`,
   Message: message,

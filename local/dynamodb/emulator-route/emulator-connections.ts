@@ -2,10 +2,7 @@ import { Socket } from 'node:net';
 
 export interface EmulatorConnection {
   readonly socket: Socket;
-  /**
-   * Sends one request. Then calls either `onResponse` with the complete response, and another `take` may return the
-   * connection; or calls `onError`, and the connection is closed.
-   */
+  /** Calls `onResponse` or `onError` once. */
   exchange(
     request: string | Buffer,
     onResponse: (response: EmulatorResponse) => void,
@@ -13,13 +10,10 @@ export interface EmulatorConnection {
   ): void;
 }
 
-// Node's own `connect`, read before `rejectRunnerPorts` replaces it. The replacement would reject the emulator's port.
+// Read before `rejectRunnerPorts` replaces it: the replacement would reject the emulator's port.
 const { connect } = Socket.prototype;
 
-/**
- * Makes a pool of persistent connections to the emulator. Node's HTTP client would need more processor time (README.md
- * has the figures).
- */
+/** Node's HTTP client would need more processor time (README.md has the figures). */
 export function emulatorConnections({ hostname, port }: URL): { take(): EmulatorConnection } {
   const idle: EmulatorConnection[] = [];
 
@@ -46,7 +40,7 @@ export function emulatorConnections({ hostname, port }: URL): { take(): Emulator
       if (response === undefined) return;
       const { onResponse } = pending;
       pending = undefined;
-      // The emulator may reject a request before the whole request has been written. Such a connection is not reused.
+      // The emulator may respond before the whole request has been written. Such a connection is not reused.
       if (response.headers.connection?.toLowerCase() === 'close' || socket.writableLength > 0) socket.end();
       else {
         idle.push(connection);
@@ -93,11 +87,7 @@ interface ResponseHead extends Omit<EmulatorResponse, 'body'> {
 
 const HEAD_END = '\r\n\r\n';
 
-/**
- * Makes a reader of the responses of one connection, one after another. The reader takes the received chunks: it
- * returns a response for the response's last chunk, and undefined for any chunk before. It throws an Error for what it
- * cannot read, such as a response without a Content-Length.
- */
+/** The reader returns undefined until a response is complete. It throws an Error for what it cannot read. */
 export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | undefined {
   let head: ResponseHead | undefined;
   let chunks: Buffer[] = [];
@@ -122,10 +112,6 @@ export function createResponseReader(): (chunk: Buffer) => EmulatorResponse | un
   };
 }
 
-/**
- * Returns undefined until all headers have been received.
- * @throws Error if the response is not HTTP/1.1, or has no Content-Length
- */
 function readHead(received: Buffer): ResponseHead | undefined {
   const headEnd = received.indexOf(HEAD_END);
   if (headEnd < 0) return undefined;
@@ -143,15 +129,11 @@ function readHead(received: Buffer): ResponseHead | undefined {
   return { status: Number(status), reason, headers, bodyStart, end: bodyStart + Number(length) };
 }
 
-/** Joins the chunks. Copies nothing if there is only one. */
 const concatenate = (chunks: readonly Buffer[]): Buffer => {
   const [only] = chunks;
   return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks);
 };
 
-/**
- * Replaces the access key in an Authorization header, because some emulators, such as DynamoDB Local, have a database
- * for each key. They do not check the signature.
- */
+/** Some emulators, such as DynamoDB Local, have a database for each access key. */
 export const withEmulatorCredential = (authorization: string): string =>
   authorization.replace(/Credential=[^/]+/, 'Credential=local');

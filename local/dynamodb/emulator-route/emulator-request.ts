@@ -5,7 +5,6 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { EmulatorConnection, EmulatorResponse } from './emulator-connections.ts';
 
-/** Where a request is sent: to the emulator, with these headers, or to the wire. Chosen when the body is known. */
 export type Destination =
   | { readonly connection: EmulatorConnection; readonly headers: OutgoingHttpHeaders }
   | { readonly wire: () => ClientRequest };
@@ -16,14 +15,10 @@ export interface EmulatorRequestOptions {
   readonly chooseDestination: (headers: OutgoingHttpHeaders, body: unknown) => Destination;
 }
 
-// Node's HTTP client publishes its requests to this channel. EmulatorRequest does the same, because
-// local/lambda/thread/guards.ts reads the channel.
+// Node's HTTP client publishes its requests to this channel, which local/lambda/thread/guards.ts reads.
 const requestStart = channel('http.client.request.start');
 
-/**
- * A request to the emulator or to the wire, in place of node:http's ClientRequest. It has only what the AWS SDK uses
- * for a request with a string or Buffer as its body.
- */
+/** Has only what the AWS SDK uses of a ClientRequest for a request with a string or Buffer as its body. */
 export class EmulatorRequest extends EventEmitter {
   readonly method: string;
   readonly protocol = 'http:';

@@ -8,20 +8,17 @@ import type { DynamoRequest, TableShape } from '../touched-items.ts';
 import { emulatorConnections, withEmulatorCredential } from './emulator-connections.ts';
 import { EmulatorRequest } from './emulator-request.ts';
 
-/** What a function's thread needs to call the emulator without the wire. Plain data, because it is cloned. */
+/** Plain data, because it is cloned for threads. */
 export interface EmulatorRoute {
-  /** The wire's URL. */
   readonly wire: string;
-  /** The emulator's URL. */
   readonly emulator: string;
   readonly shapes: ReadonlyMap<string, TableShape>;
   readonly rules: AccessRules;
 }
 
 /**
- * From now on, this thread sends calls that the policies allow directly to the emulator instead of to the wire, which
- * saves one of two hops. Three kinds of calls still go to the wire: calls that are not allowed, which the wire rejects;
- * the first use of a permission, which the wire records; and calls whose body is neither a string nor a Buffer.
+ * From now on, calls of this thread may go to the emulator without the wire. The first use of a permission goes to the
+ * wire, which records it.
  */
 export function bypassWire({ wire, emulator, shapes, rules }: EmulatorRoute): void {
   let isFirstUse = false;

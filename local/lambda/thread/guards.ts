@@ -11,10 +11,9 @@ import { rejectRunnerPorts } from './reject-runner-ports.ts';
 const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**
- * Prepares a thread before it loads a function's module. From now on, for example, the main thread gets a message if
- * the function may have too little memory in AWS.
- * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more; undefined if it may
- * @returns a function that takes a sample of the memory immediately, in addition to the sample every 250 ms
+ * To be called before the function's module is loaded.
+ * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more
+ * @returns a function that takes a sample of the memory immediately
  */
 export function guardThread(
   { functionName, memoryMegabytes, hasLogListener, runnerPorts, emulatorRoute }: GuardData,
@@ -46,7 +45,7 @@ export function guardThread(
   return sampleMemory;
 }
 
-/** From now on, what the thread writes to stdout is dropped: each line would cost a message to the main thread. */
+/** Each line would cost a message to the main thread. */
 function dropOutput(): void {
   process.stdout.write = (...args: unknown[]) => {
     const callback = args.at(-1);
@@ -55,9 +54,6 @@ function dropOutput(): void {
   };
 }
 
-/**
- * Calls `onRequest` when this thread starts an outgoing HTTP request with node:http, node:https, fetch or node:http2.
- */
 function watchNetwork(onRequest: (request: string) => void): void {
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { request: ClientRequest };

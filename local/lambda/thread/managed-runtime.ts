@@ -1,9 +1,8 @@
 import type { ResponseStream } from './response-stream.ts';
 
-// The managed runtime sets this property on a streaming handler. Wrappers of handlers check it.
+// The managed runtime sets this property on a streaming handler.
 const STREAMING = Symbol.for('aws.lambda.runtime.handler.streaming');
 
-// Eight NUL bytes separate metadata and body.
 const DELIMITER = '\0'.repeat(8);
 
 export type Handler = (event: unknown, ...rest: unknown[]) => unknown;

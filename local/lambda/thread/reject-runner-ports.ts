@@ -3,7 +3,7 @@ import process from 'node:process';
 
 const thisMachine = new BlockList();
 thisMachine.addSubnet('127.0.0.0', 8);
-// A connection to 0.0.0.0 reaches a listener on 127.0.0.1. ::1 is the loopback address of IPv6.
+// A connection to 0.0.0.0 reaches a listener on 127.0.0.1.
 thisMachine.addAddress('0.0.0.0');
 thisMachine.addAddress('::1', 'ipv6');
 
@@ -17,7 +17,7 @@ interface Target {
   readonly path?: string | null;
 }
 
-/** The arguments of `connect`: an object, a port and a host, or Node's normalized array of either. */
+/** The arguments of `connect` may be an object, a port and a host, or Node's normalized array of either. */
 function targetOf([first, second]: readonly unknown[]): Target {
   if (Array.isArray(first)) return first[0] as Target;
   if (typeof first === 'object' && first !== null) return first;
@@ -25,8 +25,8 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * From now on, this thread's connections to the run's ports are refused, except those to the endpoints in its
- * variables. An allowed outbound host may be this machine.
+ * Connections to the run's ports are refused, except those to the endpoints in the thread's variables, because an
+ * allowed outbound host may be this machine.
  * @param ports one element per port: 1 if the run listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {
@@ -46,8 +46,8 @@ export function rejectRunnerPorts(ports: Uint8Array): void {
             Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED' }),
           );
       };
-      // The event `lookup` is not emitted for an IP address, so the host is checked here. The connection is rejected in
-      // the next tick, when the caller listens for errors: Node connects in the next tick too.
+      // The event `lookup` is not emitted for an IP address, so the host is checked here: in the next tick, when the
+      // caller listens for errors.
       process.nextTick(reject, host);
       this.on('lookup', (_error, address) => reject(address));
     }

@@ -1,18 +1,13 @@
 import { Writable } from 'node:stream';
 import type { MessageFromThread } from './messages.ts';
 
-// If this many bytes are in transit between function and client, a write waits: a slow client delays its function, and
-// does not fill the memory.
+// If this many bytes are in transit, a write waits, so that a slow client does not fill the memory.
 const CREDIT_BYTES = 64 * 1024;
 
 type Send = (message: MessageFromThread, transfer?: ArrayBuffer[]) => void;
 
-/**
- * The stream that a streaming handler writes to. A text goes to the main thread immediately, and further texts until
- * the next tick together. Bytes go immediately, after the texts before them.
- */
+/** Texts of one tick may be sent together. */
 export class ResponseStream extends Writable {
-  /** The response's status and headers, sent before the first chunk: in the same message, if the chunk is text. */
   prelude: string | undefined;
   readonly #send: Send;
   #unacknowledgedBytes = 0;
@@ -26,7 +21,6 @@ export class ResponseStream extends Writable {
     this.#send = send;
   }
 
-  /** Called when the main thread has forwarded this many bytes. */
   credit(bytes: number): void {
     this.#unacknowledgedBytes -= bytes;
     if (this.#unacknowledgedBytes >= CREDIT_BYTES) return;
@@ -53,7 +47,6 @@ export class ResponseStream extends Writable {
     done();
   }
 
-  /** Sends the buffered text without further delay. */
   flush(): void {
     if (this.#bufferedBytes === 0) return;
     const [chunk, bytes] = [this.#buffered, this.#bufferedBytes];
@@ -78,7 +71,7 @@ export class ResponseStream extends Writable {
 
   #forwardBytes(chunk: Uint8Array): void {
     this.flush();
-    // A copy: without it, a message with a view would contain its whole buffer, and the handler would lose this buffer.
+    // A copy: a message with a view would contain its whole buffer, and the handler would lose this buffer.
     const copy = new Uint8Array(chunk);
     this.#unacknowledgedBytes += copy.byteLength;
     if (copy.byteLength > 0)

@@ -48,7 +48,6 @@ function createContext(requestId: string) {
   };
 }
 
-/** The error that Lambda returns to the caller for a thrown value. */
 function reportError(thrown: unknown): ErrorReport {
   if (!(thrown instanceof Error)) return { errorType: typeof thrown, errorMessage: String(thrown) };
   return { errorType: thrown.name, errorMessage: thrown.message };
@@ -58,7 +57,7 @@ async function stream(handler: Handler, event: unknown, context: object): Promis
   const response = new ResponseStream(send);
   responseStream = response;
   const ended = finished(response);
-  // Prevents an unhandled rejection: if the handler fails too, its error is reported, and `ended` is never awaited.
+  // Prevents an unhandled rejection: if the handler fails, `ended` is not awaited.
   ended.catch(() => {});
   await handler(event, response, context);
   await ended;

@@ -1,4 +1,4 @@
-// The entry point of a web function's thread. The function's module starts the server when it is imported.
+// The function's module starts the server when it is imported.
 import { subscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import { flushCompileCache } from 'node:module';
@@ -9,11 +9,10 @@ import type { ServerThreadData } from './messages.ts';
 
 const data = workerData as ServerThreadData;
 
-// The function may begin outgoing requests for this time after its last response, such as a short call of a model and a
-// retry of the last write. AWS does not document how long an environment without requests continues to run.
+// For work such as a retry of the last write. AWS does not document how long an environment without requests continues
+// to run.
 const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
 
-/** The number of requests whose response the function has not ended. A client may disconnect before that. */
 let open = 0;
 /** When the last response ended. Infinite before the first one, because the function may still be starting. */
 let endedAt = Number.POSITIVE_INFINITY;
