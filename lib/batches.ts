@@ -28,37 +28,27 @@ import type { Webhooks } from './webhooks.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * The timeout of a batch worker, Lambda's longest: it takes requests for up to five minutes, and the rest of the time
- * is for the last replies and for outages.
+ * Lambda's longest. A worker takes requests for up to five minutes; the rest is for its last replies and for outages.
  */
 const workerTimeoutSeconds = 900;
 
 /**
- * The share of the batch workers that one workspace may use. Each open batch has at least one slot, so a workspace with
- * more open batches than slots uses more.
+ * Of the batch workers, for one workspace. Each open batch has at least one slot, so many open batches may use more.
  */
 const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
-/**
- * A run of the reconciler that cannot start within this time is dropped: the next run does its work. 60 s is the
- * minimum of EventBridge and of Lambda.
- */
+/** The minimum of EventBridge and of Lambda. A lost run does no harm: the next run does its work. */
 const startsWithin = Duration.seconds(60);
 
-/**
- * The writes that end a batch. They also delete the batch's entry in the index of open batches, and close the turns of
- * its requests.
- */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
   UpdateItem: ['batches', 'batchLists', 'chats'],
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
-/** The properties that the functions of the workflow, the worker and the reconciler have in common. */
 const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
 
 interface Parts {
@@ -67,10 +57,6 @@ interface Parts {
   webhooks: Webhooks;
 }
 
-/**
- * What processes batches, such as a queue that offers slots to workers, a state machine that waits until all requests
- * have ended, and a reconciler that resumes what crashes and outages have interrupted.
- */
 export class Batches extends Construct {
   readonly queue: Queue;
   readonly machine: StateMachine;
@@ -81,7 +67,6 @@ export class Batches extends Construct {
     const { settings } = platform;
     this.queue = this.createQueue();
     const slots = Math.max(Math.floor(workspaceShare * platform.concurrency.batchWorkers), 1);
-    /** The needs of a function that offers slots to workers. */
     const offer = allOf(
       sendsTo(this.queue, 'batchQueueUrl'),
       variable('batchWorkspaceSlots', slots),
@@ -98,8 +83,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * Creates the queue. It has no dead-letter queue, because a message only offers a slot: the reconciler sends the
-   * messages of silent slots again.
+   * No dead-letter queue, because a message only offers a slot: the reconciler sends the messages of silent slots
+   * again.
    */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
@@ -115,7 +100,6 @@ export class Batches extends Construct {
     return queue;
   }
 
-  /** Creates the functions of the workflow, except the one that delivers webhooks. */
   private createTasks(platform: Platform, offer: Need) {
     return {
       dispatcher: platform.task(
@@ -148,9 +132,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * Lets the dispatcher complete the task callback. The statement is in a separate policy: the dispatcher depends on
-   * its role's own policy, and the machine depends on the dispatcher. With this statement in that policy,
-   * CloudFormation would find a circular dependency.
+   * In a separate policy: with this statement, the role's own policy would depend on the machine, which depends on the
+   * dispatcher and so on that policy.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     const resources = [this.machine.stateMachineArn];
@@ -187,7 +170,6 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(worker);
-    // Each message starts one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
   }
 
@@ -196,7 +178,7 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-        // The next run starts one minute later. After 45 s, a run starts no further check of a batch or webhook.
+        // The next run starts one minute later.
         timeoutSeconds: 60,
         ...ofWork,
       },
@@ -210,7 +192,6 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(reconciler);
-    // A run costs three reads if no batch is open, every webhook is delivered and no purge waits.
     reconciler.runsEvery(Duration.minutes(1), {
       ...{ scope: this, id: 'Reconciliation', maxEventAge: startsWithin },
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
@@ -218,7 +199,6 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** The need of functions that resume batches: they complete the wait of an execution, or replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',
@@ -272,7 +252,6 @@ export class Batches extends Construct {
     );
   }
 
-  /** The need of functions that must know how long a batch, and a request of it, may take. */
   private lasts({ settings }: Platform): Need {
     return allOf(
       variable('batchTimeoutSeconds', settings.batchTimeoutSeconds),
@@ -285,7 +264,7 @@ export class Batches extends Construct {
     const maxima = { statistic: 'Maximum' };
     alarms.add('RequestsWait', {
       summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-      // The metric is not the age of the queue's oldest message, because a message only offers a slot.
+      // Not the age of the queue's oldest message, because a message only offers a slot.
       metric: serviceMetric(this, 'oldestRequestWait', {}, maxima),
       threshold: Math.ceil(settings.batchTimeoutSeconds / 4),
     });

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** How a deployment shifts traffic to new code: without CodeDeploy, or by one of CodeDeploy's configurations. */
+/** `AllAtOnce` deploys without CodeDeploy. */
 const rollouts = [
   'AllAtOnce',
   'Canary10Percent5Minutes',
