@@ -27,7 +27,6 @@ import type { Settings } from './settings.ts';
 
 export class Agents extends Construct {
   readonly reply: Need;
-  /** For functions that plan the replies of other functions. */
   readonly replyLimits: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -68,7 +67,6 @@ export class Agents extends Construct {
         // A reply may take 300 s.
         timeoutSeconds: 330,
       },
-      // Agents' tools read other agents and knowledge.
       platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
       platform.content('GetObject', 'ListBucket'),
       this.reply,
@@ -159,7 +157,6 @@ export class Agents extends Construct {
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
   }
 
-  /** Functions only decrypt the secrets of tools; operators encrypt them. */
   private callsTools(settings: Settings): Need {
     const key = new Key(this, 'ToolSecretKey', {
       description: 'Encrypts the secrets of tools',
@@ -178,7 +175,7 @@ export class Agents extends Construct {
     );
   }
 
-  /** The first value is random; an operator replaces it with the key. */
+  /** The first value of the secret is random; an operator replaces it with the key. */
   private createProviderKey(id: string, description: string, settings: Settings): Secret {
     const secret = new Secret(this, id, { description, removalPolicy: removalPolicyOf(settings) });
     pinLogicalId(secret, id);

@@ -86,7 +86,7 @@ export class Alarms extends Construct {
 
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
-/** A key of its own, because CloudWatch alarms cannot use AWS's managed key for SNS. */
+/** The topic has its own key, because CloudWatch alarms cannot use AWS's managed key for SNS. */
 function createTopic(scope: Construct, id: string): Topic {
   const { partition, region, account, stackName } = Stack.of(scope);
   const key = new Key(scope, `${id}Key`, {
@@ -124,7 +124,7 @@ const kebabCase = (id: string): string =>
 
 type Metrics = Readonly<Record<string, IMetric>>;
 
-/** The period replaces those of the metrics. */
+/** `period` replaces the periods of the metrics. */
 export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 

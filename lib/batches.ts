@@ -28,19 +28,21 @@ import type { Webhooks } from './webhooks.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * Lambda's longest. A worker takes requests for up to five minutes; the rest is for its last replies and for outages.
+ * Lambda's longest timeout. A worker takes requests for up to five minutes; the rest is for its last replies and for
+ * outages.
  */
 const workerTimeoutSeconds = 900;
 
 /**
- * Of the batch workers, for one workspace. Each open batch has at least one slot, so many open batches may use more.
+ * The share of the batch workers for one workspace. Each open batch has at least one slot, so many open batches may use
+ * more.
  */
 const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
-/** The minimum of EventBridge and of Lambda. A lost run does no harm: the next run does its work. */
+/** The minimum of EventBridge and of Lambda. The next run does the work of a lost one. */
 const startsWithin = Duration.seconds(60);
 
 const batchEnds: Writes = {
@@ -83,8 +85,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * No dead-letter queue, because a message only offers a slot: the reconciler sends the messages of silent slots
-   * again.
+   * There is no dead-letter queue, because a message only offers a slot: the reconciler sends the messages of silent
+   * slots again.
    */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
@@ -132,8 +134,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * In a separate policy: with this statement, the role's own policy would depend on the machine, which depends on the
-   * dispatcher and so on that policy.
+   * The statement is in a separate policy: in the role's own policy, it would make a circle of dependencies with the
+   * machine.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     const resources = [this.machine.stateMachineArn];
@@ -165,7 +167,7 @@ export class Batches extends Construct {
       platform.usage,
       platform.stageLimits,
       offer,
-      // For the number of messages in the queue.
+      // Lets workers read the number of messages in the queue.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       this.resumes(),
     );
@@ -178,7 +180,6 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-        // The next run starts one minute later.
         timeoutSeconds: 60,
         ...ofWork,
       },
@@ -264,7 +265,7 @@ export class Batches extends Construct {
     const maxima = { statistic: 'Maximum' };
     alarms.add('RequestsWait', {
       summary: 'A request of a batch has waited for a worker for a quarter of the batch timeout.',
-      // Not the age of the queue's oldest message, because a message only offers a slot.
+      // The metric is not the age of the queue's oldest message, because a message only offers a slot.
       metric: serviceMetric(this, 'oldestRequestWait', {}, maxima),
       threshold: Math.ceil(settings.batchTimeoutSeconds / 4),
     });

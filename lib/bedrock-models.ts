@@ -6,7 +6,6 @@ const modelId = String.raw`[a-z0-9-]+(\.[a-z0-9-]+)+(:[a-z0-9]+){0,2}`;
 const resourceTypes =
   'foundation-model|inference-profile|application-inference-profile|provisioned-model|imported-model|custom-model-deployment';
 
-/** An id or an ARN, never a wildcard. */
 export const bedrockModel = new RegExp(
   `^(${modelId}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:([0-9]{12})?:(${resourceTypes})/[a-zA-Z0-9.:-]+)$`,
 );
@@ -44,7 +43,7 @@ export function bedrockStatements(scope: Construct, models: readonly string[]): 
     {
       actions,
       resources: [...new Set(invocable.flatMap(({ routesTo }) => routesTo))],
-      // Met if the request has this key, as calls through a profile do.
+      // The condition is met if the request has this key, as calls through a profile do.
       conditions: { Null: { 'bedrock:InferenceProfileArn': 'false' } },
     },
   ]

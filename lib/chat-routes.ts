@@ -1,6 +1,6 @@
 import type { RouteName } from '#contract/routes.ts';
 
-/** docs/decisions/014-shared-environments.md says why these. */
+/** docs/decisions/014-shared-environments.md says why these routes. */
 export const chatRoutes = ['send-message', 'create-chat', 'resume-stream', 'complete-chat'] as const;
 
 export const isChatRoute = (name: string): name is (typeof chatRoutes)[number] & RouteName =>
@@ -11,7 +11,9 @@ export interface EntryPointSettings {
   readonly bothEntryPoints: boolean;
 }
 
-/** With both, the gateway calls the one of `webFunctions`, and the other one completes its running replies. */
+/**
+ * With both entry points, the gateway calls the one of `webFunctions`, and the other one completes its running replies.
+ */
 export const entryPointsOfChats = ({ webFunctions, bothEntryPoints }: EntryPointSettings) => ({
   webFunction: webFunctions === 'all' || bothEntryPoints,
   functions: webFunctions !== 'all' || bothEntryPoints,

@@ -18,10 +18,10 @@ export const chatCreations = {
   UpdateItem: ['chatLists', 'lastNumbers', 'users'],
 } as const satisfies Writes;
 
-/** With reports of slots, because a client may read the list slowly. */
+/** Slots are reported, because a client may read the list slowly. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
-/** Not `tooLong`: the client's message causes it. */
+/** `tooLong` is not among them, because the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 const firstDeltaSeconds = 10;
@@ -30,7 +30,6 @@ const firstDeltaSeconds = 10;
 const fewReplies = 20;
 
 export class Chats extends Construct {
-  /** Undefined if Lambda functions alone serve `chatRoutes`. */
   readonly server: WebServer | undefined;
 
   constructor(
@@ -113,7 +112,6 @@ export class Chats extends Construct {
         ...replies,
         platform.trust.signsCallers,
       ],
-      // A route with a shorter timeout ends its own requests earlier.
       timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
       requestsPerEnvironment: platform.settings.requestsPerEnvironment,
       publicReason: 'Every request must have a caller that the authorizer has signed.',
@@ -128,7 +126,8 @@ export class Chats extends Construct {
         modelFailures.map((failure) => [failure, serviceMetric(this, 'modelFailures', { failure })]),
       ),
     );
-    // With `failures`, because no other term has the failed replies of batches. So failed replies of chats count twice.
+    // Contains `failures`, because no other term has the failed replies of batches. So failed replies of chats count
+    // twice.
     const replies = sumOf({
       failures,
       sends: countOf('send-message'),

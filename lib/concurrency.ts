@@ -7,7 +7,9 @@ export const minUnreservedExecutions = 100;
 /** With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
-/** Lambda's minimum for an event source. A purge may wait, because for clients the chat is already deleted. */
+/**
+ * Lambda's minimum for an event source. The purge of a chat may wait, because for clients the chat is already deleted.
+ */
 const purgers = 2;
 
 /**
@@ -15,20 +17,19 @@ const purgers = 2;
  * responds with 500 to keys that are not in its cache.
  */
 export const usualAuthorizers = 200;
-/** They stay unreserved. */
 const usualShortRoutes = 200;
 /** If the preparation of a file takes 1.5 s, 50 executions prepare 33 files a second. */
 const usualPreparations = 50;
 
-/** They make about three deliveries a second to dead receivers, which may take 15 s. */
+/** 50 executions make about three deliveries a second to dead receivers, which may take 15 s. */
 const usualWebhooks = 50;
 
-/** A reservation is also a ceiling, so that these functions cannot use up the account's concurrency. */
+/** A reservation is also a ceiling: these functions cannot use up the account's concurrency. */
 const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,
   // A reader may wait as long as a reply takes, but few connections break.
   'resume-stream': 50,
-  // Less than `send-message`, because its clients retry by themselves.
+  // This route has less than `send-message`, because its clients retry by themselves.
   'complete-chat': 50,
   // If a batch takes less than a second, 20 executions dispatch more than 20 batches a second.
   'dispatch-batch': 20,
@@ -40,8 +41,8 @@ const longRunning: Partial<Record<FunctionName, number>> = {
 const reconcilers = 1;
 
 /**
- * Gives the authorizer 10 executions, enough for the burst of one API key (`rateLimits.sends`). A smaller reservation
- * is also a ceiling, and would do more harm than none.
+ * Gives the authorizer 10 executions, the default burst of one API key (`rateLimits.sends`). Smaller reservations,
+ * which are also ceilings, would do more harm than none.
  */
 const minScale = 0.05;
 
@@ -50,7 +51,6 @@ export interface ConcurrencyPlan {
   readonly shortRoutes: number;
   readonly preparations: number;
   readonly webhooks: number;
-  /** What the account's functions without a reservation share, if no other stack has reserved a part of it. */
   readonly unreserved: number;
   readonly batchWorkers: number;
   readonly purgers: number;

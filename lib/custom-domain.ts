@@ -11,7 +11,6 @@ import type { Settings } from './settings.ts';
 
 export type CustomDomain = NonNullable<Settings['domain']>;
 
-/** Without a hosted zone, the operator creates the records. */
 export function pointDomain(
   scope: Construct,
   { name, hostedZone }: CustomDomain,

@@ -56,7 +56,6 @@ export class Dashboard extends Construct {
     }, 'console.aws.amazon.com');
   }
 
-  /** S3 has no graph, because its request metrics cost extra. */
   private costs({ functions: all, table }: Platform, queue: Queue): GraphWidget[] {
     const functions = [...all.values()];
     const sum = { period, statistic: 'Sum' };

@@ -7,7 +7,7 @@ import type { ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * For a service outside us-east-1: CloudFront reports its metrics to us-east-1 alone, and an alarm can watch only
+ * The service is outside us-east-1, but CloudFront reports its metrics to us-east-1 alone, and an alarm can watch only
  * metrics of its own Region.
  */
 export class DistributionAlarms extends Stack {

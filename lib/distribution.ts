@@ -43,19 +43,19 @@ import type { WebServer } from './web-server.ts';
 
 export const distributionIdOutput = 'DistributionId';
 
-/** For the first bytes of an origin's response, and then for each next part. */
+/** CloudFront waits so long for the first bytes of an origin's response, and then for each next part. */
 const readTimeout = Duration.seconds(120);
 
 /**
  * By default CloudFront caches many errors of GET and HEAD for 10 s, although the cache policy forbids it. Other
- * clients would get them, because the cache key contains neither the API key nor the query.
+ * clients would get these errors, because the cache key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/** Lambda adds these to the responses of web functions. They reveal the implementation. */
+/** Lambda adds these headers to the responses of web functions. They reveal the implementation. */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
-/** In requests to an origin, `Host` is the origin's name. */
+/** Passes on the host that the client used: in requests to an origin, `Host` is the origin's name. */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;
   request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
@@ -63,7 +63,6 @@ const forwardViewerHost = `function handler(event) {
 }`;
 
 export class Distribution extends Construct {
-  /** Ends in /api/v1. */
   readonly baseAddress: string;
 
   constructor(
@@ -144,7 +143,6 @@ export class Distribution extends Construct {
   private createHeadersPolicy(corsOrigins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
     return new ResponseHeadersPolicy(this, 'Headers', {
-      // Names of response headers policies are unique in an account.
       responseHeadersPolicyName: `${region}-${stackName}-headers`,
       comment: 'Removes headers of Lambda, and says which origins may call from a browser',
       removeHeaders: platformHeaders,

@@ -8,13 +8,13 @@ import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
-/** After 30 s, a run starts no further page. The rest is for slow calls and their retries. */
+/** A run of a purge starts no further page after 30 s. The rest is for slow calls and their retries. */
 const purgeTimeoutSeconds = 300;
 
-/** The reconciler enqueues the purge of a dead letter again. */
+/** The reconciler enqueues a purge again that has become a dead letter. */
 const maxDeliveries = 5;
 
-/** The next run, an hour later, does the work of a lost one. */
+/** The next hourly run does the work of a lost one. */
 const untilNextRun = Duration.minutes(50);
 
 const chatDeletions = {
@@ -109,7 +109,6 @@ export class Erasure extends Construct {
       }),
       enqueue,
     );
-    // A pass over the chats of a workspace starts once a day. The other runs continue the passes that take longer.
     const rule = { scope: this, id: 'UnusedChats', description, maxEventAge: untilNextRun };
     handler.runsEvery(Duration.hours(1), rule);
     platform.alarms.addForSchedule('RetentionSilent', {

@@ -10,7 +10,7 @@ import type { OriginSecrets } from './trust.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * Only counting: rules that inspect bodies, because messages quote code and exploits, and that for a missing
+ * Some rules only count: those that inspect bodies, because messages quote code and exploits, and that for a missing
  * User-Agent, because the interface does not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [

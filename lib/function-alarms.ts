@@ -10,8 +10,8 @@ import type { ServiceFunction } from './service-function.ts';
 const functionsOfAlarm = 10;
 
 /**
- * An alarm stops the roll-outs of all its functions. That does no harm: CloudFormation rolls back all functions of a
- * deployment together.
+ * A raised alarm stops the roll-outs of all functions that it watches. That does no harm: CloudFormation rolls back all
+ * functions of a deployment together.
  */
 export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
   const { functions, settings, stack } = platform;
@@ -45,8 +45,8 @@ function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName
 }
 
 /**
- * A route's own function needs no such alarm: if it is throttled, the gateway responds with 500, which its alarm
- * counts.
+ * A route's own function needs no such alarm: if it is throttled, the gateway responds with 500, which the gateway's
+ * alarm counts.
  */
 function watchThrottles({ alarms, functions, throttledUnseen }: Platform): void {
   alarms.add('FunctionsThrottled', {

@@ -13,7 +13,6 @@ export type TaskName =
   | 'deliver-webhook'
   | 'reconcile-batches';
 
-/** Also the name of the function's source file. */
 export type FunctionName = RouteName | TaskName;
 
 export const camelCase = (name: string): string =>

@@ -11,10 +11,10 @@ import { gatewayHeaders, signedCallerField } from '#runtime/environment/variable
 import type { ServiceFunction } from './service-function.ts';
 import type { WebServer } from './web-server.ts';
 
-/** API Gateway's maximum, unless AWS has raised the account's quota. */
+/** API Gateway's maximum for a buffered response, unless AWS has raised the account's quota. */
 const bufferedLimitSeconds = 29;
 
-/** API Gateway's maximum. */
+/** API Gateway's maximum for a streamed response. */
 const streamedLimitSeconds = 15 * 60;
 
 /** The gateway's timeout includes a cold start, the function's does not. */

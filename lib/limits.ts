@@ -1,16 +1,14 @@
 import { limits } from '#contract/limits.ts';
 
-/** The keys are those of the variables in runtime/environment/variables.ts. */
 export const replyLimits = {
   /** How long the lease of a batch's slot, or of a chat's turn outside batches, lasts without a renewal. */
   leaseSeconds: 30,
   /** For a reply as JSON: 10 s less than CloudFront's read timeout. */
   plainReplySeconds: 110,
-  /** Of earlier messages, if the agent sets no `max_history_characters`: about 15,000 tokens of English. */
+  /** Characters of earlier messages, for an agent without `max_history_characters`: about 15,000 tokens of English. */
   historyCharacters: 60_000,
-  /** As many as a person would read for one question. */
   attachedFiles: limits.attachedFilesDefault,
-  /** About eight times the text of 32,000 tokens of English: ends a reply that repeats itself. */
+  /** About eight times the text of 32,000 tokens of English. This limit ends a reply that repeats itself. */
   replyBytes: 1024 * 1024,
   /** Includes the calls of agents that the agent calls: without a limit, these could make thousands of calls. */
   replyModelCalls: 50,
@@ -29,8 +27,8 @@ export const batchItemSeconds = 240;
 export const webhookTimeoutSeconds = 15;
 
 /**
- * 5 s are for a short failure, 5 and 30 minutes for a deployment, and hours for what people must repair: together 27.6
- * hours, so that nobody has to work at night.
+ * 5 s are for a short failure, 5 and 30 minutes for a deployment, and hours for what people must repair: together about
+ * 27.6 hours, so that nobody has to work at night.
  */
 export const webhookRetrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 36_000] as const;
 

@@ -46,7 +46,7 @@ export const allow =
   (grantee) =>
     grantee.addToRolePolicy(new PolicyStatement({ actions, resources }));
 
-/** Reads of every item, but writes only of the named kinds. */
+/** Allows reads of every item, but writes only of the named kinds of items. */
 export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes: Writes): Need =>
   allOf(
     reads.length === 0

@@ -15,7 +15,6 @@ export class OpenAiDoor extends Construct {
     if (entryPointsOfChats(platform.settings).functions)
       route(
         'complete-chat',
-        // Agents' tools read other agents and knowledge.
         platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
         platform.content('GetObject', 'ListBucket'),
         agents.reply,

@@ -158,7 +158,7 @@ export function openApiDocument(version: string): OpenApiDocument {
       contact: { name: 'The operator of the service' },
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
-    // No address of a host, because a client without a base address must not send its key to anybody.
+    // The address has no host, because a client without a base address must not send its key to anybody.
     servers: [
       {
         url: '/api/v1',

@@ -21,7 +21,10 @@ interface Task {
   timeoutSeconds: number;
   memoryMegabytes?: number;
   group?: AlarmGroup;
-  /** Whether an alarm watches its throttled calls: if nothing else shows them, or every route needs it. */
+  /**
+   * Adds the function to the alarm for throttled calls, because nothing else shows them, or because every route needs
+   * it.
+   */
   throttlesUnseen?: true;
 }
 
@@ -74,7 +77,7 @@ export class Platform {
 
   files = (...actions: ObjectAction[]): Need => usesObjects(this.fileBucket, 'fileBucket', actions);
 
-  /** The functions also need to read and write `slotReports`. */
+  /** Functions with this need must also read and write `slotReports`. */
   get pools(): Need {
     const { concurrency, settings } = this;
     return variable(

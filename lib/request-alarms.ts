@@ -103,7 +103,6 @@ export function watchWebServers(
   alarms.add('WebFunctionErrors', {
     summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
     metric: formula(
-      // `watchGateway` gives the reason for the tenth.
       'IF(own < errors / 10, 0, own)',
       {
         errors,
@@ -130,7 +129,6 @@ export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer
     left: servers.map((server) => server.metricServerErrors({ label: server.name })),
     right: [serviceMetric(scope, 'requestsWithoutOriginSecret', {}, { label: 'strangers' })],
   }),
-  // A table, because its rows have different units.
   new TableWidget({
     title: 'Web functions: all that Lambda reports',
     width: 18,

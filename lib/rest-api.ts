@@ -45,7 +45,6 @@ const stageName = 'api';
 const versionPath = 'v1';
 
 export class RestApi extends Construct {
-  /** Ends in /api/v1. */
   readonly baseAddress: string;
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
@@ -55,13 +54,7 @@ export class RestApi extends Construct {
   /** Without this role, each function would need a resource for each method that may call it. */
   private readonly callerRole: ServiceRole;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    platform: Platform,
-    /** Serves `chatRoutes`; undefined if functions serve them. */
-    webServer: WebServer | undefined,
-  ) {
+  constructor(scope: Construct, id: string, platform: Platform, webServer: WebServer | undefined) {
     super(scope, id);
     const { alarms, settings, trust } = platform;
     const { corsOrigins, domain, firewall } = settings;
@@ -72,7 +65,8 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
-    // The gateway caches results by authorizer. With another id, every cached result has a signed caller.
+    // The gateway caches results by authorizer. With a web function it has another id, so that every cached result has
+    // a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
       new RequestAuthorizer(this, prefix + id, {
@@ -153,7 +147,6 @@ export class RestApi extends Construct {
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: EndpointType.REGIONAL,
       securityPolicy: SecurityPolicy.TLS_1_2,
-      // CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
       mapping: api as IRestApi,
       // The path is the same at the gateway's own address, so links are correct at both.
       basePath: stageName,

@@ -25,7 +25,7 @@ import type { Settings } from './settings.ts';
 const usualMegabytes = 1024;
 
 export class ServiceFunction extends LambdaFunction {
-  /** For what CloudFormation must create after the alias, such as the gateway, queues and schedules. */
+  /** For what CloudFormation must create after the alias, such as schedules. */
   readonly alias: Alias & IFunction;
   /**
    * For callers that need the alias only at run time. A reference to the resource would make their own aliases wait for
@@ -74,7 +74,6 @@ export class ServiceFunction extends LambdaFunction {
         [variables.logLevel]: settings.logLevel,
       },
     });
-    // CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;
     const aliasName = 'live';
     this.alias = new Alias(this, 'Live', { aliasName, version }) as Alias & IFunction;

@@ -9,7 +9,7 @@ export interface Stage {
 }
 
 /**
- * Resources have names with that of the stage. A CloudFront function's has at most 64 characters: 14 are for the
+ * Names of resources contain the stage's name. That of a CloudFront function has at most 64 characters: 14 are for the
  * Region, and 27 for the other parts.
  */
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;

@@ -24,7 +24,6 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
     removalPolicy: removalPolicyOf(settings),
   });
   pinLogicalId(table, 'DataTable');
-  // The types of CDK's optional members do not fit exactOptionalPropertyTypes.
   return table as ITableV2;
 }
 
@@ -47,15 +46,15 @@ export const createFileBucket = (scope: Construct, settings: Settings): Bucket =
   createBucket(scope, 'Files', settings, {
     lifecycleRules: [
       unfinishedUploads,
-      // A tag and not a prefix: in an upload's form, the scope may come after the file, when the object already has its
-      // key.
+      // A tag and not a prefix marks these files: in an upload's form, the scope may come after the file, when the
+      // object already has its key.
       { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
     ],
     whyNoAccessLogs:
       'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/** Without versioning: deleted data would stay in the bucket. */
+/** Buckets have no versioning, because deleted data would stay in them. */
 function createBucket(
   scope: Construct,
   id: 'Content' | 'Files',
@@ -74,7 +73,6 @@ function createBucket(
   const logicalId = id === 'Content' ? 'ContentBucket' : 'FileBucket';
   pinLogicalId(bucket, logicalId);
   Validations.of(bucket).acknowledge({ id: 'AwsSolutions-S1', reason: whyNoAccessLogs });
-  // The finding is about each function's role with permissions for objects.
   Validations.of(scope).acknowledge({
     id: `AwsSolutions-IAM5[Resource::<${logicalId}.Arn>/*]`,
     reason: 'Object keys are made at run time, and the bucket contains no other objects.',
@@ -100,7 +98,6 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
   alarms.add('TableThrottled', {
     summary: 'DynamoDB throttles reads or writes of the table.',
     metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),
-    // Of fewer throttled calls clients notice little, because the SDK retries them.
     threshold: 50,
   });
   alarms.add('TableErrors', {

@@ -11,10 +11,8 @@ export interface OriginSecrets {
 }
 
 export class Trust {
-  /** Undefined without a distribution. */
   readonly originSecrets: OriginSecrets | undefined;
   readonly checksOrigin: Need = nothing;
-  /** For the authorizer, which signs callers, and the web function, which checks the signatures. */
   readonly signsCallers: Need = nothing;
 
   constructor(stack: Stack, settings: Settings) {

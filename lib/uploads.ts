@@ -7,7 +7,6 @@ import { WebServer } from './web-server.ts';
 
 export class Uploads extends Construct {
   readonly attach: Need;
-  /** Undefined if the gateway's route is the only one. */
   readonly server: WebServer | undefined;
 
   constructor(scope: Construct, id: string, platform: Platform) {

@@ -111,7 +111,6 @@ export class WebServer extends Construct {
     });
   }
 
-  /** Only for dashboards: alarms take no search. */
   everyMetric(statistic: string): MathExpression {
     return new MathExpression({
       expression: `SEARCH('"${this.functionName}"', '${statistic}', 300)`,

@@ -45,7 +45,10 @@ const agentEntryPoints = [
   'functions/agents/models/demo-model.ts',
 ];
 
-/** Worker threads, and modules that are imported when a call first needs them. They share no code with `index.mjs`. */
+/**
+ * Worker threads, and modules that a function imports when a call first needs them. These files share no code with
+ * `index.mjs`.
+ */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [replyForm, webhookClients],
   'complete-chat': agentEntryPoints,
@@ -70,7 +73,7 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
 /**
- * External in all other bundles, which never use them: esbuild does not tree-shake modules that a lazy chunk also
+ * In bundles that are not split, these modules are external: esbuild does not tree-shake modules that a lazy chunk also
  * imports.
  */
 const deferredImports = [
@@ -186,7 +189,7 @@ export function sourceOf(name: string): string {
   return source;
 }
 
-/** Nothing is written there. Source maps name their sources relative to this folder. */
+/** esbuild writes nothing there. Source maps name their sources relative to this folder. */
 const outputFolder = join(projectFolder, 'bundles');
 
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;

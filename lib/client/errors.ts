@@ -95,7 +95,6 @@ function classOfStatus(status: number): typeof ApiError {
   return status >= 500 ? ServerError : ApiError;
 }
 
-/** @param text the body of the response */
 export function apiErrorOf({ status, headers }: Response, text: string): ApiError {
   let envelope: { message?: unknown; error_code?: unknown; data?: unknown } = {};
   try {

@@ -18,7 +18,7 @@ export interface ClientOptions {
   /** Milliseconds without data after which a stream counts as lost, 100,000 by default. */
   streamTimeout?: number | undefined;
   /**
-   * Retries after the first attempt, 3 by default; for a resumable stream, also consecutive resumes that bring no
+   * Retries after the first attempt, 3 by default; for a resumable stream, also the resumes in a row that bring no
    * event.
    */
   maxRetries?: number | undefined;

@@ -49,7 +49,6 @@ function describeSchema(name: string, schema: Schema, described: SchemaDescripti
   if (own === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
-  // A schema that is referred to has a description of its own.
   const inline = properties.filter(([, { $ref }]) => $ref === undefined);
   for (const [key, property] of inline) {
     const description = ofProperties[nameIn(key)];

@@ -272,7 +272,6 @@ export function responseExampleOf(name: RouteName): unknown {
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 
-/** All but `response.error` could be from one reply. */
 export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent, { type: Type }> } = {
   'response.created': {
     type: 'response.created',

@@ -26,7 +26,6 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   'x-service-signature': '`sha256=` and HMAC-SHA256 of timestamp, dot and body, in hex; with a secret.',
 };
 
-/** They take precedence over those above. */
 export const parametersOfRoute: Partial<Record<RouteName, Readonly<Record<string, string>>>> = {
   'list-chats': { agent_id: 'Only chats with this agent.', external_user_id: 'Only chats of this user.' },
   'list-messages': { external_user_id: 'Required here or in the header x-external-user-id.' },

@@ -21,7 +21,6 @@ interface SettingSchema {
 }
 
 export interface SettingLine {
-  /** In backticks. In a union, the choice may follow. */
   path: string;
   type: string;
   default: string;

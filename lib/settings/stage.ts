@@ -1,6 +1,5 @@
 import * as z from 'zod';
 
-/** `AllAtOnce` deploys without CodeDeploy. */
 const rollouts = [
   'AllAtOnce',
   'Canary10Percent5Minutes',
