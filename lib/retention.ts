@@ -4,8 +4,8 @@ import type { Construct } from 'constructs';
 import type { Settings } from './settings.ts';
 
 /**
- * Production retains resources, except in the rollback of the deployment that creates them: failed first deployments
- * would leave them behind.
+ * Production retains resources, except in the rollback of the deployment that creates them, because each failed first
+ * deployment would leave them behind.
  */
 export const removalPolicyOf = ({ production }: Pick<Settings, 'production'>): RemovalPolicy =>
   production ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY;

@@ -81,8 +81,8 @@ export class WebServer extends Construct {
       maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
       environment,
     });
-    // CDK sets both to the function's ARN. CloudFormation could then neither read the endpoint's domain name nor roll
-    // back.
+    // CDK sets these names to the function's ARN. CloudFormation could then neither read the endpoint's domain name nor
+    // roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
