@@ -25,14 +25,8 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/**
- * What replies need: models, the keys of their providers, the tools of agents, and limits; and the function that tests
- * agents.
- */
 export class Agents extends Construct {
-  /** The need of functions that call models and agents' tools. */
   readonly reply: Need;
-  /** Only the limits of a reply: the need of functions that plan the replies of other functions. */
   readonly replyLimits: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -70,10 +64,9 @@ export class Agents extends Construct {
       'test-agent',
       {
         description: 'Tests an agent for an operator',
-        // A reply may take 300 s. The rest is for the reads before it and the writes after it.
+        // A reply may take 300 s.
         timeoutSeconds: 330,
       },
-      // Agents' tools read other agents and knowledge. A test writes only the usage and the rate limits.
       platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
       platform.content('GetObject', 'ListBucket'),
       this.reply,
@@ -105,10 +98,6 @@ export class Agents extends Construct {
     });
   }
 
-  /**
-   * Makes the graphs of models and tools for the dashboard.
-   * @param replyLogs the logs of functions that call models. Their metrics contain tokens and workspaces
-   */
   graphs = (replyLogs: readonly ILogGroup[]) => [
     graph('Tokens by model', {
       left: [
@@ -139,10 +128,6 @@ export class Agents extends Construct {
     }),
   ];
 
-  /**
-   * The need of functions that call models of named endpoints. Each endpoint has a secret, which the output
-   * `OpenAiEndpoints` names next to the URL.
-   */
   private callsEndpoints(settings: Settings): Need {
     const endpoints = Object.entries(settings.openAiEndpoints).map(([name, { url }]) => {
       const key = this.createProviderKey(`OpenAiApiKey${name}`, `The key for openai@${name}`, settings);
@@ -157,7 +142,6 @@ export class Agents extends Construct {
     );
   }
 
-  /** The need of functions whose agents read web pages and search the web. */
   private readsTheWeb(settings: Settings): Need {
     const { outboundAllow, webSearch } = settings;
     const outbound = outboundAllow.length > 0 ? variable('outboundAllow', outboundAllow.join(',')) : nothing;
@@ -173,10 +157,6 @@ export class Agents extends Construct {
     return allOf(search, readsSecrets('webSearchApiKeySecret', key));
   }
 
-  /**
-   * The need of functions whose agents have remote tools. They only decrypt the secrets of these tools; operators
-   * encrypt them.
-   */
   private callsTools(settings: Settings): Need {
     const key = new Key(this, 'ToolSecretKey', {
       description: 'Encrypts the secrets of tools',
@@ -195,7 +175,7 @@ export class Agents extends Construct {
     );
   }
 
-  /** Creates a secret for a provider's API key. Its first value is random; an operator replaces it with the key. */
+  /** The first value of the secret is random; an operator replaces it with the key. */
   private createProviderKey(id: string, description: string, settings: Settings): Secret {
     const secret = new Secret(this, id, { description, removalPolicy: removalPolicyOf(settings) });
     pinLogicalId(secret, id);

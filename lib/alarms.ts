@@ -21,26 +21,15 @@ export const fiveMinutes = Duration.minutes(5);
 export const hour = Duration.hours(1);
 
 interface Rule {
-  /** What the alarm means, in one sentence for the operator. */
   summary: string;
   /** Heading in docs/runbook.md; by default the alarm's id in kebab-case. */
   heading?: string;
   metric: IMetric;
-  /** The alarm is raised at or above this value, unless `isMinimum` is set. */
   threshold: number;
-  /** The alarm is raised if this many of the evaluated periods are bad; one of one by default. */
   periods?: readonly [bad: number, evaluated: number];
-  /**
-   * The alarm is raised below the threshold, and missing data does not change its state. For all other alarms, missing
-   * data is good.
-   */
   isMinimum?: true;
 }
 
-/**
- * The alarms of a stack and their topic. Each alarm notifies the topic, and its description names its part of
- * docs/runbook.md.
- */
 export class Alarms extends Construct {
   private readonly topic: Topic;
 
@@ -67,10 +56,7 @@ export class Alarms extends Construct {
     return alarm;
   }
 
-  /**
-   * Adds an alarm that is raised if three of four periods have no successful run of the function.
-   * @param rule.queue a queue that Lambda polls all the time
-   */
+  /** @param rule.queue a queue that Lambda polls all the time */
   addForSchedule(
     id: string,
     rule: { summary: string; handler: ServiceFunction; queue: Queue; period: Duration },
@@ -81,8 +67,8 @@ export class Alarms extends Construct {
     };
     this.add(id, {
       summary,
-      // SQS reports a value as long as Lambda polls the queue, and none before the stack is deployed. So missing runs
-      // count as 0 from the deployment of the stack on.
+      // SQS reports a value while Lambda polls the queue, so missing runs count as 0, but not before the stack is
+      // deployed.
       metric: sumOf(
         {
           runs: handler.metricInvocations({ period, statistic: 'Sum' }),
@@ -100,10 +86,7 @@ export class Alarms extends Construct {
 
 const cloudWatch = new ServicePrincipal('cloudwatch.amazonaws.com');
 
-/**
- * Creates the topic that alarms notify. The topic has its own KMS key, because CloudWatch alarms cannot use AWS's
- * managed key for SNS.
- */
+/** The topic has its own key, because CloudWatch alarms cannot use AWS's managed key for SNS. */
 function createTopic(scope: Construct, id: string): Topic {
   const { partition, region, account, stackName } = Stack.of(scope);
   const key = new Key(scope, `${id}Key`, {
@@ -141,14 +124,13 @@ const kebabCase = (id: string): string =>
 
 type Metrics = Readonly<Record<string, IMetric>>;
 
-/** Makes a formula of metric math. The period applies to all its metrics. */
+/** `period` replaces the periods of the metrics. */
 export const formula = (expression: string, usingMetrics: Metrics, period = fiveMinutes): MathExpression =>
   new MathExpression({ expression, usingMetrics: { ...usingMetrics }, period });
 
-/** The sum of the metrics that have a value in a period: `SUM` of a list has a value as soon as one of them has one. */
+/** `SUM` of a list has a value as soon as one of the metrics has one. */
 export const sumOf = (metrics: Metrics, period = fiveMinutes): MathExpression =>
   formula(`SUM([${Object.keys(metrics).join(', ')}])`, metrics, period);
 
-/** The metric multiplied by -1, for `sumOf`. */
 export const less = (name: string, metric: IMetric, period = fiveMinutes): MathExpression =>
   formula(`-1 * ${name}`, { [name]: metric }, period);

@@ -28,7 +28,6 @@ import type { Settings } from './settings.ts';
 
 type Functions = Record<'dispatcher' | 'advancer' | 'failer' | 'deliverer', ServiceFunction>;
 
-/** The state machine that carries a batch: it waits until its requests have ended, and then delivers its webhook. */
 export class BatchWorkflow extends Construct {
   readonly machine: StateMachine;
 
@@ -44,7 +43,6 @@ export class BatchWorkflow extends Construct {
       error: serviceUnavailable,
       cause: 'A service was throttled or unavailable for hours',
     });
-    /** Fails the batch after an error that the retries did not cure. A transient error only ends the execution. */
     const failBatchOnError = (state: LambdaInvoke): void => {
       state.addCatch(outage, { errors: transientErrors, resultPath: JsonPath.DISCARD });
       state.addCatch(failRemaining, { resultPath: '$.error' });
@@ -57,12 +55,11 @@ export class BatchWorkflow extends Construct {
       this.invoke(name, functions.dispatcher, {
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken, enteredAt: JsonPath.stateEnteredTime }),
-        // After this time the workflow checks the batch, in case the batch has expired or its task callback was lost.
+        // For a batch that has expired, or whose task callback was lost.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
-    // Workers complete the task callback when no request is in work any more. If a worker has crashed, the workflow
-    // waits until the leases of the slots have ended; ten seconds more are for differences of clocks.
+    // If a worker has crashed, the leases of its slots must end. Ten seconds more are for differences of clocks.
     const finishSeconds = replyLimits.leaseSeconds + 10;
     const waits = [
       wait('Offer slots to workers and wait for the last request', settings.batchTimeoutSeconds),
@@ -84,10 +81,6 @@ export class BatchWorkflow extends Construct {
     this.machine = this.defineMachine(waits[0], settings);
   }
 
-  /**
-   * Creates the states that deliver the webhook after the end of a batch. The deliverer returns the seconds until the
-   * next attempt, if there is one.
-   */
   private createDelivery(deliverer: ServiceFunction): IChainable {
     const ended = new Succeed(this, 'The batch is over');
     // If all retries fail, the execution fails and the reconciler starts another one.
@@ -109,16 +102,9 @@ export class BatchWorkflow extends Construct {
   }
 
   /**
-   * Creates a task that calls a function. Its retries have full jitter, so that a thousand batches do not retry at the
-   * same time.
-   *
-   * Transient errors have 400 retries, at most five minutes apart. Together the pauses take 16.4 hours on average, 14.9
-   * to 17.8 in 998 of 1,000 executions; the attempts themselves take further time. The retries are at most 2,000 of the
-   * 25,000 events that an execution may have.
-   *
-   * Other errors have ten retries. Their pauses take 151 s on average, at most 303, and less than 49 in one of 1,000
-   * executions. These retries are for new code that fails: by default a roll-out sends it a tenth of the calls, so a
-   * retry usually reaches the former code.
+   * The pauses of the 400 retries of transient errors take 16.4 hours on average, and full jitter spreads the retries
+   * of many batches. The ten retries of other errors are for a roll-out, which by default sends new code a tenth of the
+   * calls.
    */
   private invoke(
     name: string,
@@ -128,7 +114,7 @@ export class BatchWorkflow extends Construct {
     const state = new LambdaInvoke(this, name, {
       lambdaFunction: handler.aliasByName,
       payload: this.batchInput(),
-      // The CDK's default retrier would match errors of Lambda before those below. It ends after 126 s, without jitter.
+      // CDK's default retrier would match errors of Lambda before those below.
       retryOnServiceExceptions: false,
       ...props,
     });
@@ -143,7 +129,6 @@ export class BatchWorkflow extends Construct {
     return state;
   }
 
-  /** Makes the input of every function of the workflow: the ids of workspace and batch, and `extra`. */
   private batchInput(extra: Record<string, string> = {}): TaskInput {
     return TaskInput.fromObject({
       workspaceId: JsonPath.stringAt('$.workspaceId'),
@@ -153,12 +138,11 @@ export class BatchWorkflow extends Construct {
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
-    // A stack id ends in /UUID. The first part of the UUID makes the log group's name unique. Production retains the
-    // group after its stack is deleted, so a new stack of the same stage could not create a group of the same name.
+    // Production retains the group after its stack is deleted, so a new stack of the same stage needs another name.
     const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
-      // AWS advises this prefix. Groups of other names take room in the account's resource policy for logs, which has
-      // at most 5,120 characters.
+      // Groups without this prefix take room in the account's resource policy for logs, which has at most 5,120
+      // characters.
       logGroupName: `/aws/vendedlogs/states/${Stack.of(this).stackName}-${stackPart}`,
       ...logsOf(settings),
     });
@@ -178,11 +162,7 @@ export class BatchWorkflow extends Construct {
   }
 }
 
-/**
- * Errors that count as transient: Lambda, or a service that the function calls, may be throttled or unavailable.
- * Functions of this service throw `ServiceUnavailable` (runtime/observability/observed.ts). `Sandbox.Timedout` means
- * that the function timed out; AWS's documentation calls that `Lambda.Unknown`.
- */
+/** `Sandbox.Timedout` means that the function timed out; AWS's documentation calls that `Lambda.Unknown`. */
 const transientErrors = [
   serviceUnavailable,
   'Lambda.TooManyRequestsException',

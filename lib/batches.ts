@@ -28,37 +28,29 @@ import type { Webhooks } from './webhooks.ts';
 import type { Writes } from './written-items.ts';
 
 /**
- * The timeout of a batch worker, Lambda's longest: it takes requests for up to five minutes, and the rest of the time
- * is for the last replies and for outages.
+ * Lambda's longest timeout. A worker takes requests for up to five minutes; the rest is for its last replies and for
+ * outages.
  */
 const workerTimeoutSeconds = 900;
 
 /**
- * The share of the batch workers that one workspace may use. Each open batch has at least one slot, so a workspace with
- * more open batches than slots uses more.
+ * The share of the batch workers for one workspace. Each open batch has at least one slot, so many open batches may use
+ * more.
  */
 const workspaceShare = 0.75;
 
 /** AWS recommends six times the function's timeout. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
-/**
- * A run of the reconciler that cannot start within this time is dropped: the next run does its work. 60 s is the
- * minimum of EventBridge and of Lambda.
- */
+/** The minimum of EventBridge and of Lambda. The next run does the work of a lost one. */
 const startsWithin = Duration.seconds(60);
 
-/**
- * The writes that end a batch. They also delete the batch's entry in the index of open batches, and close the turns of
- * its requests.
- */
 const batchEnds: Writes = {
   PutItem: ['batches', 'batchLists', 'chats', 'operatorsWebhooks'],
   UpdateItem: ['batches', 'batchLists', 'chats'],
   DeleteItem: ['batchLists', 'operatorsOpenBatches'],
 };
 
-/** The properties that the functions of the workflow, the worker and the reconciler have in common. */
 const ofWork = { group: 'BatchWork', throttlesUnseen: true } as const;
 
 interface Parts {
@@ -67,10 +59,6 @@ interface Parts {
   webhooks: Webhooks;
 }
 
-/**
- * What processes batches, such as a queue that offers slots to workers, a state machine that waits until all requests
- * have ended, and a reconciler that resumes what crashes and outages have interrupted.
- */
 export class Batches extends Construct {
   readonly queue: Queue;
   readonly machine: StateMachine;
@@ -81,7 +69,6 @@ export class Batches extends Construct {
     const { settings } = platform;
     this.queue = this.createQueue();
     const slots = Math.max(Math.floor(workspaceShare * platform.concurrency.batchWorkers), 1);
-    /** The needs of a function that offers slots to workers. */
     const offer = allOf(
       sendsTo(this.queue, 'batchQueueUrl'),
       variable('batchWorkspaceSlots', slots),
@@ -98,8 +85,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * Creates the queue. It has no dead-letter queue, because a message only offers a slot: the reconciler sends the
-   * messages of silent slots again.
+   * There is no dead-letter queue, because a message only offers a slot: the reconciler sends the messages of silent
+   * slots again.
    */
   private createQueue(): Queue {
     const queue = new Queue(this, 'Requests', {
@@ -115,7 +102,6 @@ export class Batches extends Construct {
     return queue;
   }
 
-  /** Creates the functions of the workflow, except the one that delivers webhooks. */
   private createTasks(platform: Platform, offer: Need) {
     return {
       dispatcher: platform.task(
@@ -148,9 +134,8 @@ export class Batches extends Construct {
   }
 
   /**
-   * Lets the dispatcher complete the task callback. The statement is in a separate policy: the dispatcher depends on
-   * its role's own policy, and the machine depends on the dispatcher. With this statement in that policy,
-   * CloudFormation would find a circular dependency.
+   * The statement is in a separate policy: in the role's own policy, it would make a circle of dependencies with the
+   * machine.
    */
   private letDispatcherComplete({ role }: ServiceFunction): void {
     const resources = [this.machine.stateMachineArn];
@@ -182,12 +167,11 @@ export class Batches extends Construct {
       platform.usage,
       platform.stageLimits,
       offer,
-      // For the number of messages in the queue.
+      // Lets workers read the number of messages in the queue.
       allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       this.resumes(),
     );
     this.acknowledgeExecutions(worker);
-    // Each message starts one worker.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
   }
 
@@ -196,7 +180,6 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-        // The next run starts one minute later. After 45 s, a run starts no further check of a batch or webhook.
         timeoutSeconds: 60,
         ...ofWork,
       },
@@ -210,7 +193,6 @@ export class Batches extends Construct {
       this.resumes(),
     );
     this.acknowledgeExecutions(reconciler);
-    // A run costs three reads if no batch is open, every webhook is delivered and no purge waits.
     reconciler.runsEvery(Duration.minutes(1), {
       ...{ scope: this, id: 'Reconciliation', maxEventAge: startsWithin },
       description: 'Runs the reconciler, which resumes work that crashes and outages have interrupted',
@@ -218,7 +200,6 @@ export class Batches extends Construct {
     return reconciler;
   }
 
-  /** The need of functions that resume batches: they complete the wait of an execution, or replace a lost execution. */
   private resumes(): Need {
     const executions = Stack.of(this).formatArn({
       service: 'states',
@@ -272,7 +253,6 @@ export class Batches extends Construct {
     );
   }
 
-  /** The need of functions that must know how long a batch, and a request of it, may take. */
   private lasts({ settings }: Platform): Need {
     return allOf(
       variable('batchTimeoutSeconds', settings.batchTimeoutSeconds),

@@ -6,18 +6,12 @@ const modelId = String.raw`[a-z0-9-]+(\.[a-z0-9-]+)+(:[a-z0-9]+){0,2}`;
 const resourceTypes =
   'foundation-model|inference-profile|application-inference-profile|provisioned-model|imported-model|custom-model-deployment';
 
-/** Matches the id of a model or of an inference profile, or an ARN; never a wildcard. */
 export const bedrockModel = new RegExp(
   `^(${modelId}|arn:aws[a-z-]*:bedrock:[a-z0-9-]+:([0-9]{12})?:(${resourceTypes})/[a-zA-Z0-9.:-]+)$`,
 );
 
-/** Matches the id of an inference profile that AWS defines: a geography and the model's id. */
 const profileId = /^(?<geography>global|apac|us-gov|[a-z]{2})\.(?<model>[^.]+\..+)$/;
 
-/**
- * Returns what a role must be allowed to invoke for one model that agents may name.
- * @returns ARNs: `arn` of the model or the inference profile, `routesTo` of the models that the profile routes to
- */
 function invocableOf(scope: Construct, model: string) {
   const { partition, region, account } = Stack.of(scope);
   const isArn = model.startsWith('arn:');
@@ -38,10 +32,8 @@ function invocableOf(scope: Construct, model: string) {
 }
 
 /**
- * Returns the permissions that a role needs to invoke models by Converse or ConverseStream. An inference profile also
- * needs permissions for the models that it routes to. These permissions apply only to calls through a profile, and the
- * role may invoke only its own profiles. The policies of a role may have at most 10,240 characters, so the condition
- * does not list the profiles again.
+ * An inference profile also needs permissions for the models that it routes to. The policies of a role may have 10,240
+ * characters, so the condition does not list the profiles again.
  */
 export function bedrockStatements(scope: Construct, models: readonly string[]): PolicyStatement[] {
   const invocable = models.map((model) => invocableOf(scope, model));
@@ -51,7 +43,7 @@ export function bedrockStatements(scope: Construct, models: readonly string[]): 
     {
       actions,
       resources: [...new Set(invocable.flatMap(({ routesTo }) => routesTo))],
-      // The condition is met if the request has this key, as every call through a profile does.
+      // The condition is met if the request has this key, as calls through a profile do.
       conditions: { Null: { 'bedrock:InferenceProfileArn': 'false' } },
     },
   ]
@@ -59,7 +51,6 @@ export function bedrockStatements(scope: Construct, models: readonly string[]): 
     .map((statement) => new PolicyStatement(statement));
 }
 
-/** Acknowledges the findings of cdk-nag about permissions for a profile's models in every Region. */
 export function acknowledgeRegions(scope: Construct, models: readonly string[]): void {
   const wildcards = bedrockStatements(scope, models)
     .flatMap(({ resources }) => resources)

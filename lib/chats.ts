@@ -13,30 +13,23 @@ import type { Uploads } from './uploads.ts';
 import { WebServer } from './web-server.ts';
 import type { Writes } from './written-items.ts';
 
-/** The writes that create chats. */
 export const chatCreations = {
   PutItem: ['chats', 'chatLists', 'users'],
   UpdateItem: ['chatLists', 'lastNumbers', 'users'],
 } as const satisfies Writes;
 
-/**
- * The writes of a function that returns a list. They include reports of slots, because a client may read the list
- * slowly.
- */
+/** Slots are reported, because a client may read the list slowly. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
-/** The kinds of failures for which the model is responsible. Not `tooLong`: the client's message causes it. */
+/** `tooLong` is not among them, because the client's message causes it. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
-/** The time to the first delta at which an alarm is raised. */
 const firstDeltaSeconds = 10;
 
 /** Below this number of replies, one of them is more than the 5 % that may be late. */
 const fewReplies = 20;
 
-/** Chats and the replies in them. */
 export class Chats extends Construct {
-  /** The web function of `chatRoutes`; undefined if Lambda functions alone serve them. */
   readonly server: WebServer | undefined;
 
   constructor(
@@ -84,7 +77,6 @@ export class Chats extends Construct {
     );
   }
 
-  /** Creates the functions of those `chatRoutes` that are not OpenAI's. */
   private createChatRoutes(platform: Platform, replies: readonly Need[]): void {
     const route = platform.routes('Chat');
     route(
@@ -107,10 +99,6 @@ export class Chats extends Construct {
     route('resume-stream', platform.data(reads, limited));
   }
 
-  /**
-   * Creates the web function. Its needs are those of all `chatRoutes`: of `send-message`, the writes that create chats,
-   * and signed callers.
-   */
   private createServer(platform: Platform, replies: readonly Need[]): WebServer {
     return new WebServer(this, 'Default', {
       function: 'serve-chats',
@@ -124,7 +112,6 @@ export class Chats extends Construct {
         ...replies,
         platform.trust.signsCallers,
       ],
-      // A route with a shorter timeout ends its own requests earlier.
       timeout: Duration.seconds(Math.max(...chatRoutes.map((name) => routes[name].timeoutSeconds))),
       requestsPerEnvironment: platform.settings.requestsPerEnvironment,
       publicReason: 'Every request must have a caller that the authorizer has signed.',
@@ -139,8 +126,8 @@ export class Chats extends Construct {
         modelFailures.map((failure) => [failure, serviceMetric(this, 'modelFailures', { failure })]),
       ),
     );
-    // The sum contains `failures`, because no other term has the failed replies of batches. So failed replies of chats
-    // count twice.
+    // Contains `failures`, because no other term has the failed replies of batches. So failed replies of chats count
+    // twice.
     const replies = sumOf({
       failures,
       sends: countOf('send-message'),
@@ -149,7 +136,6 @@ export class Chats extends Construct {
     });
     alarms.add('ModelErrors', {
       summary: 'More than 5 % of the replies fail because of models, after all retries.',
-      // A few failures are normal.
       metric: formula('IF(failures < 5, 0, 100 * failures / replies)', { failures, replies }),
       threshold: 5,
       periods: [2, 3],

@@ -11,9 +11,6 @@ import type { Settings } from './settings.ts';
 
 export type CustomDomain = NonNullable<Settings['domain']>;
 
-/**
- * Adds DNS records that point the domain's name to the target. Without a hosted zone the operator creates the records.
- */
 export function pointDomain(
   scope: Construct,
   { name, hostedZone }: CustomDomain,

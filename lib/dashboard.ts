@@ -13,21 +13,18 @@ import type { Platform } from './platform.ts';
 
 const period = Duration.minutes(5);
 
-/** Domains of AWS's console in other public partitions than `aws`. Only CloudFormation knows a stack's partition. */
 const otherConsoles = {
   'aws-cn': 'console.amazonaws.cn',
   'aws-us-gov': 'console.amazonaws-us-gov.com',
   'aws-eusc': 'console.amazonaws-eusc.eu',
 };
 
-/** The page for the daily check, and the first one to open after an alarm: what clients see, models, batches, costs. */
 export class Dashboard extends Construct {
   constructor(
     scope: Construct,
     id: string,
     platform: Platform,
     props: {
-      /** Graphs side by side, one line below the other. */
       lines: readonly (readonly IWidget[])[];
       queue: Queue;
     },
@@ -49,10 +46,7 @@ export class Dashboard extends Construct {
     });
   }
 
-  /**
-   * Returns the domain of the console in the stack's partition. It uses conditions of CloudFormation, because a mapping
-   * would make a deployment fail in a partition that is not listed.
-   */
+  /** With a mapping, a deployment would fail in a partition that is not listed. */
   private consoleDomain(): string {
     return Object.entries(otherConsoles).reduce((fallback, [partition, domain]) => {
       const condition = new CfnCondition(this, `Is${partition}`, {
@@ -62,10 +56,6 @@ export class Dashboard extends Construct {
     }, 'console.aws.amazon.com');
   }
 
-  /**
-   * Makes the graphs of what costs money, in addition to those of requests and models. S3 has none: its request metrics
-   * cost extra, and invocations and turns show enough.
-   */
   private costs({ functions: all, table }: Platform, queue: Queue): GraphWidget[] {
     const functions = [...all.values()];
     const sum = { period, statistic: 'Sum' };

@@ -7,8 +7,8 @@ import type { ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The stack with the alarm of a distribution whose service stack is not in us-east-1. CloudFront reports its metrics to
- * us-east-1 alone. An alarm can watch only metrics of its own Region, and can notify only a topic of its own Region.
+ * The service is outside us-east-1, but CloudFront reports its metrics to us-east-1 alone, and an alarm can watch only
+ * metrics of its own Region.
  */
 export class DistributionAlarms extends Stack {
   constructor(

@@ -41,38 +41,28 @@ import { pinLogicalId } from './retention.ts';
 import type { Stage } from './stage.ts';
 import type { WebServer } from './web-server.ts';
 
-/** The name of the output that the stack with the distribution's alarm reads. */
 export const distributionIdOutput = 'DistributionId';
 
-/** How long CloudFront waits for the first bytes of an origin's response, and then for each next part. */
+/** CloudFront waits so long for the first bytes of an origin's response, and then for each next part. */
 const readTimeout = Duration.seconds(120);
 
 /**
- * Statuses whose caching CloudFront can configure. By default it caches many errors of GET and HEAD for 10 s, although
- * the cache policy forbids it. Other clients that request the same path would get the cached error, because the cache
- * key contains neither the API key nor the query.
+ * By default CloudFront caches many errors of GET and HEAD for 10 s, although the cache policy forbids it. Other
+ * clients would get these errors, because the cache key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
-/**
- * Headers that Lambda adds to the responses of web functions. The distribution removes them: clients need none of them,
- * and they reveal the implementation.
- */
+/** Lambda adds these headers to the responses of web functions. They reveal the implementation. */
 const platformHeaders = ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'];
 
-/**
- * The code of a CloudFront function. It forwards the host that the client used in a separate header, because in
- * requests to an origin, `Host` is the origin's name.
- */
+/** Passes on the host that the client used: in requests to an origin, `Host` is the origin's name. */
 const forwardViewerHost = `function handler(event) {
   var request = event.request;
   request.headers['${viewerHostHeader}'] = { value: request.headers.host.value };
   return request;
 }`;
 
-/** One address for the gateway and, under the path of uploads, for their web function. */
 export class Distribution extends Construct {
-  /** The URL of the distribution or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;
 
   constructor(
@@ -94,8 +84,7 @@ export class Distribution extends Construct {
       });
     const { region, stackName } = Stack.of(this);
     const code = new CloudFrontFunction(this, 'TellViewerHost', {
-      // Names of CloudFront functions are unique in an account. CDK's default name would be the same in every
-      // stage.
+      // Names of CloudFront functions are unique in an account. CDK's default name would be the same in every stage.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
       code: FunctionCode.fromInline(forwardViewerHost),
@@ -154,7 +143,6 @@ export class Distribution extends Construct {
   private createHeadersPolicy(corsOrigins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
     return new ResponseHeadersPolicy(this, 'Headers', {
-      // Names of response headers policies are unique in an account.
       responseHeadersPolicyName: `${region}-${stackName}-headers`,
       comment: 'Removes headers of Lambda, and says which origins may call from a browser',
       removeHeaders: platformHeaders,
@@ -179,11 +167,11 @@ const corsOf = (origins: readonly string[]) => ({
 });
 
 /**
- * Adds the alarm of a distribution. CloudFront reports its metrics to us-east-1 alone, so the alarm is created only if
- * the stack is there. For a service in another Region, the stack `DistributionAlarms` has the alarm.
+ * CloudFront reports its metrics to us-east-1 alone. For a service in another Region, the stack `DistributionAlarms`
+ * has the alarm.
  */
 export function watchDistribution(alarms: Alarms, distributionId: string): void {
-  // CDK's metrics would never have a value: they lack the dimension Region of CloudFront's metrics.
+  // CDK's metrics would never have a value: they lack the dimension Region.
   const metricOf = (metricName: string, statistic: string) =>
     new Metric({
       namespace: 'AWS/CloudFront',

@@ -8,32 +8,21 @@ import type { ServiceFunction } from './service-function.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { Writes } from './written-items.ts';
 
-/**
- * After 30 s, a run of a purge starts no further page, and another message continues the purge. The rest of the time is
- * for slow calls and their retries.
- */
+/** A run of a purge starts no further page after 30 s. The rest is for slow calls and their retries. */
 const purgeTimeoutSeconds = 300;
 
-/** After so many failures a purge becomes a dead letter. The reconciler continues to enqueue it. */
+/** The reconciler enqueues a purge again that has become a dead letter. */
 const maxDeliveries = 5;
 
-/**
- * A throttled run of the hourly deletion may start until shortly before the next run, which does the work of a lost
- * one.
- */
+/** The next hourly run does the work of a lost one. */
 const untilNextRun = Duration.minutes(50);
 
-/** The writes that delete chats. Each deletion adds a purge to the outbox. */
 const chatDeletions = {
   PutItem: ['operatorsPurges'],
   UpdateItem: ['chatLists', 'users'],
   DeleteItem: ['chats', 'chatLists', 'users'],
 } as const satisfies Writes;
 
-/**
- * Deletions of chats, files, users and unused chats. A queue passes the deleted chats and users to the function that
- * deletes their data.
- */
 export class Erasure extends Construct {
   private readonly queue: Queue;
 
@@ -50,8 +39,7 @@ export class Erasure extends Construct {
     this.createRoutes(platform, enqueue);
     this.createPurger(platform, enqueue);
     this.scheduleUnusedChats(platform, enqueue);
-    // There is no alarm for dead letters: they appear later than this alarm, which waits for an hour. They also stay in
-    // their queue for 14 days, although the reconciler enqueues each purge again until it has ended.
+    // There is no alarm for dead letters: they appear later than this alarm.
     platform.alarms.add('PurgesOverdue', {
       summary: 'The data of deleted chats is not purged an hour after the deletion.',
       metric: serviceMetric(this, 'overduePurges', {}, { statistic: 'Maximum' }),
@@ -108,13 +96,12 @@ export class Erasure extends Construct {
     purger.receivesFrom(this.queue, { batchSize: 10, maxConcurrency: platform.concurrency.purgers });
   }
 
-  /** Deletes the unused chats of workspaces with retention: every hour, a part of them. */
   private scheduleUnusedChats(platform: Platform, enqueue: Need): void {
     const description = 'Deletes the chats that are unused for longer than their workspace retains them';
     const handler = platform.task(
       'delete-unused-chats',
-      // After four minutes, a run starts no further page. The function is in no alarm group: the alarm of a group needs
-      // crashes in two of five minutes, and this function runs once an hour.
+      // In no alarm group: the alarm of a group needs crashes in two of five minutes, and this function runs once an
+      // hour.
       { description, timeoutSeconds: 300 },
       platform.data(reads, {
         ...chatDeletions,
@@ -122,7 +109,6 @@ export class Erasure extends Construct {
       }),
       enqueue,
     );
-    // A pass over the chats of a workspace starts once a day. The other runs continue the passes that take longer.
     const rule = { scope: this, id: 'UnusedChats', description, maxEventAge: untilNextRun };
     handler.runsEvery(Duration.hours(1), rule);
     platform.alarms.addForSchedule('RetentionSilent', {

@@ -10,9 +10,8 @@ import type { OriginSecrets } from './trust.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * AWS's managed rule groups, each with the rules that this service lets only count: those that inspect bodies, because
- * messages quote code, markup, exploits and addresses, and that for a missing User-Agent, because the interface does
- * not require the header.
+ * Some rules only count: those that inspect bodies, because messages quote code and exploits, and that for a missing
+ * User-Agent, because the interface does not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -33,10 +32,6 @@ const managedGroups: readonly { name: string; counting: readonly string[] }[] = 
   },
 ];
 
-/**
- * Blocks requests before they reach the service: from known bad addresses, of known attacks, and above a rate for each
- * address. In the mode `count` it only counts them.
- */
 export class Firewall extends CfnWebACL {
   constructor(
     scope: Construct,
@@ -104,9 +99,8 @@ export class Firewall extends CfnWebACL {
 }
 
 /**
- * Blocks requests to the gateway's own address, which would bypass the firewall of the distribution; in the mode
- * `count` it only counts them. The distribution's rules do not work at the gateway, where the requests of many clients
- * come from one address of CloudFront.
+ * The distribution's rules do not work at the gateway, where the requests of many clients come from one address of
+ * CloudFront.
  */
 export class OriginFirewall extends CfnWebACL {
   constructor(
@@ -136,7 +130,6 @@ export class OriginFirewall extends CfnWebACL {
           name: 'PastTheDistribution',
           priority: 0,
           statement: { notStatement: { statement: fromDistribution } },
-          // A blocked request gets a 403 with the gateway's envelope for WAF_FILTERED.
           action: firewall.mode === 'count' ? { count: {} } : { block: {} },
           visibilityConfig: measured('PastTheDistribution'),
         },
@@ -151,13 +144,12 @@ const measured = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   sampledRequestsEnabled: true,
 });
 
-/** The Region in which CloudFront requires firewalls and certificates, and to which it reports metrics. */
+/** CloudFront requires firewalls and certificates in this Region, and reports its metrics to it. */
 export const cloudFrontRegion = 'us-east-1';
 
 const outputName = 'WebAclArn';
 const nameOf = ({ name }: Stage): string => `agent-service-${name}-firewall`;
 
-/** The stack of a distribution's firewall. It is separate, because CloudFront requires the firewall in us-east-1. */
 export class FirewallStack extends Stack {
   constructor(scope: Construct, id: string, props: { stage: Stage; firewall: FirewallSettings }) {
     super(scope, id, {
@@ -174,9 +166,5 @@ export class FirewallStack extends Stack {
   }
 }
 
-/**
- * Returns the ARN of the stage's firewall. CloudFormation reads it from the firewall's stack during the deployment of
- * the service.
- */
 export const webAclArnOf = (stage: Stage): string =>
   Fn.getStackOutput(nameOf(stage), outputName, cloudFrontRegion);

@@ -1,6 +1,5 @@
 import type { RouteName } from '#contract/routes.ts';
 
-/** The names of functions without a route. */
 export type TaskName =
   | 'authorize-request'
   | 'prepare-attachment'
@@ -14,12 +13,9 @@ export type TaskName =
   | 'deliver-webhook'
   | 'reconcile-batches';
 
-/** A function's name is that of its source file. */
 export type FunctionName = RouteName | TaskName;
 
-/** Converts `create-chat` to `createChat`. */
 export const camelCase = (name: string): string =>
   name.replaceAll(/-([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
-/** Returns the id of a function's construct, such as `CreateChat` for `create-chat`. */
 export const pascalCase = (name: string): string => camelCase(`-${name}`);

@@ -18,10 +18,7 @@ import {
 } from '#contract/errors.ts';
 import { allowedHeaders, allowedMethods, corsHeaders } from '#contract/headers.ts';
 
-/**
- * The errors for the types of responses that the gateway itself can give. Each type is a resource, and a stack may have
- * 500, so not all types are here: the others have the status and the body of `DEFAULT_4XX` or `DEFAULT_5XX`.
- */
+/** Each type is a resource, and a stack may have 500, so not all types are here. */
 const responses: readonly (readonly [ErrorKind, message: string, ...GatewayResponseType[]])[] = [
   [
     'unauthenticated',
@@ -32,7 +29,7 @@ const responses: readonly (readonly [ErrorKind, message: string, ...GatewayRespo
     ResponseType.EXPIRED_TOKEN,
   ],
   ['accessDenied', 'Access denied', ResponseType.ACCESS_DENIED, ResponseType.WAF_FILTERED],
-  // The first is API Gateway's response to an unknown path or method.
+  // API Gateway's response to an unknown path or method is MISSING_AUTHENTICATION_TOKEN.
   [
     'notFound',
     'Resource not found',
@@ -45,7 +42,6 @@ const responses: readonly (readonly [ErrorKind, message: string, ...GatewayRespo
   ['serverError', serverErrorMessage('$context.requestId'), ResponseType.DEFAULT_5XX],
 ];
 
-/** Gives the error responses of the gateway itself the envelope of the service. */
 export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined): void {
   const cors = corsOrigin === undefined ? {} : quoted(corsHeaders(corsOrigin));
   for (const [kind, message, ...types] of responses) {
@@ -66,20 +62,14 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
   }
 }
 
-/** Returns header values with the single quotes that API Gateway requires around static values. */
+/** API Gateway requires single quotes around static values. */
 const quoted = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 
-/**
- * How long browsers cache a preflight response: ten minutes, so a changed setting may take that long. Chromium's
- * maximum is 2 h.
- */
+/** A changed setting may take this long in browsers. Chromium's maximum is 2 h. */
 export const preflightSeconds = 600;
 
-/**
- * Adds the response to the preflights of browsers, which have no API key.
- * @param origin undefined where a distribution adds the headers
- */
+/** @param origin undefined where a distribution adds the headers */
 export function addPreflight(resource: IResource, origin: string | undefined): void {
   const headers = Object.entries(origin === undefined ? {} : quoted(preflightHeaders(origin))).map(
     ([name, value]) => [`method.response.header.${name}`, value] as const,
@@ -88,8 +78,7 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
     'OPTIONS',
     new MockIntegration({
       requestTemplates: { 'application/json': '{"statusCode":204}' },
-      // API Gateway rejects a request with another Content-Type as a client error. If it passed the body through, the
-      // mock would fail with a 500, which the alarms count. A preflight has no Content-Type.
+      // If API Gateway passed a body through, the mock would fail with a 500, which the alarms count.
       passthroughBehavior: PassthroughBehavior.NEVER,
       integrationResponses: [{ statusCode: '204', responseParameters: Object.fromEntries(headers) }],
     }),

@@ -11,22 +11,19 @@ import { gatewayHeaders, signedCallerField } from '#runtime/environment/variable
 import type { ServiceFunction } from './service-function.ts';
 import type { WebServer } from './web-server.ts';
 
-/** API Gateway's maximum timeout of a buffered response, unless AWS has raised the account's quota. */
+/** API Gateway's maximum for a buffered response, unless AWS has raised the account's quota. */
 const bufferedLimitSeconds = 29;
 
-/** API Gateway's maximum timeout of a streamed response. */
+/** API Gateway's maximum for a streamed response. */
 const streamedLimitSeconds = 15 * 60;
 
-/** Added to a function's timeout for the gateway's timeout: only the gateway's timeout includes a cold start. */
+/** The gateway's timeout includes a cold start, the function's does not. */
 const coldStartSeconds = 10;
 
 const streamedTimeout = ({ timeoutSeconds }: Route): Duration =>
   Duration.seconds(Math.min(timeoutSeconds + coldStartSeconds, streamedLimitSeconds));
 
-/**
- * Makes the integration that calls a function for each request of a route. CDK's `LambdaIntegration` would also add a
- * permission.
- */
+/** CDK's `LambdaIntegration` would also add a permission. */
 export function invoke(route: Route, handler: ServiceFunction, credentialsRole: IRole): Integration {
   const isStreamed = route.transfer === 'streamed';
   const path = isStreamed
@@ -46,10 +43,6 @@ export function invoke(route: Route, handler: ServiceFunction, credentialsRole: 
   });
 }
 
-/**
- * Makes the integration that forwards a request to the web function, with the caller that the authorizer has signed and
- * the gateway's ids of the request.
- */
 export function forward(route: Route, { domainName }: WebServer): HttpIntegration {
   const isStreamed = route.transfer === 'streamed';
   const headers = {

@@ -8,22 +8,16 @@ import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Writes, writeStatements } from './written-items.ts';
 
-/** A Lambda function or a web function, which can be given permissions and variables. */
 interface Grantee {
   addToRolePolicy(statement: PolicyStatement): void;
   addEnvironment(name: string, value: string): unknown;
 }
 
-/**
- * Gives a function something that it needs: permissions, variables, or both. A function gets its needs where it is
- * created, with few exceptions.
- */
+/** Gives a function permissions, variables, or both. */
 export type Need = (grantee: Grantee) => void;
 
 export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
-/** The reads of one item, and of several at once. */
 export const gets = ['GetItem', 'BatchGetItem'] as const;
-/** The reads of `gets`, and queries of lists. */
 export const reads = [...gets, 'Query'] as const;
 export type ObjectAction =
   | 'GetObject'
@@ -52,7 +46,7 @@ export const allow =
   (grantee) =>
     grantee.addToRolePolicy(new PolicyStatement({ actions, resources }));
 
-/** Lets a function use the table: reads on every item, writes only on the named kinds of items. */
+/** Allows reads of every item, but writes only of the named kinds of items. */
 export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes: Writes): Need =>
   allOf(
     reads.length === 0
@@ -67,10 +61,7 @@ export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes:
     variable('dataTable', table.tableName),
   );
 
-/**
- * Lets a function use the objects of a bucket.
- * @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403
- */
+/** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
 export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonly ObjectAction[]): Need =>
   allOf(
     allow(
@@ -81,17 +72,12 @@ export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonl
     variable(name, bucket.bucketName),
   );
 
-/** Lets a function read secrets. The variable has the ARNs in the order of the secrets, with commas between them. */
 export const readsSecrets = (name: VariableName, ...secrets: readonly Secret[]): Need => {
   const arns = secrets.map(({ secretArn }) => secretArn);
   return allOf(allow(['secretsmanager:GetSecretValue'], ...arns), variable(name, arns.join(',')));
 };
 
-/**
- * Lets a function use a key, but only with an encryption context that names an owner in a workspace. KMS decrypts only
- * with the same context.
- * @param owner the fields of the encryption context, besides the workspace
- */
+/** @param owner the fields that the encryption context must have, besides the workspace */
 export function usesKey(
   action: 'kms:Encrypt' | 'kms:Decrypt',
   { keyArn }: IKey,
@@ -110,6 +96,5 @@ export const sendsTo = (queue: Queue, name: VariableName): Need =>
 export const starts = ({ stateMachineArn }: StateMachine): Need =>
   allOf(allow(['states:StartExecution'], stateMachineArn), variable('batchWorkflowArn', stateMachineArn));
 
-/** Lets a function complete a wait of the state machine with its task token. */
 export const completesCallbacksOf = ({ stateMachineArn }: StateMachine): Need =>
   allow(['states:SendTaskSuccess'], stateMachineArn);

@@ -5,7 +5,6 @@ import { listed } from './chats.ts';
 import { gets, reads } from './needs.ts';
 import { limited, type Platform } from './platform.ts';
 
-/** The routes for clients of OpenAI's chat completions. */
 export class OpenAiDoor extends Construct {
   constructor(scope: Construct, id: string, platform: Platform, { agents }: { agents: Agents }) {
     super(scope, id);
@@ -16,7 +15,6 @@ export class OpenAiDoor extends Construct {
     if (entryPointsOfChats(platform.settings).functions)
       route(
         'complete-chat',
-        // Agents' tools read other agents and knowledge. A completion writes only the usage and the rate limits.
         platform.data(gets, { UpdateItem: ['rateBuckets', 'usage'] }),
         platform.content('GetObject', 'ListBucket'),
         agents.reply,

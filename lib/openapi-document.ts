@@ -50,12 +50,11 @@ import { parseSettings } from './settings.ts';
 
 type OpenApiDocument = ReturnType<typeof createDocument>;
 
-/** The default settings of a stage. */
 const settings = parseSettings({});
 
 const count = (value: number | null): string => value?.toLocaleString('en') ?? 'any number of';
 
-/** Sentences about the interface as a whole. docs/limits.md repeats them, and a test compares them. */
+/** docs/limits.md repeats these sentences, and a test compares them. */
 const everyRequest = [
   `Address and headers have at most ${platformLimits.addressAndHeaders} together, a JSON body at most ${platformLimits.jsonBody}.`,
   `A JSON body has at most ${limits.bodyLevels} objects and arrays in each other.`,
@@ -69,7 +68,6 @@ const everyRequest = [
   'Rates, open batches, the time of a batch and the time without a piece of a reply are settings: a stage may have others.',
 ];
 
-/** Sentences about limits of a route that a schema cannot express. */
 const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   'create-chat': [`A workspace has at most ${count(limits.chatsOfWorkspace)} chats.`],
   'send-message': [
@@ -90,7 +88,6 @@ const limitsOfRoute: Partial<Record<RouteName, string[]>> = {
   ],
 };
 
-/** Failures that every route may have, in addition to those of the route table. */
 const failuresOfEveryRoute: readonly ErrorKind[] = [
   'unauthenticated',
   'badRequest',
@@ -105,7 +102,6 @@ const header = (type: 'integer' | 'string', description: string, schema: object 
   schema: { type, ...schema },
 });
 
-/** The headers of the responses of a route's function to a workspace that has a rate limit for the route's class. */
 const rateHeaders = {
   'x-ratelimit-limit': header(
     'integer',
@@ -125,7 +121,7 @@ const rateHeaders = {
 const eventStream = `One \`data:\` line of JSON for each event, in the order of \`sequence_number\`.
 After the last event comes the line \`data: [DONE]\`, which is not JSON. An addition: lines that start with \`:\` are comments, which keep the connection open.`;
 
-/** The request to a batch's `webhook` (specification, section 6.2). */
+/** Specification, section 6.2. */
 const batchEnded: ZodOpenApiOperationObject = {
   operationId: 'batchEnded',
   tags: ['Batches'],
@@ -151,7 +147,6 @@ const batchEnded: ZodOpenApiOperationObject = {
   },
 };
 
-/** Makes the OpenAPI document of the interface from the route table. */
 export function openApiDocument(version: string): OpenApiDocument {
   const document = createDocument({
     openapi: '3.1.0',
@@ -163,7 +158,7 @@ export function openApiDocument(version: string): OpenApiDocument {
       contact: { name: 'The operator of the service' },
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
-    // This is no address of a host, because a client without a base address must not send its key to anybody.
+    // The address has no host, because a client without a base address must not send its key to anybody.
     servers: [
       {
         url: '/api/v1',
@@ -289,10 +284,8 @@ function requestBody(route: Route): ZodOpenApiRequestBodyObject {
 }
 
 function failureContent({ multipart, failures }: Route, status: number) {
-  // The response to a failed upload describes the file.
   if (multipart && status === errorTable.badRequest.status)
     return json(uploadErrorEnvelope, failedUploadExample);
-  // Only some routes have error 14103.
   const isDenied = status === errorTable.clientNotAllowed.status && !failures.includes('clientNotAllowed');
   return json(errorEnvelope, isDenied ? accessDeniedExample : failureExamples[status]);
 }

@@ -14,31 +14,22 @@ import { createContentBucket, createFileBucket, createTable, watchTable } from '
 import { Trust } from './trust.ts';
 import type { Writes } from './written-items.ts';
 
-/**
- * Names a group of functions. The crashes of a group have one alarm, or one for each ten functions
- * (function-alarms.ts).
- */
 type AlarmGroup = 'Chat' | 'FileAndDeletion' | 'Completion' | 'BatchRoute' | 'BatchWork';
 
-/** The properties of a function. */
 interface Task {
   description: string;
   timeoutSeconds: number;
-  /** `usualMegabytes` by default. */
   memoryMegabytes?: number;
-  /** The group whose alarm reports crashes of the function; without a group, there is no such alarm. */
   group?: AlarmGroup;
   /**
-   * Whether the alarm for throttled functions watches this function, because nothing else shows that its calls are
-   * throttled, or because every route needs it.
+   * Adds the function to the alarm for throttled calls, because nothing else shows them, or because every route needs
+   * it.
    */
   throttlesUnseen?: true;
 }
 
-/** The writes of a function that only takes from the rate limit. */
 export const limited: Writes = { UpdateItem: ['rateBuckets'] };
 
-/** What all capabilities share, such as the stored data and the functions. */
 export class Platform {
   readonly stack: Stack;
   readonly settings: Settings;
@@ -68,7 +59,6 @@ export class Platform {
     watchTable(this.alarms, this.table);
   }
 
-  /** Makes a function that creates the functions of routes, each with what it needs. */
   routes =
     (group: AlarmGroup) =>
     (name: RouteName, ...needs: readonly Need[]): ServiceFunction => {
@@ -81,16 +71,13 @@ export class Platform {
     return this.create(name, task, needs);
   }
 
-  /** The need of a function that uses the table: reads on every item, writes only on the named kinds of items. */
   data = (reads: readonly ReadAction[], writes: Writes = {}): Need => usesTable(this.table, reads, writes);
 
   content = (...actions: ObjectAction[]): Need => usesObjects(this.contentBucket, 'contentBucket', actions);
 
   files = (...actions: ObjectAction[]): Need => usesObjects(this.fileBucket, 'fileBucket', actions);
 
-  /**
-   * The need of functions that share slots of the stage's pools. They also need to read and write the reports of slots.
-   */
+  /** Functions with this need must also read and write `slotReports`. */
   get pools(): Need {
     const { concurrency, settings } = this;
     return variable(
@@ -105,17 +92,15 @@ export class Platform {
     );
   }
 
-  /** The need of functions that add to the workspace's usage counts. */
   // Usage is stored for a year, and more than a month to read it.
   readonly usage = variable('usageDays', 400);
 
-  /** The need of functions that must know the limits of a workspace without its own. */
   get stageLimits(): Need {
     return variable('stageLimits', formatLimits(this.settings.rateLimits));
   }
 
   private create(name: FunctionName, { group, ...task }: Task, needs: readonly Need[]): ServiceFunction {
-    // The function is a child of the stack, so its logical id does not depend on the capability that creates it.
+    // A child of the stack, so its logical id does not depend on the capability that creates it.
     const handler = new ServiceFunction(this.stack, pascalCase(name), {
       ...task,
       codeFolder: this.bundles.folderOf(name),

@@ -15,7 +15,6 @@ import { graph } from './dashboard.ts';
 import { serviceMetric } from './service-metric.ts';
 import type { WebServer } from './web-server.ts';
 
-/** What the gateway reports. */
 interface Gateway {
   metricRequests(options: MetricOptions): Metric;
   metricServerErrors(options: MetricOptions): Metric;
@@ -23,10 +22,8 @@ interface Gateway {
 }
 
 /**
- * Adds the alarm for the share of requests that fail because of the service: the gateway's responses with a 5xx status
- * (failures of the authorizer included), and the streams that failed after their status of 200. Failures that models
- * cause have an alarm of their own (`watchReplies`): this alarm stops roll-outs, and a provider's outage is not the
- * fault of new code.
+ * Failures that models cause do not count: this alarm stops roll-outs, and a provider's outage is not the fault of new
+ * code.
  */
 export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   const errors = gateway.metricServerErrors({ period: minute });
@@ -34,8 +31,8 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
     summary:
       'More than 1 % of the requests fail with a 5xx status, or in their stream, and not because of a model.',
     metric: formula(
-      // Fewer than three errors a minute are not an outage, even if they are most of the requests. `errors` and
-      // `byModels` may count the same response in different minutes, so less than a tenth of the errors does not count.
+      // Fewer than three errors a minute are no outage. The tenth is because `errors` and `byModels` may count the same
+      // response in different minutes.
       'IF(own < 3 OR own < errors / 10, 0, 100 * own / requests)',
       {
         own: sumOf(
@@ -56,14 +53,11 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
   });
 }
 
-/** The number of 5xx responses that models have caused. */
 const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
 
 /**
- * Adds an alarm that counts responses with 429 that no rate limit of a workspace causes, such as those of the gateway
- * beyond its limit for a route. There is no metric for them, so this one is made from the gateway's log, less the 429
- * that functions have counted. The log does not contain the uploads to their web function, but their 429 are subtracted
- * too.
+ * The gateway has no metric for 429, so its log is counted. The log lacks the uploads to their web function, whose 429
+ * are subtracted too.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;
@@ -81,28 +75,22 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
       responses: throttled.metric({ statistic: 'Sum' }),
       exceptRateLimit: less('byRateLimit', byRateLimit),
     }),
-    // A short burst is no reason for an alarm: clients retry.
     threshold: 100,
     periods: [2, 3],
   });
 }
 
-/** Adds an alarm that counts requests with unknown keys. Each new key runs the authorizer and reads the table. */
+/** Each new key runs the authorizer and reads the table. */
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',
     metric: serviceMetric(alarms, 'rejectedKeys', { reason: 'unknown' }),
-    // One client with a wrong key usually sends fewer.
     threshold: 500,
     periods: [2, 3],
   });
 }
 
-/**
- * Adds alarms for responses with 5xx of web functions, and for requests that bypass CloudFront or the gateway. If a web
- * function crashes or times out, Lambda itself responds with 5xx.
- * @param areReplying whether the gateway sends messages to one of the web functions
- */
+/** If a web function crashes or times out, Lambda itself responds with 5xx. */
 export function watchWebServers(
   alarms: Alarms,
   servers: readonly WebServer[],
@@ -115,7 +103,6 @@ export function watchWebServers(
   alarms.add('WebFunctionErrors', {
     summary: 'A web function responds with 5xx, or Lambda does in its place, and not because of a model.',
     metric: formula(
-      // `watchGateway` gives the reason for the tenth.
       'IF(own < errors / 10, 0, own)',
       {
         errors,
@@ -125,16 +112,14 @@ export function watchWebServers(
       },
       minute,
     ),
-    // As for the gateway: fewer than three errors a minute are not an outage.
     threshold: 3,
     periods: [2, 5],
   });
-  // Such requests reach the code of the web functions: no firewall protects their endpoints.
   alarms.add('Strangers', {
     summary:
       'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
     metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}),
-    // The server rejects such requests without reading their bodies, so fewer than 100 cost almost nothing.
+    // The server rejects such requests without reading their bodies, so fewer cost almost nothing.
     threshold: 100,
   });
 }
@@ -144,7 +129,6 @@ export const graphsOfWebServers = (scope: Construct, servers: readonly WebServer
     left: servers.map((server) => server.metricServerErrors({ label: server.name })),
     right: [serviceMetric(scope, 'requestsWithoutOriginSecret', {}, { label: 'strangers' })],
   }),
-  // A table, because its rows have different units, such as requests and milliseconds.
   new TableWidget({
     title: 'Web functions: all that Lambda reports',
     width: 18,

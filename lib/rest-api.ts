@@ -44,42 +44,29 @@ import type { WebServer } from './web-server.ts';
 const stageName = 'api';
 const versionPath = 'v1';
 
-/** The gateway, with the routes of the route table and the function that authorizes their requests. */
 export class RestApi extends Construct {
-  /** The URL of the gateway or of the custom domain. It ends in /api/v1. */
   readonly baseAddress: string;
   readonly basePath = `/${stageName}/${versionPath}`;
   readonly domainName: string;
   readonly accessLogs: LogGroup;
-  /** The alarm for failed requests. When it is raised, it stops every roll-out. */
   readonly errors: Alarm;
   private readonly api: GatewayRestApi;
-  /**
-   * The gateway calls functions with this role. Without it, each function would need a resource for each method that
-   * may call it.
-   */
+  /** Without this role, each function would need a resource for each method that may call it. */
   private readonly callerRole: ServiceRole;
 
-  constructor(
-    scope: Construct,
-    id: string,
-    platform: Platform,
-    /** Serves `chatRoutes`; undefined if functions serve them. */
-    webServer: WebServer | undefined,
-  ) {
+  constructor(scope: Construct, id: string, platform: Platform, webServer: WebServer | undefined) {
     super(scope, id);
     const { alarms, settings, trust } = platform;
     const { corsOrigins, domain, firewall } = settings;
-    // If there is a distribution, it has the custom domain and the firewall's rules, and adds the CORS headers to all
-    // responses.
+    // A distribution has the custom domain and the firewall's rules, and adds the CORS headers.
     const isAlone = trust.originSecrets === undefined;
     const corsOrigin = isAlone ? corsOrigins[0] : undefined;
     this.callerRole = new ServiceRole(this, 'CallerRole', 'apigateway.amazonaws.com');
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
-    // The gateway caches results by authorizer. With a web function, the authorizer has another id, so that every
-    // cached result has a signed caller.
+    // The gateway caches results by authorizer. With a web function it has another id, so that every cached result has
+    // a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
       new RequestAuthorizer(this, prefix + id, {
@@ -117,7 +104,7 @@ export class RestApi extends Construct {
       'authorize-request',
       {
         description: 'Checks the API key of every request',
-        // Reads of the key and its workspace, and a cold start. A client should not wait longer for a rejection.
+        // A client should not wait longer for a rejection.
         timeoutSeconds: 10,
         throttlesUnseen: true,
       },
@@ -127,10 +114,6 @@ export class RestApi extends Construct {
     );
   }
 
-  /**
-   * Returns the function of a route, with the CORS origin as a variable. A route that no capability creates gets a
-   * function here, which reads the table and writes only rate limits.
-   */
   private handlerOf(name: RouteName, platform: Platform, corsOrigin: string | undefined): ServiceFunction {
     const handler =
       platform.functions.get(name) ?? platform.routes('Chat')(name, platform.data(gets, limited));
@@ -154,7 +137,6 @@ export class RestApi extends Construct {
     return this.api.metricCount(options);
   }
 
-  /** The number of responses with a 5xx status. */
   metricServerErrors(options: MetricOptions): Metric {
     return this.api.metricServerError({ statistic: 'Sum', ...options });
   }
@@ -165,7 +147,6 @@ export class RestApi extends Construct {
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: EndpointType.REGIONAL,
       securityPolicy: SecurityPolicy.TLS_1_2,
-      // The cast is necessary, because CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
       mapping: api as IRestApi,
       // The path is the same at the gateway's own address, so links are correct at both.
       basePath: stageName,
@@ -186,7 +167,7 @@ export class RestApi extends Construct {
     new CfnWebACLAssociation(this, 'FirewallOfStage', { resourceArn: stageArn, webAclArn: attrArn });
   }
 
-  /** Adds all routes. Returns the resources that pages in browsers may call. */
+  /** Returns the resources that pages in browsers may call. */
   private addRoutes(
     api: GatewayRestApi,
     props: {
@@ -219,7 +200,6 @@ export class RestApi extends Construct {
     return resources;
   }
 
-  /** Lets the gateway's role call the function, and returns the role. */
   private roleFor(handler: ServiceFunction): IRole {
     this.callerRole.addToPrincipalPolicy(
       new PolicyStatement({
@@ -251,13 +231,12 @@ export class RestApi extends Construct {
         throttlingBurstLimit: gatewayBurst(settings),
         // A data trace would log the messages of requests.
         dataTraceEnabled: false,
-        // Traces then start at the gateway and not at the function.
         tracingEnabled: true,
       },
     });
     // Without a distribution, clients use the gateway's address. A new gateway would have another address.
     pinLogicalId(api, 'Gateway');
-    // The stack has the output BaseAddress. CDK's own output lacks /v1.
+    // CDK's own output lacks /v1.
     api.node.tryRemoveChild('Endpoint');
     // Without this group, API Gateway would create one with the same name, and its lines would never expire.
     const executionLogs = new LogGroup(this, 'ExecutionLogs', {
@@ -272,8 +251,8 @@ export class RestApi extends Construct {
 }
 
 /**
- * The fields of an access log line. No field is a header, so no key is logged. API Gateway does not escape quotation
- * marks, so no field is a text that may contain them, such as an error message.
+ * No field is a header, so no key is logged. API Gateway does not escape quotation marks, so no field is a text that
+ * may contain them.
  */
 function accessLogFormat(): AccessLogFormat {
   return AccessLogFormat.custom(

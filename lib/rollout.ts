@@ -12,17 +12,13 @@ import type { ServiceFunction } from './service-function.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
-/**
- * Shifts the aliases of functions to new versions gradually. If an alarm is raised meanwhile, CodeDeploy shifts the
- * alias back and fails the deployment; CloudFormation then rolls back the whole stack.
- */
+/** If an alarm is raised during a shift, CodeDeploy shifts the alias back, and CloudFormation rolls back the stack. */
 export class Rollout extends Construct {
   private readonly application: LambdaApplication;
   private readonly role: ServiceRole;
   /**
-   * Lets CodeDeploy move the aliases. It names each function and its alias, because a prefix of their names would also
-   * match the functions of other stages. IAM checks GetProvisionedConcurrencyConfig with the alias's ARN, and the other
-   * calls with the function's ARN.
+   * Names single functions, because a prefix would also match those of other stages. IAM checks
+   * GetProvisionedConcurrencyConfig with the alias's ARN, and the other calls with the function's.
    */
   private readonly moves = new PolicyStatement({
     actions: ['lambda:GetAlias', 'lambda:UpdateAlias', 'lambda:GetProvisionedConcurrencyConfig'],
@@ -31,15 +27,13 @@ export class Rollout extends Construct {
 
   constructor(scope: Construct, id: string, name: Exclude<Settings['rollout'], 'AllAtOnce'>) {
     super(scope, id);
-    // The configuration is one of CodeDeploy's own; the setting is the end of its name.
     this.deploymentConfig = LambdaDeploymentConfig.fromLambdaDeploymentConfigName(
       this,
       'Configuration',
       `CodeDeployDefault.Lambda${name}`,
     );
     this.application = new LambdaApplication(this, 'Application');
-    // The role does not have AWS's managed policy, which also allows CodeDeploy to publish messages, call hooks and
-    // read buckets.
+    // AWS's managed policy would also allow CodeDeploy to publish messages, call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     this.role.addToPolicy(this.moves);
@@ -50,10 +44,7 @@ export class Rollout extends Construct {
     });
   }
 
-  /**
-   * Lets the function roll out gradually.
-   * @param alarms each of them stops the roll-out of this function; CodeDeploy allows at most ten
-   */
+  /** @param alarms at most ten, the maximum of CodeDeploy */
   of(handler: ServiceFunction, alarms: readonly IAlarm[]): void {
     this.moves.addResources(handler.functionArn, handler.aliasByName.functionArn);
     const { application, deploymentConfig } = this;

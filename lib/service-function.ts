@@ -21,23 +21,15 @@ import { logsOf, pinLogicalId } from './retention.ts';
 import { ServiceRole } from './service-role.ts';
 import type { Settings } from './settings.ts';
 
-/**
- * Lambda assigns processor time in proportion to memory, a whole processor at 1,769 MB. 1,024 MB give 0.58 of a
- * processor: enough for a cold start to load a bundle, without paying for a processor that waits for a model.
- */
+/** 0.58 of a processor, because Lambda gives a whole one at 1,769 MB: enough for a cold start to load a bundle. */
 const usualMegabytes = 1024;
 
-/** A Lambda function with the defaults of this service. */
 export class ServiceFunction extends LambdaFunction {
-  /**
-   * Callers invoke this alias, which a deployment moves to the new version. The gateway, queues and schedules refer to
-   * it, because CloudFormation must create the alias before them.
-   */
+  /** For what CloudFormation must create after the alias, such as schedules. */
   readonly alias: Alias & IFunction;
   /**
-   * The same alias by its name, for callers that need it only at run time, such as other functions. A reference to the
-   * resource would make their own aliases wait until this alias has moved, so functions would roll out one after
-   * another.
+   * For callers that need the alias only at run time. A reference to the resource would make their own aliases wait for
+   * it, and functions would roll out one after another.
    */
   readonly aliasByName: IFunction;
 
@@ -48,23 +40,20 @@ export class ServiceFunction extends LambdaFunction {
       description: string;
       codeFolder: string;
       timeoutSeconds: number;
-      /** `usualMegabytes` by default. */
       memoryMegabytes?: number;
-      /** Reserved concurrency, for all versions and aliases together. */
       reservedExecutions?: number | undefined;
       settings: Settings;
     },
   ) {
     const { settings, reservedExecutions } = props;
     const logGroup = new LogGroup(scope, `${id}Logs`, logsOf(settings));
-    // The role that the CDK would create may write to every log group of the account.
+    // The role that CDK would create may write to every log group of the account.
     const role = new ServiceRole(scope, `${id}Role`, 'lambda.amazonaws.com');
     logGroup.grantWrite(role);
     Validations.of(role).acknowledge({
       id: 'AwsSolutions-IAM5[Resource::*]',
       reason: 'X-Ray has no permissions for single resources.',
     });
-    // With a fixed logical id, a move of the construct in the code does not replace the log group.
     pinLogicalId(logGroup, `${id}Logs`);
 
     super(scope, id, {
@@ -85,17 +74,13 @@ export class ServiceFunction extends LambdaFunction {
         [variables.logLevel]: settings.logLevel,
       },
     });
-    // The cast is necessary, because CDK's classes and interfaces disagree under exactOptionalPropertyTypes.
     const version = this.currentVersion as IVersion;
     const aliasName = 'live';
     this.alias = new Alias(this, 'Live', { aliasName, version }) as Alias & IFunction;
     this.aliasByName = Alias.fromAliasAttributes(this, 'LiveByName', { aliasName, aliasVersion: version });
   }
 
-  /**
-   * Lets Lambda invoke the function with messages of the queue; the function may report some of them as failed. Lambda
-   * receives and deletes messages with the function's role. CDK's `SqsEventSource` would grant more than Lambda needs.
-   */
+  /** CDK's `SqsEventSource` would grant more than Lambda needs. */
   receivesFrom(queue: Queue, limits: { readonly batchSize: number; readonly maxConcurrency?: number }): void {
     allow(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], queue.queueArn)(this);
     this.alias.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(queue.node)}`, {
@@ -106,9 +91,8 @@ export class ServiceFunction extends LambdaFunction {
   }
 
   /**
-   * Runs the function at a rate, without retries. By default, Lambda would retry an asynchronous invocation twice, and
-   * for up to six hours if it is throttled.
-   * @param rule.maxEventAge a run that cannot start within this time is dropped: the next one does its work
+   * By default, Lambda would retry an asynchronous invocation twice, and for up to six hours if it is throttled.
+   * @param rule.maxEventAge a run that cannot start within this time is dropped
    */
   runsEvery(
     rate: Duration,

@@ -3,15 +3,11 @@ import { Duration, Stack } from 'aws-cdk-lib/core';
 import type { Construct } from 'constructs';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 
-/** Values for the dimensions of a metric, which must be those of one of its dimension sets. */
 type DimensionsOf<Name extends MetricName> = Partial<
   Record<(typeof metrics)[Name]['dimensions'][number][number], string>
 >;
 
-/**
- * Returns a metric that functions emit, under one of its sets of dimensions.
- * @throws Error if functions do not emit the metric under exactly these dimensions
- */
+/** @throws Error if functions do not emit the metric under these dimensions */
 export function serviceMetric<Name extends MetricName>(
   scope: Construct,
   name: Name,
@@ -31,9 +27,7 @@ export function serviceMetric<Name extends MetricName>(
   });
 }
 
-/**
- * Makes a search that draws one graph line for each value of a dimension. Only for dashboards: alarms take no search.
- */
+/** Only for dashboards: alarms take no search. */
 export function everyServiceMetric<Name extends MetricName>(
   scope: Construct,
   name: Name,

@@ -17,7 +17,6 @@ import type { Stage } from './stage.ts';
 import { Uploads } from './uploads.ts';
 import { Webhooks } from './webhooks.ts';
 
-/** The stack of the service. Each part is created after the parts that it needs. */
 export class ServiceStack extends Stack {
   constructor(scope: Construct, id: string, { stage, bundles }: { stage: Stage; bundles: FunctionBundles }) {
     const { settings } = stage;
@@ -26,7 +25,7 @@ export class ServiceStack extends Stack {
       description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
-    // CDK repeats references to roles and revisions as DependsOn, which does no harm. So this rule of cfn-lint is off.
+    // CDK repeats references to roles and revisions as DependsOn, which does no harm.
     this.templateOptions.metadata = { 'cfn-lint': { config: { ignore_checks: ['W3005'] } } };
 
     const platform = new Platform(this, settings, bundles);

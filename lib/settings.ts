@@ -11,9 +11,8 @@ import { requestLimitSettings } from './settings/request-limits.ts';
 import { stageSettings } from './settings/stage.ts';
 
 /**
- * The settings of a stage, by subject. docs/settings.md (`npm run settings`) has a section for each subject. Each
- * setting has a description for that page. `form` in its metadata replaces the type on the page, and `limits` adds a
- * rule that the page cannot derive from the schema.
+ * docs/settings.md has a section for each subject. In a setting's metadata, `form` replaces its type there, and
+ * `limits` adds a rule that is not in the schema.
  */
 export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
   'Stage and code': stageSettings,
@@ -25,7 +24,6 @@ export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
   'Alarms, logs and usage': observabilitySettings,
 };
 
-/** All settings, and the rules between them. */
 const schema = z
   .strictObject({
     ...stageSettings,
@@ -72,17 +70,12 @@ export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 export type Settings = z.output<typeof schema>;
 
-/**
- * Adds the defaults to the settings of a stage.
- * @throws WrongSettings that names every unknown setting and every wrong value. With a wrong value, broken rules
- *   between settings may be missing
- */
+/** @throws WrongSettings. With a wrong value, broken rules between settings may be missing */
 export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
   const [known, unknown] = [true, false].map((isKnown) =>
     Object.entries(given).filter(([name]) => settingNames.includes(name) === isKnown),
   );
   const problems = (unknown ?? []).map(([name]) => describeUnknown(name, settingNames));
-  // The unknown settings are left out, because they are reported already.
   const result = schema.safeParse(Object.fromEntries(known ?? []));
   if (!result.success)
     problems.push(...describeIssues(result.error.issues, given, Object.values(settingGroups)));
@@ -91,7 +84,7 @@ export function parseSettings(given: Readonly<Record<string, unknown>>): Setting
   return result.data;
 }
 
-/** Returns what the operator of a stage with these settings still has to do, by the id of the warning. */
+/** What the operator still has to do, by the id of the warning. */
 export const operatorWarnings = ({
   alarmEmails,
   production,

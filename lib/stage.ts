@@ -9,15 +9,14 @@ export interface Stage {
 }
 
 /**
- * Matches the name of a stage. Names of resources contain it. That of a CloudFront function leaves the fewest
- * characters: it has at most 64, of which the Region takes up to 14 and the other parts 27, so 23 are left.
+ * Names of resources contain the stage's name. That of a CloudFront function has at most 64 characters: 14 are for the
+ * Region, and 27 for the other parts.
  */
 const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
 
 /**
- * Reads the stage that the CDK context names (`-c stage=…`; default: production) from the `stages` of cdk.json. `-c
- * settings='{"…": …}'` overrides single settings.
- * @throws WrongSettings for an unknown stage, a name of a wrong form, or wrong settings
+ * `-c stage=…` names a stage of cdk.json, by default production; `-c settings='{"…": …}'` overrides single settings.
+ * @throws WrongSettings
  */
 export function readStage(node: Node): Stage {
   const stages = readStages(node.tryGetContext('stages'));

@@ -8,9 +8,8 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Creates the data table. Its capacity is on demand, because chats come in bursts. It is encrypted with a key that AWS
- * owns. A restored table takes its place, and is not a resource of the stack: CloudFormation cannot give `DataTable`
- * another name.
+ * On demand, because chats come in bursts. A restored table is no resource of the stack: CloudFormation cannot give
+ * `DataTable` another name.
  */
 export function createTable(scope: Construct, settings: Settings): ITableV2 {
   const tables = new Construct(scope, 'Tables');
@@ -25,20 +24,12 @@ export function createTable(scope: Construct, settings: Settings): ITableV2 {
     removalPolicy: removalPolicyOf(settings),
   });
   pinLogicalId(table, 'DataTable');
-  // The cast is necessary, because the types of CDK's optional members do not fit exactOptionalPropertyTypes.
   return table as ITableV2;
 }
 
-/**
- * Aborts unfinished multipart uploads, which are billed. A day is enough: an upload takes at most 15 minutes, a
- * function's timeout.
- */
+/** Unfinished multipart uploads are billed. An upload takes at most 15 minutes, a function's timeout. */
 const unfinishedUploads: LifecycleRule = { abortIncompleteMultipartUploadAfter: Duration.days(1) };
 
-/**
- * Creates the bucket for content that is too large for an item of the table, such as texts of messages, indexes of
- * knowledge, and prepared attachments.
- */
 export const createContentBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Content', settings, {
     lifecycleRules: [
@@ -50,24 +41,20 @@ export const createContentBucket = (scope: Construct, settings: Settings): Bucke
       'Only the service reads and writes objects, and it logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/**
- * Creates the bucket for the files that clients upload. They are not in the content bucket, because other functions may
- * read them, other rules expire them, and an operator may want to manage them differently.
- */
+/** Not in the content bucket, because other functions may read these files, and other rules expire them. */
 export const createFileBucket = (scope: Construct, settings: Settings): Bucket =>
   createBucket(scope, 'Files', settings, {
     lifecycleRules: [
       unfinishedUploads,
-      // Expires ephemeral files, and files whose upload was interrupted before the service recorded them. A tag and
-      // not a prefix marks them: in an upload's form, the scope may come after the file, when the object already has
-      // its key.
+      // A tag and not a prefix marks these files: in an upload's form, the scope may come after the file, when the
+      // object already has its key.
       { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
     ],
     whyNoAccessLogs:
       'Only the service and presigned addresses, valid for fifteen minutes, reach objects. The service logs each of its requests. An operator who must record more can use CloudTrail data events.',
   });
 
-/** Creates a bucket. With versioning, deleted data would stay in it. */
+/** Buckets have no versioning, because deleted data would stay in them. */
 function createBucket(
   scope: Construct,
   id: 'Content' | 'Files',
@@ -86,7 +73,6 @@ function createBucket(
   const logicalId = id === 'Content' ? 'ContentBucket' : 'FileBucket';
   pinLogicalId(bucket, logicalId);
   Validations.of(bucket).acknowledge({ id: 'AwsSolutions-S1', reason: whyNoAccessLogs });
-  // The finding is about each function's role with permissions for objects.
   Validations.of(scope).acknowledge({
     id: `AwsSolutions-IAM5[Resource::<${logicalId}.Arn>/*]`,
     reason: 'Object keys are made at run time, and the bucket contains no other objects.',
@@ -94,10 +80,7 @@ function createBucket(
   return bucket;
 }
 
-/**
- * The operations whose errors raise an alarm: only a few, because an outage of DynamoDB would concern them too, and
- * each metric costs money.
- */
+/** Only a few, because each metric costs money, and an outage of DynamoDB would concern these too. */
 const operations = ['GetItem', 'Query', 'UpdateItem', 'TransactWriteItems'];
 
 export function watchTable(alarms: Alarms, table: ITableV2): void {
@@ -108,14 +91,13 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
       dimensionsMap: { TableName: table.tableName, ...dimensions },
       statistic: 'Sum',
     });
-  // DynamoDB reports throttled calls and errors only while there are any, and by default an alarm on its metrics keeps
-  // its state without data. The reconciler reads the table every minute, which gives this metric a value.
+  // DynamoDB reports these events only while there are any, and by default an alarm on its metrics keeps its state
+  // without data. The reconciler reads the table every minute, which gives `consumed` a value.
   const withZero = (counted: Record<string, IMetric>) =>
     sumOf({ ...counted, zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }) });
   alarms.add('TableThrottled', {
     summary: 'DynamoDB throttles reads or writes of the table.',
     metric: withZero({ reads: events('ReadThrottleEvents'), writes: events('WriteThrottleEvents') }),
-    // Of fewer throttled calls in five minutes clients notice little, because the SDK retries them.
     threshold: 50,
   });
   alarms.add('TableErrors', {

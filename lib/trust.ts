@@ -5,24 +5,14 @@ import { entryPointsOfChats } from './chat-routes.ts';
 import { allOf, type Need, nothing, readsSecrets, variable } from './needs.ts';
 import type { Settings } from './settings.ts';
 
-/** The secrets by which the distribution proves to its origins that a request came through it. */
 export interface OriginSecrets {
-  /** The value that the distribution sends. */
   sent: Secret;
-  /** The values that the origins accept: first `sent`, then those of the generations next to it. */
   accepted: readonly Secret[];
 }
 
-/** The secrets by which the parts of a stage with web functions trust each other. */
 export class Trust {
-  /** Undefined without a distribution. */
   readonly originSecrets: OriginSecrets | undefined;
-  /** The need of functions that check whether a request came through the distribution. */
   readonly checksOrigin: Need = nothing;
-  /**
-   * The need of the authorizer, which signs what it knows of a caller, and of the web function, which checks the
-   * signature.
-   */
   readonly signsCallers: Need = nothing;
 
   constructor(stack: Stack, settings: Settings) {
@@ -47,10 +37,8 @@ export class Trust {
 }
 
 /**
- * Creates the secrets of the origins. The origins accept the generation that the distribution sends, the one after it
- * and, unless it is the first, the one before it. So a deployment that raises or lowers the generation by one can
- * update, or roll back, its resources in any order: the origins of both templates accept the old and the new value.
- * docs/decisions/022-rotation.md has the reasons.
+ * The origins also accept the generations next to the sent one, so that a deployment or a rollback by one may update
+ * its resources in any order (docs/decisions/022-rotation.md).
  */
 function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
   const create = (of: number) =>

@@ -5,11 +5,8 @@ import { allOf, allow, type Need, nothing, reads, variable } from './needs.ts';
 import type { Platform } from './platform.ts';
 import { WebServer } from './web-server.ts';
 
-/** Uploads of files, and the preparation of attached files for models. */
 export class Uploads extends Construct {
-  /** The need of functions that attach files to messages. */
   readonly attach: Need;
-  /** The web function, which accepts up to 50 MB. Undefined if the gateway's route is the only one. */
   readonly server: WebServer | undefined;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -25,14 +22,14 @@ export class Uploads extends Construct {
       'prepare-attachment',
       {
         description: 'Reads an uploaded file for models',
-        // Large files may take most of this time with one whole processor, which a function has from 1,769 MB on.
+        // Large files may take most of this time with a whole processor, which a function has from 1,769 MB on.
         timeoutSeconds: 60,
         memoryMegabytes: 2048,
         group: 'FileAndDeletion',
         throttlesUnseen: true,
       },
-      // The caller signs the address of the one file, and those of the results. The function parses hostile files, so
-      // it has no other permission: the name of the table gives none.
+      // The name of the table gives no permission. The function parses hostile files, so its callers sign the addresses
+      // of the file and the results.
       variable('dataTable', platform.table.tableName),
     );
     const { functionArn } = preparer.aliasByName;
@@ -61,7 +58,7 @@ export class Uploads extends Construct {
         platform.usage,
         settings.corsOrigins.length > 0 ? variable('handlesPreflights', 'true') : nothing,
       ],
-      // The maximum of a web function. A file of 50 MB arrives in time at half a megabit a second.
+      // At half a megabit a second, a file of 50 MB arrives in time.
       timeout: Duration.minutes(15),
       requestsPerEnvironment: uploadsPerEnvironment(settings),
       publicReason: "Every caller must send the origin's secret and an API key.",

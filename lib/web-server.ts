@@ -16,16 +16,10 @@ import type { Platform } from './platform.ts';
 import { logsOf, pinLogicalId } from './retention.ts';
 import { ServiceRole } from './service-role.ts';
 
-/** An HTTP server: a Lambda Web Function with its endpoint. Many requests share one environment. */
 export class WebServer extends Construct {
-  /**
-   * The endpoint's domain name. Anyone can call the endpoint, so the server itself rejects requests that it does not
-   * trust.
-   */
   readonly domainName: string;
   /** Changes when the endpoint may get another domain name. */
   readonly endpointId: string;
-  /** The last part of the function's name. */
   readonly name: string;
   readonly functionName: string;
   readonly logGroup: LogGroup;
@@ -40,7 +34,6 @@ export class WebServer extends Construct {
       needs: readonly Need[];
       timeout: Duration;
       requestsPerEnvironment: number;
-      /** Why the endpoint may be public. */
       publicReason: string;
     },
   ) {
@@ -66,8 +59,7 @@ export class WebServer extends Construct {
       },
     });
 
-    // The name must be unique over all Regions of an account; CDK's default name would be the same in each
-    // Region. The limit is 64 characters: a Region has at most 14, and lib/stage.ts limits the stage's name.
+    // The name must be unique over all Regions of an account.
     const functionName = `${region}-${stackName}-${name}`;
     this.functionName = functionName;
     const server = new WebFunction(this, 'Server', {
@@ -89,8 +81,8 @@ export class WebServer extends Construct {
       maxConcurrencyPerEnvironment: props.requestsPerEnvironment,
       environment,
     });
-    // CDK sets `functionName` of both resources to the function's ARN. CloudFormation would create both with
-    // the ARN, but then it could neither read the endpoint's domain name nor roll back.
+    // CDK sets these names to the function's ARN. CloudFormation could then neither read the endpoint's domain name nor
+    // roll back.
     server.resourceRevision.functionName = functionName;
     server.endpoint.resource.functionName = functionName;
     this.domainName = server.endpoint.domainName;
@@ -100,8 +92,7 @@ export class WebServer extends Construct {
       const { endpointName, endpointType, regions = [] } = resource;
       return [Stack.of(this).getLogicalId(resource), functionName, endpointName, endpointType, ...regions];
     };
-    // The id is computed only at synthesis, because code that runs after this constructor may still change the
-    // endpoint.
+    // Computed at synthesis, because code after this constructor may still change the endpoint.
     this.endpointId = Lazy.string({ produce: () => identity().join(' ') });
     Validations.of(server).acknowledge({
       id: 'Annotation::@aws-cdk/aws-lambda:webFunctionPublicEndpoint',
@@ -110,7 +101,6 @@ export class WebServer extends Construct {
     acknowledgeRules(Stack.of(this));
   }
 
-  /** The number of responses with a 5xx status: of the server, or of Lambda in its place. */
   metricServerErrors(options: MetricOptions): Metric {
     return new Metric({
       namespace: 'AWS/Lambda/Web',
@@ -121,9 +111,6 @@ export class WebServer extends Construct {
     });
   }
 
-  /**
-   * Makes a search for the metrics with the function's name. Only for dashboards: alarms take no search.
-   */
   everyMetric(statistic: string): MathExpression {
     return new MathExpression({
       expression: `SEARCH('"${this.functionName}"', '${statistic}', 300)`,
@@ -134,9 +121,8 @@ export class WebServer extends Construct {
 }
 
 /**
- * Lets the web function write its logs. This replaces the policy that CDK would attach, which allows writes to every
- * log group of the account. Lambda first writes to a log group whose name is that of `logGroup` followed by `.local`,
- * and creates it with this role.
+ * CDK's own policy would allow writes to every log group of the account. Lambda first writes to a group whose name ends
+ * in `.local`, which it creates with this role.
  */
 function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   logGroup.grantWrite(role);
@@ -149,7 +135,6 @@ function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   role.addToPolicy(
     new PolicyStatement({
       actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
-      // The group, and its streams.
       resources: [first, `${first}:*`],
     }),
   );
@@ -159,7 +144,6 @@ function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   });
 }
 
-/** Acknowledges the findings of cdk-nag about CDK's own resources that copy the code of a web function. */
 function acknowledgeRules(stack: Stack): void {
   const reason =
     'Made by the library for a deployment to copy the code of the web function, and for nothing else.';

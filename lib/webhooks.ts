@@ -11,12 +11,8 @@ import type { ServiceFunction } from './service-function.ts';
 import { everyServiceMetric, serviceMetric } from './service-metric.ts';
 import type { Settings } from './settings.ts';
 
-/** The webhooks of batches: the key that encrypts them, and the function that calls them. */
 export class Webhooks extends Construct {
   readonly deliverer: ServiceFunction;
-  /**
-   * The need of functions that accept webhooks: they check the addresses, and encrypt the addresses and the secrets.
-   */
   readonly accept: Need;
 
   constructor(scope: Construct, id: string, platform: Platform) {
@@ -30,7 +26,6 @@ export class Webhooks extends Construct {
       pendingWindow: Duration.days(30),
     });
     pinLogicalId(key, 'WebhookKey');
-    // The command that replaces a webhook's secret reads this output, because it encrypts and decrypts with the key.
     new CfnOutput(Stack.of(this), 'WebhookKeyArn', { value: key.keyArn });
     const rules = rulesOf(settings);
     this.accept = allOf(usesKey('kms:Encrypt', key, 'webhookKey', ['batch']), rules);
@@ -38,7 +33,7 @@ export class Webhooks extends Construct {
       'deliver-webhook',
       {
         description: 'Calls the webhook of a batch that has ended',
-        // A receiver's time, 15 s, and the rest for the table and the key.
+        // The receiver may take 15 s.
         timeoutSeconds: 60,
         group: 'BatchWork',
         throttlesUnseen: true,
@@ -50,8 +45,7 @@ export class Webhooks extends Construct {
     );
     alarms.add('WebhooksGivenUp', {
       summary: 'Webhooks were not delivered: every attempt has failed.',
-      // A dead receiver may exhaust a webhook every few minutes. With a period of an hour, that causes one notification
-      // and not many.
+      // An hour, because a dead receiver may exhaust a webhook every few minutes.
       metric: serviceMetric(alarms, 'webhooksExhausted', {}, { period: hour }),
       threshold: 1,
     });
@@ -73,10 +67,5 @@ const rulesOf = (settings: Settings): Need =>
     variable('webhookRetrySeconds', webhookRetrySeconds.join(',')),
   );
 
-/**
- * Whether webhooks may call `http://127.0.0.1:PORT` and `http://[::1]:PORT`, so that a receiver on the same machine
- * needs no certificate: not in production, and only if `webhookAllow` has such an address. Every other webhook must be
- * HTTPS.
- */
 export const allowsPlainLoopback = (settings: Pick<Settings, 'production' | 'webhookAllow'>): boolean =>
   !settings.production && settings.webhookAllow.some((address) => /^(127\.0\.0\.1|\[::1\]):/.test(address));

@@ -18,21 +18,17 @@ import { treeShakenSchemas, treeShakenZod } from './tree-shaken-packages.ts';
 
 const projectFolder = join(import.meta.dirname, '../..');
 
-/** The bundles of functions. Each bundle is a folder with the code of a function, as Lambda expects it. */
 export interface FunctionBundles {
   folderOf(name: string): string;
   metafile(): Metafile;
 }
 
-/** Subfolders of `functions` that contain the functions' entry points. */
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
 const namesIn = (folder: string): string[] =>
   readdirSync(join(projectFolder, 'functions', folder)).map((file) => basename(file, '.ts'));
 
-/** The names of all functions that are not HTTP servers. A function's name is that of its source file. */
 export const functionNames: readonly string[] = folders.filter((folder) => folder !== 'web').flatMap(namesIn);
-/** The names of the functions that are HTTP servers. */
 export const webFunctionNames: readonly string[] = namesIn('web');
 
 const objectStores = 'functions/runtime/composition/object-stores.ts';
@@ -50,8 +46,8 @@ const agentEntryPoints = [
 ];
 
 /**
- * Additional entry points of a function, next to its `index.mjs`: worker threads that it starts, and modules that it
- * imports when a call first needs them. These files share no code with `index.mjs`.
+ * Worker threads, and modules that a function imports when a call first needs them. These files share no code with
+ * `index.mjs`.
  */
 const entryPoints: Readonly<Record<string, readonly string[]>> = {
   'create-batch': [replyForm, webhookClients],
@@ -69,20 +65,16 @@ const entryPoints: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Data of packages that a function reads. It is in `node_modules` next to `index.mjs`, where Node.js finds it. */
 const packageData: Readonly<Record<string, readonly string[]>> = {
   // The library that reads PDFs needs the tables of Chinese, Japanese and Korean encodings.
   'prepare-attachment': ['pdfjs-dist/package.json', 'pdfjs-dist/cmaps'],
 };
 
-/**
- * The functions whose deferred imports share modules with their other code: esbuild splits these bundles into chunks.
- */
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
 /**
- * The modules that split bundles import at the first use. In all other bundles, which never use them, these modules are
- * external, because esbuild does not tree-shake modules that a lazy chunk also imports.
+ * In bundles that are not split, these modules are external: esbuild does not tree-shake modules that a lazy chunk also
+ * imports.
  */
 const deferredImports = [
   './functions/runtime/composition/tool-adapters.ts',
@@ -91,26 +83,16 @@ const deferredImports = [
 ];
 
 /**
- * The additional files in a web function's bundle. Lambda runs `index.js`, unless the variable
- * AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on whether a revision may set a variable
- * with this prefix, so none does.
+ * Lambda runs `index.js`, unless AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on whether a
+ * revision may set such a variable.
  */
 const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ "type": "module" }\n' };
 
-/**
- * The folder of earlier bundles, by a digest of their sources. Bundles do not depend on the stage, so every synth can
- * use them.
- */
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
-/** The files and folders from which bundles are built, in addition to the packages that the lock file names. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
-/**
- * Bundles functions/<folder>/<name>.ts for every name, by default for all functions, or takes the cached bundles of the
- * same sources. Removes old bundles from the cache.
- */
 export async function bundleFunctions(
   names: readonly string[] = [...functionNames, ...webFunctionNames],
 ): Promise<FunctionBundles> {
@@ -148,11 +130,7 @@ function filesOf(source: string): string[] {
     .sort();
 }
 
-/**
- * Fails the build if an imported file is missing: the function would only fail at the first call that needs it. Also
- * fails the build if a module that a call should import later is imported at the start.
- * @throws Error that names the file
- */
+/** Without this check, the function would only fail at the first call that needs a missing file. */
 function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
     for (const { path, external, kind } of imports) {
@@ -167,10 +145,7 @@ function rejectMissing({ outputs }: Metafile): void {
     }
 }
 
-/**
- * Writes the bundles into a draft of the folder, and renames the complete draft, so that a concurrent synth never reads
- * an incomplete bundle.
- */
+/** Renames a complete draft, so that a concurrent synth never reads an incomplete bundle. */
 function writeBundles(
   { outputFiles, metafile }: BuiltBundles,
   names: readonly string[],
@@ -200,7 +175,6 @@ function writeBundles(
   }
 }
 
-/** Deletes all cached folders except the `cachedBundles` that were used last. */
 function removeOldBundles(): void {
   const lastUse = (name: string) => statSync(join(cache, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const uses = readdirSync(cache).map((name) => ({ name, at: lastUse(name) }));
@@ -208,7 +182,6 @@ function removeOldBundles(): void {
     rmSync(join(cache, name), { recursive: true, force: true });
 }
 
-/** Returns the path of a function's source in the project. */
 export function sourceOf(name: string): string {
   const candidates = folders.map((folder) => join('functions', folder, `${name}.ts`));
   const source = candidates.find((candidate) => existsSync(join(projectFolder, candidate)));
@@ -216,20 +189,14 @@ export function sourceOf(name: string): string {
   return source;
 }
 
-/**
- * The folder that esbuild is told to write to; nothing is written there. Source maps name their sources relative to
- * this folder.
- */
+/** esbuild writes nothing there. Source maps name their sources relative to this folder. */
 const outputFolder = join(projectFolder, 'bundles');
 
-/** esbuild's output: `bundles/<name>/index.mjs` for each function, and the files next to it. */
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;
 
 /**
- * Builds bundles. One esbuild call builds most of them, because a call takes about a second. Each split bundle has a
- * call of its own: otherwise its chunks would be shared with other functions.
+ * Each split bundle has a call of esbuild of its own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
- * @param changes options of esbuild that measurements change
  */
 export async function buildBundles(
   entryPoints: Readonly<Record<string, string>>,
@@ -268,7 +235,6 @@ function entryPointsOf(sources: ReadonlyMap<string, string>): Record<string, str
   );
 }
 
-/** Resolves deferred imports of additional entry points to the file next to `index.mjs`. */
 const siblingModules: Plugin = {
   name: 'sibling-modules',
   setup: ({ onResolve }) =>
@@ -296,8 +262,7 @@ const options = {
   platform: 'node',
   target: 'node24',
   mainFields: ['module', 'main'],
-  // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake and which needs
-  // `require`.
+  // `module` selects ESM. Under `node` alone the AWS SDK has CommonJS, which esbuild cannot tree-shake.
   conditions: ['module', 'import'],
   alias: {
     '@aws-sdk/credential-provider-node': './functions/runtime/environment/lambda-credentials.ts',
@@ -305,7 +270,7 @@ const options = {
     jose: mcpShims,
   },
   plugins: [treeShakenZod, treeShakenSchemas, nodeModules, siblingModules],
-  // WebAssembly of image codecs is inlined in the code: the same file works on arm64 and x86-64.
+  // WebAssembly works on arm64 and x86-64, so the code of image codecs may be in the bundle.
   loader: { '.wasm': 'binary' },
   minify: true,
   sourcemap: 'linked',

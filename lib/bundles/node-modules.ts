@@ -5,8 +5,8 @@ import type { Plugin } from 'esbuild';
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
- * Loads modules of Node.js as `require` does. An `import` reads all exports of a module, and some exports load other
- * modules when they are read: `WebSocket` of `node:http` loads undici. Lazy modules are loaded at their first use.
+ * An `import` reads all exports of a module, and some load other modules when they are read: `WebSocket` of `node:http`
+ * loads undici.
  */
 export const nodeModules: Plugin = {
   name: 'node-modules',
@@ -24,10 +24,7 @@ export const nodeModules: Plugin = {
   },
 };
 
-/**
- * Makes the code of a module that loads a module of Node.js at its first use. The build fails if a class or a constant
- * of that module is imported by name.
- */
+/** The build fails if a class or a constant of the module is imported by name. */
 function lazyModule(name: string): string {
   const module = `process.getBuiltinModule('node:${name}')`;
   const functions = Object.entries(process.getBuiltinModule(`node:${name}`) ?? {}).flatMap(([key, value]) =>

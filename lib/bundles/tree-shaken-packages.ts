@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Plugin } from 'esbuild';
 
 /**
- * Packages of the AI SDK import `z`, one object with all of zod and its messages in many languages. esbuild cannot
- * tree-shake an object, but it can tree-shake a namespace. So this plugin lets the packages import the namespace, which
- * has the same members.
+ * esbuild cannot tree-shake `z`, one object with all of zod and its messages in many languages, but it can tree-shake a
+ * namespace.
  */
 export const treeShakenZod: Plugin = {
   name: 'tree-shaken-zod',
@@ -17,11 +16,7 @@ export const treeShakenZod: Plugin = {
     })),
 };
 
-/**
- * Schemas of the AWS SDK have computed member names (`[_name]: …`). esbuild assumes that these may have side effects,
- * so it retains all schemas. This plugin writes literal names in their place, so that esbuild can drop the schemas of
- * unused commands.
- */
+/** esbuild assumes that computed member names (`[_name]: …`) may have side effects, so it would retain all schemas. */
 export const treeShakenSchemas: Plugin = {
   name: 'tree-shaken-schemas',
   setup: ({ onLoad }) =>

@@ -16,7 +16,7 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** The options of calls after an abort: one retry, and 10 s for each attempt. The caller waits for these calls. */
+/** The caller waits for these calls after an abort. */
 const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {
@@ -30,8 +30,7 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests, in a body of somewhat less than 6 MB. `submitAndWait` takes more requests,
-   * and waits for the results.
+   * Creates a batch of 1 to 1,000 requests, in a body of somewhat less than 6 MB. `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
@@ -56,10 +55,7 @@ export class Batches {
     return listPages(this.#transport, `${pathOf(batchId)}/results`, query, options);
   }
 
-  /**
-   * Opens one page of results, as `results` does, but leaves the body of the response to be read as a stream: a page
-   * may be large. If the connection is lost meanwhile, open the page after the last whole result.
-   */
+  /** Opens one page of results, and leaves the body of the response to be read as a stream. */
   async openResults(
     batchId: string,
     query: ListBatchResultsQuery = {},
@@ -71,8 +67,7 @@ export class Batches {
   }
 
   /**
-   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499. The others end normally.
-   * @returns the batch, whose status is then `cancelling` or `cancelled`
+   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499.
    * @throws BadRequestError if the batch has ended or is being cancelled
    */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
@@ -91,12 +86,10 @@ export class Batches {
   }
 
   /**
-   * Submits any number of requests as batches of up to 1,000 and 6 MB, waits until all have ended, and returns the
-   * results in the order of the requests. Waits while the workspace has too many open batches, and continues after an
-   * outage of up to an hour. Requests with the same `history_id` run in order only within one batch.
+   * Submits any number of requests as batches, waits until all have ended, and returns the results in the order of the
+   * requests. Requests with the same `history_id` run in order only within one batch.
    * @throws ChatBatchError before anything is sent, if the key, a `custom_id` or a size is wrong; the signal's reason,
-   * or what a callback has thrown; BatchSubmissionError with all available results, if a part of the requests was not
-   * completed
+   * or what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
     const transport = this.#transport;

@@ -5,10 +5,6 @@ import { build } from 'esbuild';
 
 const folder = import.meta.dirname;
 
-/**
- * Deletes the folder, and writes the package's code and declarations into it, as ES modules and as CommonJS. `node
- * build.ts [FOLDER]` calls it; the folder is `dist` by default.
- */
 async function buildPackage(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   for (const [name, type] of [

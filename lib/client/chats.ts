@@ -3,25 +3,19 @@ import { listPages, type PagePromise } from './page.ts';
 import type { Chat, CreateChatRequest, DeletedChat, ListChatsQuery, RenameChatRequest } from './schema.ts';
 import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
-/**
- * Names the user for whom a call is made, such as the one of a chat or of a rating; by default the client's
- * `externalUserId`. Null names no user.
- */
+/** By default, `external_user_id` is the client's `externalUserId`. Null names no user. */
 export interface OfUser {
   external_user_id?: string | null;
 }
 
-/** Options of a request that may have an idempotency key. */
 export interface KeyedOptions extends RequestOptions {
   /**
-   * The key under which the service does the work once within 24 hours. By default a new one for each call, which makes
-   * the retries of the library safe; none for a stream without `resumable`. Give one to make retries of your own safe,
-   * for example after a crash.
+   * The service does the work once for a key, within 24 hours. By default each call gets a new key, except a stream
+   * without `resumable`.
    */
   idempotencyKey?: string | undefined;
 }
 
-/** Returns the parameters, with the client's user if they name none. */
 export const withUser = <Params extends OfUser>(user: OfUser, params: Params): Params =>
   params.external_user_id === undefined ? { ...params, ...user } : params;
 
@@ -31,24 +25,19 @@ export function keyHeader(key: string = crypto.randomUUID()): Record<string, str
   return { 'Idempotency-Key': key };
 }
 
-/**
- * Checks an id that becomes a part of a path. A program may have the id from a web page: a text in its place could name
- * another route or another user.
- * @throws ChatBatchError if it is not the id of a chat or a message
- */
+/** A program may have the id from a web page: a text in its place could name another route or another user. */
 export function idOf(id: number): number {
   if (!Number.isSafeInteger(id) || id < 0)
     throw new ChatBatchError(`${JSON.stringify(id)} is not the id of a chat or a message`);
   return id;
 }
 
-/** The maximum number of chats whose agents the client remembers, because a program may use any number of chats. */
 const knownAgents = 10_000;
 
 export class Chats {
   readonly #transport: Transport;
   readonly #user: OfUser;
-  /** The agents of the latest chats, by chat. A chat never changes its agent. */
+  /** By chat, which never changes its agent. */
   readonly #agents = new Map<number, string>();
 
   /** @internal */
@@ -116,10 +105,7 @@ export class Chats {
     );
   }
 
-  /**
-   * Deletes a chat with its messages and ratings, and with the files that no other chat has. If a retry finds no chat,
-   * and an earlier attempt may have deleted it, the call succeeds.
-   */
+  /** Deletes a chat with its messages and ratings, and with the files that no other chat has. */
   delete(chatId: number, user: OfUser = {}, options?: RequestOptions): ApiPromise<DeletedChat> {
     return this.#transport.request<DeletedChat>(
       {

@@ -1,18 +1,15 @@
 import type { Batch, BatchRequestItem, BatchResult, ResponseErrorEvent } from './schema.ts';
 
-/**
- * The base class of the errors of this library. An aborted signal is not such an error: its reason is thrown unchanged.
- */
+/** The base class of the errors of this library. An aborted signal throws its own reason instead. */
 export class ChatBatchError extends Error {
   override readonly name: string = 'ChatBatchError';
 }
 
-/** The service has rejected the request, or has failed. A class for each code of the contract extends this one. */
+/** The response has a status other than 2xx. */
 export class ApiError extends ChatBatchError {
   override readonly name: string = 'ApiError';
-  /** The HTTP status. */
   readonly status: number;
-  /** `error_code` of the envelope; undefined without an envelope, such as in the response of a proxy. */
+  /** `error_code` of the envelope; undefined without an envelope. */
   readonly errorCode: number | undefined;
   /** Details, such as those of a failed upload; null without any. */
   readonly data: Record<string, unknown> | null;
@@ -20,9 +17,7 @@ export class ApiError extends ChatBatchError {
   readonly requestId: string | undefined;
   /** Seconds until a retry is useful, from `Retry-After`; undefined without a valid header. */
   readonly retryAfter: number | undefined;
-  /**
-   * Whether this is the stored error of an earlier request with the same idempotency key. A retry gets the same error.
-   */
+  /** Whether this is the stored error of an earlier request with the same idempotency key. */
   readonly isReplayed: boolean;
   /** Whether the service may have processed the request, in this attempt or in an earlier one. */
   readonly mayBeProcessed: boolean;
@@ -52,10 +47,7 @@ export class PermissionDeniedError extends ApiError {
   override readonly name = 'PermissionDeniedError';
 }
 
-/**
- * 400/10006: a field of the request is invalid, or the state of the resource does not allow the request, for example
- * because the chat has a reply in progress. The message says why.
- */
+/** 400/10006: a field of the request is invalid, or the state of the resource does not allow the request. */
 export class BadRequestError extends ApiError {
   override readonly name = 'BadRequestError';
 }
@@ -75,7 +67,7 @@ export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }
 
-/** 500/10005, or any other response with a status of 500 or above, except 503: the service or a proxy has failed. */
+/** 500/10005, or any other response with a status of 500 or above, except 503. */
 export class ServerError extends ApiError {
   override readonly name = 'ServerError';
 }
@@ -85,7 +77,6 @@ export class ServiceUnavailableError extends ApiError {
   override readonly name = 'ServiceUnavailableError';
 }
 
-/** The class of each code of the contract, by HTTP status and `error_code`. */
 export const errorClasses = {
   '400/10001': AuthenticationError,
   '403/10001': PermissionDeniedError,
@@ -97,20 +88,13 @@ export const errorClasses = {
   '503/10005': ServiceUnavailableError,
 } as const satisfies Record<string, typeof ApiError>;
 
-/**
- * Returns the class for a response without an envelope, as a proxy or the platform sends it, or with a code that is not
- * listed.
- */
+/** For a response without an envelope, such as that of a proxy, or with an unknown code. */
 function classOfStatus(status: number): typeof ApiError {
   if (status === 429) return RateLimitError;
   if (status === 503) return ServiceUnavailableError;
   return status >= 500 ? ServerError : ApiError;
 }
 
-/**
- * Makes the error for a response.
- * @param text the body of the response
- */
 export function apiErrorOf({ status, headers }: Response, text: string): ApiError {
   let envelope: { message?: unknown; error_code?: unknown; data?: unknown } = {};
   try {
@@ -125,10 +109,6 @@ export function apiErrorOf({ status, headers }: Response, text: string): ApiErro
   return new ErrorClass(message, { status, errorCode, data, headers });
 }
 
-/**
- * Reads the seconds until a retry from the header `Retry-After`, which has a number of seconds or a date; undefined
- * without a valid header.
- */
 function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value);
@@ -139,10 +119,7 @@ function retryAfterSeconds(headers: Headers): number | undefined {
 /** No response came, or only a part of it. */
 export class ConnectionError extends ChatBatchError {
   override readonly name: string = 'ConnectionError';
-  /**
-   * Whether the service may have processed the request, in this attempt or in an earlier one. False: no connection was
-   * opened, so it has done nothing.
-   */
+  /** Whether the service may have processed the request, in this attempt or in an earlier one. */
   readonly mayBeProcessed: boolean;
 
   constructor(message: string, options: { mayBeProcessed?: boolean; cause?: unknown } = {}) {
@@ -156,26 +133,19 @@ export class RequestTimeoutError extends ConnectionError {
   override readonly name = 'RequestTimeoutError';
 }
 
-/** What is known of a reply whose stream has not ended normally. */
 export interface PartialReply {
   chatId: number;
   /** Undefined before the first event. */
   responseId: string | undefined;
-  /**
-   * The id of the reply in the history; undefined before the event `response.created`. A stream that was opened by
-   * `resume` with `starting_after` does not get it.
-   */
+  /** The id of the reply in the history; undefined without the event `response.created`. */
   messageId: number | undefined;
-  /**
-   * The text that the stream has received. After a resume with `starting_after`, the text before it is not part of it.
-   */
   text: string;
   requestId: string | undefined;
 }
 
 /**
- * The stream has ended before `[DONE]` or without a reply, was silent or read too slowly, or could not be resumed. The
- * service normally still completes the reply and stores it in the history: do not send the message again.
+ * The stream has ended before its reply was complete. The service normally still completes and stores the reply: do not
+ * send the message again.
  */
 export class StreamInterruptedError extends ConnectionError {
   override readonly name: string = 'StreamInterruptedError';
@@ -192,10 +162,9 @@ export class StreamTimeoutError extends StreamInterruptedError {
   override readonly name = 'StreamTimeoutError';
 }
 
-/** The reply has failed. The stream has ended with the event `response.error`, whose message says why. */
+/** The stream has ended with the event `response.error`, whose message says why. */
 export class ReplyFailedError extends ChatBatchError {
   override readonly name = 'ReplyFailedError';
-  /** `code` of the event, such as 10005. */
   readonly errorCode: number;
   readonly event: ResponseErrorEvent;
   readonly reply: PartialReply;
@@ -208,15 +177,12 @@ export class ReplyFailedError extends ChatBatchError {
   }
 }
 
-/** A webhook call whose signature or time is wrong. Respond with a status such as 400, and do not use its content. */
+/** A webhook call whose signature or time is wrong: do not use its content. */
 export class WebhookVerificationError extends ChatBatchError {
   override readonly name = 'WebhookVerificationError';
 }
 
-/**
- * The requests of one batch of a submission that was not carried through: it could not be created, or not read to its
- * end.
- */
+/** The requests of one batch that could not be created, or not read to its end. */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
   /** Undefined if no response says that the service has accepted the batch. */
@@ -224,10 +190,7 @@ export interface FailedPart {
   error: unknown;
 }
 
-/**
- * Parts of a submission were not completed. The error has the known batches and all results that came, also those of
- * incomplete parts.
- */
+/** Parts of a submission were not completed. `results` has all results that came, also those of incomplete parts. */
 export class BatchSubmissionError extends ChatBatchError {
   override readonly name = 'BatchSubmissionError';
   readonly batches: readonly Batch[];

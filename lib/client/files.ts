@@ -5,15 +5,10 @@ import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from
 export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
   name?: string;
-  /**
-   * The content type. By default it is that of the extension. If this is a text type and the `File` or `Blob` has a
-   * text type too, that one is used, because it may name a charset. With an unknown extension, it is the type of the
-   * `File` or `Blob`, or else `application/octet-stream`.
-   */
+  /** The content type. By default it follows from the extension and from the type of the `File` or `Blob`. */
   type?: string;
 }
 
-/** The content type of each extension that the service accepts. */
 export const contentTypes: Readonly<Record<string, string>> = {
   pdf: 'application/pdf',
   txt: 'text/plain',
@@ -31,8 +26,7 @@ export const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the content type of a file. A system may give a file no type, or that of the program that opens it, such as
- * `application/vnd.ms-excel` for .csv.
+ * A system may give a file no type, or that of the program that opens it, such as `application/vnd.ms-excel` for .csv.
  */
 function typeOf(name: string, ownType: string): string {
   const known = contentTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()];
@@ -49,9 +43,7 @@ export class Files {
   }
 
   /**
-   * Uploads a file, to attach it to messages: `attached_file_uuids: [file.uuid]`. In Node.js, `openFile` of
-   * `@chat-batch/client/node` reads a file from the disk. Uploads have no idempotency key, so they are retried only if
-   * the service cannot have processed them.
+   * Uploads a file, to attach it to messages: `attached_file_uuids: [file.uuid]`.
    * @param file a `File` or `Blob`, or bytes such as a `Buffer`; not a stream
    */
   upload(
@@ -79,8 +71,8 @@ export class Files {
   }
 
   /**
-   * Deletes a file. If a message has it, this is a `BadRequestError`. If a retry finds no file, and an earlier attempt
-   * may have deleted it, the call succeeds.
+   * Deletes a file.
+   * @throws BadRequestError if a message has the file
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

@@ -11,39 +11,30 @@ export interface ClientOptions {
   /** The base address of the stage, such as `https://chat.example.com/api/v1`. */
   baseUrl: string;
   apiKey: string;
-  /**
-   * The user of calls that take an `external_user_id` and have none. A call may name another user, or `null` for none.
-   */
+  /** The user of calls that take an `external_user_id` and have none; null in a call names no user. */
   externalUserId?: string | undefined;
-  /**
-   * Milliseconds for each attempt of a request, 120,000 by default. For a stream and for `openResults`, the time until
-   * the response starts.
-   */
+  /** Milliseconds for each attempt, 120,000 by default; for a stream and `openResults`, until the response starts. */
   timeout?: number | undefined;
-  /**
-   * Milliseconds without data after which a stream counts as lost: by default 100,000, more than the default 90 s after
-   * which the service ends a reply whose model is silent.
-   */
+  /** Milliseconds without data after which a stream counts as lost, 100,000 by default. */
   streamTimeout?: number | undefined;
   /**
-   * Retries after the first attempt, 3 by default. For a resumable stream, also the maximum of consecutive resumes that
-   * bring no event.
+   * Retries after the first attempt, 3 by default; for a resumable stream, also the resumes in a row that bring no
+   * event.
    */
   maxRetries?: number | undefined;
   /**
-   * Whether a request waits as long as the service rejects it with 429, for its rate or for too many open batches. By
-   * default such a rejection counts as a failed attempt.
+   * Whether a request waits as long as the service rejects it with 429. By default such a rejection counts as a failed
+   * attempt.
    */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up to a minute.
-   * `Retry-After` replaces it, but not by a wait shorter than this value. 10 to 25 % are added.
+   * Milliseconds before the first retry, 1,000 by default. Without `Retry-After`, the wait doubles with each retry, up
+   * to a minute. 10 to 25 % are added.
    */
   retryDelay?: number | undefined;
   /**
-   * Called before each wait for a retry, and before a stream is resumed, with the failure and the milliseconds of the
-   * wait. Use it for example to log them. Not called when `submitAndWait` waits because a new batch was rejected with
-   * 429.
+   * Called before a retry and before a resume, with the failure and the milliseconds of the wait. Not called for new
+   * batches of `submitAndWait` that were rejected with 429.
    */
   onRetry?: ((error: unknown, milliseconds: number) => void) | undefined;
   /** The function that sends requests; by default the runtime's own. */
@@ -102,10 +93,7 @@ export class ChatBatchClient {
   }
 }
 
-/**
- * Whether an address is well-formed as it is written: URL parsers add slashes to `https:/x`, turn backslashes into
- * slashes and remove blanks.
- */
+/** URL parsers add slashes to `https:/x`, turn backslashes into slashes and remove blanks. */
 const isWritten = (url: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(url);
 
 const isBaseUrl = (text: string): boolean => {
@@ -127,10 +115,7 @@ const agentsOf = ({ request }: Transport) => ({
 });
 
 const usersOf = ({ request }: Transport) => ({
-  /**
-   * Erases an external user: chats with messages and files, ratings, texts of batch requests. The erasure continues
-   * after the response. It cannot be undone, and any key of the workspace may call it.
-   */
+  /** Erases an external user, which cannot be undone. The erasure continues after the response. */
   erase: (externalUserId: string, options?: RequestOptions): ApiPromise<ErasedUser> =>
     request({ method: 'DELETE', path: '/users', query: { external_user_id: externalUserId } }, options),
 });

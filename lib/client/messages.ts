@@ -31,7 +31,6 @@ export interface StreamOptions extends RequestOptions {
   streamTimeout?: number | undefined;
 }
 
-/** Where a resumed stream starts. */
 export interface ResumeParams extends OfUser {
   response_id: string;
   /** The `sequence_number` of the last event that is known; without it, all events come. */
@@ -45,7 +44,6 @@ export interface StreamDefaults extends Pick<TransportOptions, 'maxRetries' | 'o
 const pickUser = ({ external_user_id }: OfUser): OfUser =>
   external_user_id === undefined ? {} : { external_user_id };
 
-/** Makes a `Reply` from a JSON response. Its headers have the values for which its body has no field. */
 function replyOf(chatId: number, text: string, headers: Headers): Reply {
   const incomplete = headers.get('x-reply-incomplete');
   return {
@@ -74,7 +72,7 @@ export class Messages {
     this.#defaults = defaults;
   }
 
-  /** Sends a message and waits for the whole reply. An idempotency key makes retries safe. */
+  /** Sends a message and waits for the whole reply. */
   send(
     chatId: number,
     params: SendParams,
@@ -93,11 +91,7 @@ export class Messages {
     );
   }
 
-  /**
-   * Sends a message and streams the reply. With `resumable: true` a lost connection is resumed after the last event,
-   * and the send has an idempotency key. Without `resumable`, a lost connection is a `StreamInterruptedError`, and the
-   * request is only retried if the service cannot have processed it.
-   */
+  /** Sends a message and streams the reply. A lost connection is resumed only with `resumable: true`. */
   stream(
     chatId: number,
     params: StreamParams,
@@ -122,8 +116,7 @@ export class Messages {
   }
 
   /**
-   * Streams a reply that was sent with `resumable: true`, from a known event or from its beginning. This is possible
-   * for an hour after the start of the reply.
+   * Streams a reply that was sent with `resumable: true`. This is possible for an hour after the start of the reply.
    */
   resume(
     chatId: number,
@@ -138,8 +131,8 @@ export class Messages {
   }
 
   /**
-   * Ends the reply that is in progress in a chat; `BadRequestError`, for example if there is none. With `response_id`,
-   * it never ends a later reply.
+   * Ends the reply that is in progress in a chat. With `response_id`, it never ends a later reply.
+   * @throws BadRequestError, for example if no reply is in progress
    */
   stop(chatId: number, params: StopReplyRequest = {}, options?: RequestOptions): ApiPromise<StoppedReply> {
     return this.#transport.request(

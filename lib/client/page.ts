@@ -1,7 +1,7 @@
 import type { Pagination } from './schema.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** A page of a list. Iteration yields its elements and those of all further pages, which are read as needed. */
+/** Iteration yields the elements of the page and of all further pages, which are read as needed. */
 export class Page<Item> implements AsyncIterable<Item> {
   readonly data: Item[];
   readonly pagination: Pagination;
@@ -18,7 +18,7 @@ export class Page<Item> implements AsyncIterable<Item> {
     return this.pagination.next_page !== null;
   }
 
-  /** @returns the next page; undefined after the last one */
+  /** @returns undefined after the last page */
   async nextPage(): Promise<Page<Item> | undefined> {
     const { next_page } = this.pagination;
     if (next_page === null) return undefined;

@@ -1,29 +1,21 @@
-/** Something that a tool of the agent has found, for a list below the reply. */
 export interface Source {
   /** The type of the step that has found it first. */
   type: string;
   title?: string;
   /** The address of a page, or what a knowledge base names, such as `s3://…`. Make links of http and https alone. */
   url?: string;
-  /** The id of a document of the workspace. */
   documentId?: string;
   /** The page of the document, counted from 1. */
   page?: number;
 }
 
-/**
- * The part of a step that names sources. The step may be from the history, from a stream's
- * `response.reasoning_step.end`, or from `agent_steps`.
- */
+/** From the history, from a stream's `response.reasoning_step.end`, or from `agent_steps`. */
 export interface StepWithResult {
   type: string;
   result: { success: boolean; data?: unknown } | null;
 }
 
-/**
- * Returns the pages and documents that the built-in tools have found, each once, in the order of the steps. Several
- * passages of one page of a document are one source.
- */
+/** Returns the web pages, documents and pages of documents that the built-in tools have found, each once. */
 export function sourcesOf(steps: Iterable<StepWithResult>): Source[] {
   const sources = new Map<string, Source>();
   for (const { type, result } of steps)
@@ -39,7 +31,6 @@ type Found = Omit<Source, 'type'>;
 /** `title` may be empty. */
 type WebPage = Record<'url' | 'title', string>;
 
-/** Of a document of the workspace, or of a Bedrock knowledge base, whose passages may have no address. */
 type Passage = { source: { page?: number } & ({ document_id: string; name: string } | { uri?: string }) };
 
 const pageIn = ({ url, title }: WebPage): Found => ({ ...(title !== '' && { title }), url });
@@ -50,7 +41,6 @@ function documentIn({ source }: Passage): Found[] {
   return source.uri === undefined ? [] : [{ url: source.uri, ...page }];
 }
 
-/** What the results of the built-in tools name, by the types of their steps. */
 const finders = new Map<string, (data: never) => Found[]>([
   ['consultant_search_web', (pages: WebPage[]) => pages.map(pageIn)],
   ['consultant_fetch_web_content', (page: WebPage) => [pageIn(page)]],

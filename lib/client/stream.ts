@@ -11,7 +11,6 @@ import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
 import { connectionErrorOf, type OpenResponse } from './transport.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
-/** A reply that has ended without an error. */
 export interface Reply {
   /** The id of the reply in the history, for feedback. */
   id: number;
@@ -23,33 +22,22 @@ export interface Reply {
   incomplete?: string;
 }
 
-/** The reply of a stream that has ended without an error. */
 export interface FinalMessage extends Reply {
-  /** The generated title of the chat, if it came with this reply. */
+  /** The generated title of the chat, if this stream had it. */
   title?: string;
 }
 
-/** How a stream calls the service. */
 export interface StreamSource {
   chatId: number;
-  /**
-   * Opens the first connection: sends the message, or resumes a stream. If `isResumable`, it is called again after a
-   * connection without any event, so a repeated call must be safe.
-   */
+  /** If `isResumable`, this is called again after a connection without any event, so a repeated call must be safe. */
   open: (signal: AbortSignal) => Promise<OpenResponse>;
-  /** Opens the stream after an event. */
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
   isResumable: boolean;
-  /**
-   * Whether the stream starts after a known event. If the reply was complete by then, the stream ends without a reply.
-   */
+  /** Whether the stream starts after a known event. It may then end without a reply. */
   isContinued: boolean;
   /** The maximum of consecutive resumes that bring no event. */
   maxResumes: number;
-  /**
-   * Returns the wait in milliseconds before a resume that follows one without an event. The first resume is immediate.
-   */
   delay: (resume: number) => number;
   /** Milliseconds without data after which a connection counts as lost. */
   silence: number;
@@ -58,14 +46,11 @@ export interface StreamSource {
 }
 
 /**
- * A streamed reply: an async iterator of its events, each once and in order. The request does not wait for the
- * iteration; events are read as they are iterated. Leaving the loop, aborting the signal and `disconnect()` end the
- * connection, but not a reply that the service has begun; `stop()` ends the reply.
+ * A streamed reply. Leaving the loop, aborting the signal and `disconnect()` end the connection; `stop()` ends the
+ * reply.
  *
- * Iteration throws, for example, an `ApiError` if the request is rejected, `ConnectionError` if it gets no response,
- * `ReplyFailedError` for the event `response.error`, `StreamInterruptedError` if the stream ends before `[DONE]`,
- * `StreamTimeoutError` if it is silent, and the reason of an aborted signal. An interruption after the complete reply
- * is no error.
+ * Iteration throws errors such as `ApiError`, `ReplyFailedError` and `StreamInterruptedError`, and the reason of an
+ * aborted signal.
  */
 export class ReplyStream implements AsyncIterable<StreamEvent> {
   readonly #source: StreamSource;
@@ -102,10 +87,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     return this.#last?.sequence_number;
   }
 
-  /**
-   * The text that this stream has received so far. If it was opened by `resume` with `starting_after`, it lacks the
-   * text before.
-   */
+  /** The text that this stream has received so far. */
   get text(): string {
     return this.#text;
   }
@@ -128,8 +110,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * Ends the connection: a loop that reads throws a ChatBatchError. A message that the service has received still gets
-   * its reply.
+   * Ends the connection: a loop that reads throws a `ChatBatchError`. A message that the service has received still
+   * gets its reply.
    */
   disconnect(): void {
     this.#abort.abort(new ChatBatchError('The reader has left the stream before its end'));
@@ -150,15 +132,14 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       this.#final.reject(error);
       throw error;
     } finally {
-      // This has no effect if one of the lines above has settled the promise. Otherwise the reader has left, or the
-      // stream started after the end of the reply.
+      // No effect if the promise is settled. Otherwise the reader has left, or the stream started after the end of the
+      // reply.
       this.#final.reject(new ChatBatchError('The reader has left the stream before its end'));
     }
   }
 
   /**
-   * Returns the complete reply. Reads the stream if it is not being read; else call it after the loop, which must end
-   * by itself.
+   * Returns the complete reply. Reads the stream, if no loop does.
    * @throws what the iteration throws; ChatBatchError if the loop was left early, or if the stream started after the
    * end of the reply
    */
@@ -168,8 +149,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * Ends the reply on the service, for all readers: the text so far is stored, and the stream ends normally, with
-   * `incomplete: "stopped"`. Continue to read if you need the last events.
+   * Ends the reply on the service, which stores the text so far.
    * @throws BadRequestError, for example if no reply is in progress any more
    */
   async stop(): Promise<StoppedReply> {
@@ -200,7 +180,6 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       } catch (error) {
         if (!(error instanceof StreamInterruptedError) || !isResumable || resumes >= maxResumes) throw error;
         connection.close();
-        // The first resume, and the first one after events, is immediate.
         const wait = resumes === 0 ? 0 : delay(resumes);
         onRetry(error, wait);
         await sleep(wait, this.#abort.signal);
@@ -224,7 +203,6 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** Yields the events of one connection that are not known yet. */
   async *#read(connection: OpenResponse): AsyncGenerator<StreamEvent> {
     const { silence } = this.#source;
     const { signal } = this.#abort;
@@ -255,7 +233,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** Whether an event was received before: a repeated send gets its stream from the beginning. */
+  /** A repeated send gets its stream from the beginning. */
   #isKnown({ response_id, sequence_number }: StreamEvent): boolean {
     return response_id === this.#last?.response_id && sequence_number <= this.#last.sequence_number;
   }
@@ -296,7 +274,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 }
 
-/** Yields the `data` of each server-sent event. Comments, which keep the connection open, also end a silence. */
+/** Comments, which keep the connection open, also end a silence. */
 async function* readEventData(
   connection: OpenResponse,
   silence: number,
@@ -335,7 +313,6 @@ async function* readLines(
   }
 }
 
-/** @throws ChatBatchError if the response is no event stream, such as a page of another server */
 function rejectOtherServers(connection: OpenResponse): OpenResponse {
   const { response, close } = connection;
   if (response.headers.get('content-type')?.startsWith('text/event-stream') === true) return connection;
@@ -343,7 +320,7 @@ function rejectOtherServers(connection: OpenResponse): OpenResponse {
   throw new ChatBatchError('The response is no stream of this service: is baseUrl the base address?');
 }
 
-/** Does the same as `Promise.withResolvers`, which only newer runtimes have. */
+/** Only newer runtimes have `Promise.withResolvers`. */
 function promiseWithResolvers<Value>() {
   let resolve: (value: Value) => void = () => undefined;
   let reject: (error: unknown) => void = () => undefined;

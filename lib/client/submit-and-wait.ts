@@ -18,29 +18,17 @@ export interface SubmitProgress {
 export interface SubmitOptions {
   /** Ends the waiting. The batches continue, unless `cancelOnAbort` is true. */
   signal?: AbortSignal | undefined;
-  /**
-   * Whether to cancel the batches that have not ended if the signal is aborted or a callback throws, before the reason
-   * is thrown.
-   */
+  /** Whether to cancel the batches that have not ended if the signal is aborted or a callback throws. */
   cancelOnAbort?: boolean;
-  /**
-   * Called after each batch is created, and after each poll. What it throws ends the waiting. The batches continue,
-   * unless `cancelOnAbort` is true.
-   */
+  /** Called after each batch is created, and after each poll. What it throws ends the waiting. */
   onProgress?: (progress: SubmitProgress) => void | Promise<void>;
-  /**
-   * Called with each result of a batch that has ended. The next result of this batch waits for a returned promise;
-   * those of other batches do not. What it throws has the same effect as for `onProgress`.
-   */
+  /** Called with each result of a batch that has ended. What it throws ends the waiting. */
   onResult?: (result: BatchResult) => void | Promise<void>;
-  /**
-   * Milliseconds between polls of a batch, 2,000 by default. The longer a batch takes, the longer the interval becomes,
-   * up to 15 seconds, unless this value is longer.
-   */
+  /** The minimum of milliseconds between polls of a batch, 2,000 by default. */
   pollInterval?: number;
   /**
-   * Names this submission, with 1 to 245 printable ASCII characters: a second call with the same requests within 24
-   * hours, for example after a crash, continues with the same batches.
+   * 1 to 245 printable ASCII characters: a second call with the same requests within 24 hours continues with the same
+   * batches.
    */
   idempotencyKey?: string;
 }
@@ -51,7 +39,6 @@ export interface SubmittedBatches {
   results: BatchResult[];
 }
 
-/** The calls of the service that `submitAndWait` needs. */
 interface BatchApi {
   create(
     params: CreateBatchRequest,
@@ -75,9 +62,8 @@ interface Part {
 
 const batchRequests = 1000;
 /**
- * The maximum bytes of the requests of one batch in the payload of a function. The payload has at most 6 MB and
- * contains the body as a JSON string with escaped quotes. 64 KiB are for the rest of the payload, such as the webhook
- * and the headers.
+ * The payload of a function has at most 6 MB, and contains the body as a JSON string with escaped quotes. 64 KiB are
+ * for the rest of the payload.
  */
 const batchBytes = 6 * 1024 * 1024 - 64 * 1024;
 const longestPollInterval = 15_000;
@@ -88,7 +74,6 @@ export async function submitAndWait(
   params: SubmitParams,
   options: SubmitOptions,
 ): Promise<SubmittedBatches> {
-  /** The caller, or a callback that throws, aborts this controller. */
   const ending = new AbortController();
   const { signal } = ending;
   const unsubscribe = onAbort(options.signal, () => ending.abort(options.signal?.reason));
@@ -136,10 +121,6 @@ function resultOf(parts: readonly Part[]): SubmittedBatches {
   return { batches, results };
 }
 
-/**
- * Splits the requests into batches of at most the permitted number and size.
- * @throws ChatBatchError for a wrong key, a repeated `custom_id`, or a request that is too large
- */
 function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Part[] {
   // The number of the batch is added to the key, which may then have 255 characters.
   if (!/^[\x20-\x7e]{1,245}$/.test(key))
@@ -170,11 +151,9 @@ function splitIntoParts({ requests, ...params }: SubmitParams, key: string): Par
   }));
 }
 
-/** The maximum bytes of a request in the payload of the function, with its comma. */
 const payloadBytes = (request: BatchRequestItem): number =>
   new TextEncoder().encode(JSON.stringify(JSON.stringify(request))).length + 1;
 
-/** Creates the batch of a part. Waits while the rate limit or the number of open batches rejects it. */
 async function createBatch(
   api: BatchApi,
   part: Part,
@@ -222,7 +201,7 @@ async function watchBatch(
     throw new ChatBatchError(`Only ${part.results.length} of ${total_requests} results came`);
 }
 
-/** Cancels the batch of a part. A creation that was aborted is repeated with its key, to learn the id of its batch. */
+/** A creation that was aborted is repeated with its key, to learn the id of its batch. */
 async function cancelPart(api: BatchApi, part: Part): Promise<void> {
   try {
     if (part.isCreating !== true) return;

@@ -10,15 +10,16 @@ import {
 import type { Pagination } from './schema.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
-/** Options of one request. */
 export interface RequestOptions {
-  /** Ends the request. Its reason is thrown. The service may still process the request. */
+  /** Ends the request, which throws the signal's reason. The service may still process it. */
   signal?: AbortSignal | undefined;
-  /** Milliseconds for each attempt; for a stream, until the response starts. The default is that of the client. */
+  /**
+   * Milliseconds for each attempt; for a stream and `openResults`, until the response starts. By default the client's.
+   */
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
-  /** Whether the rejection by a rate limit is thrown immediately, because the caller itself waits. */
+  /** Whether a rejection by a rate limit is thrown without a retry, because the caller itself waits. */
   throwsRateLimit?: boolean | undefined;
 }
 
@@ -30,33 +31,22 @@ export interface TransportOptions {
   maxRetries: number;
   waitForRateLimit: boolean;
   retryDelay: number;
-  /** Called before each wait and each resume. */
   onRetry: (error: unknown, milliseconds: number) => void;
 }
 
-/** A request to the service. */
 export interface Call<Value> {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   path: string;
   query?: object | undefined;
-  /** Sent as JSON, unless it is a form. */
   body?: unknown;
   headers?: Record<string, string>;
-  /**
-   * Whether a second execution does no harm; true by default. If false, the request is not retried after lost
-   * connections and 5xx, except a 503 with `Retry-After`.
-   */
+  /** Whether a second execution does no harm; true by default. */
   isRepeatable?: boolean;
-  /**
-   * Whether the request is retried for up to an hour after its start, and waits for rate limits without a limit of
-   * time, unless `throwsRateLimit`.
-   */
   isPatient?: boolean;
-  /** Reads the value from the envelope; by default its `data`. */
   read?: (envelope: Envelope, headers: Headers) => Value;
   /**
-   * Called if a request was rejected after an attempt that may have done the work. Returns the value if that attempt
-   * did it; else undefined.
+   * Called if a request was rejected after an attempt that may have done the work. Returns undefined if that attempt
+   * has not.
    */
   recover?: (error: ApiError) => Promise<Value | undefined> | Value | undefined;
 }
@@ -68,7 +58,6 @@ export interface Envelope {
   pagination?: Pagination;
 }
 
-/** A value, and what the response says about it. */
 export interface WithResponse<Value> {
   data: Value;
   status: number;
@@ -77,12 +66,11 @@ export interface WithResponse<Value> {
   requestId: string | undefined;
 }
 
-/** A promise of a value. `withResponse` adds the request id, the status and the headers. */
+/** `withResponse` adds the request id, the status and the headers. */
 export interface ApiPromise<Value> extends Promise<Value> {
   withResponse(): Promise<WithResponse<Value>>;
 }
 
-/** An open response. `close` ends the connection, if it is still open. */
 export interface OpenResponse {
   response: Response;
   close(reason?: unknown): void;
@@ -90,18 +78,13 @@ export interface OpenResponse {
 
 export interface Transport {
   request<Value>(call: Call<Value>, options?: RequestOptions): ApiPromise<Value>;
-  /** Sends a request. Returns the response with its body unread. */
   open(call: Call<never>, options?: RequestOptions): Promise<OpenResponse>;
-  /** Returns the wait before a retry, in milliseconds. Retries count from 1; `retryAfter` is in seconds. */
+  /** Returns milliseconds. Retries count from 1; `retryAfter` is in seconds. */
   delay(retry: number, retryAfter?: number): number;
 }
 
-/**
- * The maximum of a wait that doubles with each retry, before jitter, and of a `Retry-After` after which a request is
- * retried: a minute. A request that waits for rate limits accepts a longer `Retry-After` with a 429.
- */
 const longestDelay = 60_000;
-/** How long retries may wait until the reply of a lost attempt has ended. A streamed reply may take 300 s. */
+/** A streamed reply may take 300 s. */
 const longestReply = 330_000;
 /** How long after its start a patient request is retried. */
 const longestOutage = 60 * 60_000;
@@ -112,7 +95,7 @@ export function createTransport(defaults: TransportOptions): Transport {
       retryAfter === undefined
         ? Math.min(defaults.retryDelay * 2 ** (retry - 1), longestDelay)
         : Math.max(retryAfter * 1000, defaults.retryDelay);
-    // 10 to 25 % jitter: clients that were rejected at the same time do not retry at the same time.
+    // Jitter: clients that were rejected at the same time should not retry at the same time.
     return wait * (1.1 + 0.15 * Math.random());
   };
 
@@ -174,7 +157,6 @@ async function withRetries<Value, Result>(
   }
 }
 
-/** The failed attempts of one request. */
 class Failures {
   readonly #call: Call<unknown>;
   readonly #maxRetries: number;
@@ -207,15 +189,13 @@ class Failures {
     return this.#count <= this.#maxRetries;
   }
 
-  /** Returns the last error. Its `mayBeProcessed` is true if any attempt may have done the work. */
   mark(error: unknown): unknown {
     const isMarked = error instanceof ApiError || error instanceof ConnectionError;
     return isMarked && this.mayHaveWorked ? Object.assign(error, { mayBeProcessed: true }) : error;
   }
 
   /**
-   * Whether the chat may be in use by the reply of a lost attempt of this request. Such retries are not counted: they
-   * wait for the end of that reply.
+   * The reply of a lost attempt of this request may be in progress. Such retries wait for its end, and are not counted.
    */
   #isOwnReply(error: unknown): boolean {
     return isReplyInProgress(error) && this.#lostAt !== undefined && Date.now() - this.#lostAt < longestReply;
@@ -226,7 +206,6 @@ class Failures {
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 
-/** Whether the service may have processed the request although it failed. */
 const mayHaveWorked = (error: unknown): boolean =>
   (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;
 
@@ -259,11 +238,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
   throw new ChatBatchError(`The response of ${baseUrl} is not one of this service: is it the base address?`);
 }
 
-/**
- * Makes one attempt. `use` gets the response, and must have read it within the timeout. With `staysOpen`, the body may
- * be read later.
- * @throws errors such as ApiError for a status that is not 2xx, ConnectionError, or the signal's reason
- */
+/** With `staysOpen`, the body may be read after the timeout. */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,
   { method, path, query, body, headers }: Call<unknown>,
@@ -273,7 +248,7 @@ async function attempt<Result>(
 ): Promise<Result> {
   signal?.throwIfAborted();
   const isForm = body instanceof FormData;
-  // The body is converted before the request, so that a value that is not JSON does not count as a lost connection.
+  // Before the request, so that a value that is not JSON does not count as a lost connection.
   const content = isForm ? body : JSON.stringify(body);
   const controller = new AbortController();
   const unsubscribe = onAbort(signal, () => controller.abort(signal?.reason));
@@ -329,11 +304,7 @@ const notConnectedCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/**
- * Makes the error for a failure of `fetch`, which reports a failure of the network as a TypeError, in Node.js usually
- * with a code in its cause.
- * @param baseUrl the one of the request; undefined once its connection is open
- */
+/** @param baseUrl undefined once the connection is open */
 export function connectionErrorOf(error: unknown, baseUrl?: string): ConnectionError {
   const cause = (error as { cause?: { code?: unknown } }).cause;
   const code = typeof cause?.code === 'string' ? cause.code : undefined;

@@ -1,35 +1,31 @@
 import type { ReplyError, StreamEvent, TokenUsage } from './schema.ts';
 
 /**
- * A step of the agent, as the data of the part `data-agent-step`. The part at the end of a step has the same `id` as
- * the one at its start, and replaces it.
+ * The data of the part `data-agent-step`. The part at the end of a step replaces the one at its start, which has the
+ * same `id`.
  */
 export interface AgentStep {
   id: string;
   type: string;
   content: string;
   args: Record<string, unknown>;
-  /** ISO 8601. */
   started_at: string;
-  /** ISO 8601, or null while the step runs. */
+  /** Null while the step runs. */
   ended_at: string | null;
   result: { success: boolean; data?: unknown } | null;
 }
 
-/** Metadata of the AI SDK's message. `messageId` is what a rating of the reply needs. */
 export interface ReplyMetadata {
   chatId?: number;
   messageId?: number;
-  /** Names the reply, to stop it or to resume its stream. */
   responseId?: string;
   usage?: TokenUsage;
   /** Why the reply was cut short without an error, such as `stopped`. */
   incomplete?: string;
-  /** Why the reply failed; only in messages of the history. */
+  /** Only in messages of the history. */
   error?: ReplyError;
 }
 
-/** The chunks of the AI SDK's UI message stream that are used here. */
 export type UIMessageChunk =
   | { type: 'start'; messageId: string; messageMetadata: ReplyMetadata }
   | { type: 'text-start' | 'text-end'; id: string }
@@ -41,21 +37,15 @@ export type UIMessageChunk =
 
 export interface UIMessageStreamOptions {
   /**
-   * Returns the text that the page gets for an error that `events` throws; by default the error's message. A
-   * `ReplyStream` throws `response.error` too, as `ReplyFailedError`. Not called if `events` yields that event: its own
-   * message is sent.
+   * Returns the text that the page gets for an error that `events` throws; by default the error's message. Not called
+   * if `events` yields `response.error`.
    */
   onError?: (error: unknown) => string;
 }
 
 /**
- * Turns a streamed reply into the UI message stream of the AI SDK, which `useChat` reads. Give the result to
+ * Turns a streamed reply into the UI message stream that `useChat` of the AI SDK reads. Give the result to
  * `createUIMessageStreamResponse` of the package `ai`.
- *
- * - A step of the agent is a part `data-agent-step`, and the texts before and after it are parts of their own.
- * - A new name of the chat is the transient part `data-chat-title`.
- * - An error of the stream, also one before its first event, is a chunk `error`, and the stream ends.
- * - If the page goes away, the connection ends, but not the reply.
  */
 export const toUIMessageStream = (
   events: AsyncIterable<StreamEvent>,
@@ -115,7 +105,6 @@ const endsText: ReadonlySet<string> = new Set<StreamEvent['type']>([
   'response.error',
 ]);
 
-/** @returns undefined for a delta, the end of an unknown step, and an event that this version does not know */
 function chunkOf(event: StreamEvent, steps: Map<string, AgentStep>): UIMessageChunk | undefined {
   switch (event.type) {
     case 'response.created': {

@@ -2,12 +2,11 @@ import { ChatBatchError } from './errors.ts';
 import type { Message, UploadedFile } from './schema.ts';
 import type { AgentStep, ReplyMetadata } from './ui-message-stream.ts';
 
-/** A file that was uploaded to the service, as a part of the AI SDK's message. */
 export interface UIFilePart {
   type: 'file';
   mediaType: string;
   filename: string;
-  /** The address to download the file, valid for at most 15 minutes. A later read of the history has a new one. */
+  /** The address to download the file, valid for at most 15 minutes. */
   url: string;
   providerReference: { 'chat-batch': string };
 }
@@ -17,7 +16,6 @@ export type UIMessagePart =
   | { type: 'data-agent-step'; id: string; data: AgentStep }
   | UIFilePart;
 
-/** A message of the AI SDK, as `useChat` has them. */
 export interface UIMessage {
   id: string;
   role: 'user' | 'assistant';
@@ -26,9 +24,9 @@ export interface UIMessage {
 }
 
 /**
- * Turns a history into messages of the AI SDK, for the option `messages` of `useChat`. Their metadata has no `chatId`
- * and no `responseId`. All steps are before the text: the history does not say where they were.
- * @param messages the oldest first, such as a page of `client.messages.list`, or all of it
+ * Turns a history into messages for the option `messages` of `useChat`. All steps are before the text, because the
+ * history does not say where they were.
+ * @param messages the oldest first
  */
 export const toUIMessages = (messages: Iterable<Message>): UIMessage[] =>
   Array.from(messages, ({ id, role, content, attached_files, meta }) => ({
@@ -58,7 +56,6 @@ export const toUIFilePart = ({ uuid, original_name, content_type, file_url }: Up
   providerReference: { 'chat-batch': uuid },
 });
 
-/** The parts of a message of the AI SDK that a send needs. */
 export interface SentUIMessage {
   parts: readonly { type: string; text?: string; providerReference?: Readonly<Record<string, string>> }[];
 }

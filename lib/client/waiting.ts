@@ -1,4 +1,3 @@
-/** Waits for the given time, as `startTimer` does. Throws the signal's reason if it is aborted. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -13,13 +12,9 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** The longest time that a timer can have, 24.8 days. Longer timers, and Infinity, would end immediately. */
+/** Longer timers, and Infinity, would end immediately. */
 const longestTimer = 2 ** 31 - 1;
 
-/**
- * Calls back after the given time; never if that is longer than a timer can wait.
- * @returns a function that ends the timer
- */
 export function startTimer(milliseconds: number, callback: () => void): () => void {
   if (milliseconds > longestTimer) return () => undefined;
   const timer = setTimeout(callback, milliseconds);
@@ -29,9 +24,8 @@ export function startTimer(milliseconds: number, callback: () => void): () => vo
 const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls back when the signal is aborted; never if it was aborted before. Requests share one listener of a signal,
- * because Node.js warns of more than ten.
- * @returns a function that ends the subscription
+ * Does not call back if the signal was aborted before. Requests share one listener, because Node.js warns of more than
+ * ten.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => undefined;

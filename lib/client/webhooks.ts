@@ -4,19 +4,18 @@ import type { BatchEndedEvent } from './schema.ts';
 export interface UnwrapOptions {
   /** The secret of the batch's webhook. Several, while you replace one: any of them may have signed the call. */
   secret: string | readonly string[];
-  /** Seconds that the time of the call may differ from now; 300 by default. Older calls may be replays. */
+  /** Seconds that the time of the call may differ from now; 300 by default. */
   tolerance?: number;
 }
 
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Checks the signature of a webhook call, and returns its event. An event may come more than once, with the same `id`.
- * This id equals the one in the header `x-service-event-id`, but it is made of the signed body, because the signature
- * does not cover that header.
+ * Checks the signature of a webhook call, and returns its event. The `id` is made of the signed body, because the
+ * signature does not cover the header `x-service-event-id`.
  * @param body the body exactly as it came, before any JSON parser
- * @throws ChatBatchError if a secret is empty, or the body is neither text nor bytes; WebhookVerificationError if the
- *   signature is missing or wrong, or the time differs too much
+ * @throws WebhookVerificationError if the signature is missing or wrong, or the time differs too much; ChatBatchError
+ * if a secret is empty, or the body is neither text nor bytes
  */
 export async function unwrapWebhook(
   body: string | Uint8Array | ArrayBuffer,

@@ -20,10 +20,7 @@ interface Operation {
   parameters?: { name: string; description?: string }[];
 }
 
-/**
- * Adds the descriptions of schemas, properties and parameters, and the examples of events and of the upload's form.
- * @throws Error that names what has no description, or a description that describes nothing in the document
- */
+/** @throws Error that names what has no description, or a description that describes nothing in the document */
 export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const descriptions: Readonly<Record<string, SchemaDescription>> = schemaDescriptions;
@@ -39,16 +36,12 @@ export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   return document;
 }
 
-/** The examples that schemas contain: of each type of event, and of the upload's form, whose body is not JSON. */
 const examples = new Map<string, unknown>([
   ...Object.entries(eventExamples),
   ['UploadFileRequest', requestExamples['upload-file']],
 ]);
 
-/**
- * Returns the name under which a property is described. `schema` is the description of the schema itself, so a property
- * of this name has another one.
- */
+/** `schema` is the description of the schema itself, so a property of this name has another one. */
 const nameIn = (property: string): string => (property === 'schema' ? 'schema (property)' : property);
 
 function describeSchema(name: string, schema: Schema, described: SchemaDescription): void {
@@ -56,7 +49,6 @@ function describeSchema(name: string, schema: Schema, described: SchemaDescripti
   if (own === undefined) throw new Error(`The schema ${name} has no description`);
   schema.description = own;
   const properties = Object.entries(schema.properties ?? {});
-  // A schema that is referred to has a description of its own.
   const inline = properties.filter(([, { $ref }]) => $ref === undefined);
   for (const [key, property] of inline) {
     const description = ofProperties[nameIn(key)];

@@ -1,6 +1,6 @@
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 
-/** What each kind of failure means (specification, section 7.1). */
+/** Specification, section 7.1. */
 const meanings: Readonly<Record<ErrorKind, string>> = {
   unauthenticated: 'the API key is missing or invalid',
   accessDenied: 'access is denied',
@@ -21,10 +21,10 @@ export const errorCodeText = `The reason of the failure, never 0:\n\n${lines.joi
 
 const { badRequest, serverError } = errorTable;
 
-/** Describes the codes of events and of stored replies (specification, section 6.1). */
+/** Specification, section 6.1. */
 export const replyErrorCodeText = `Service error code, not an HTTP status. ${serverError.errorCode} ${serverError.name}: the reply failed. ${badRequest.errorCode} ${badRequest.name}: the request cannot be processed.`;
 
-/** Describes the codes of the results of a batch (specification, section 7.4). */
+/** Specification, section 7.4. */
 export const batchResultErrorCodeText = `Why the request failed, null unless it failed:
 
 - 400: the request is invalid

@@ -180,7 +180,6 @@ type DocumentedRouteName = Exclude<
 >;
 type Bodies = { [Name in DocumentedRouteName]: z.input<(typeof routes)[Name]['body']> };
 
-/** An example of the body of each documented route that has one. */
 export const requestExamples = {
   'create-chat': {
     name: 'Returns',
@@ -243,10 +242,8 @@ const agent = {
   updated_at: '2026-01-04T16:20:00.000Z',
 };
 
-/** Examples of resources. Some responses have nothing but one of them as their `data`. */
 const resourceExamples: Readonly<Record<string, unknown>> = { Agent: agent, Batch: endedBatch, Chat: chat };
 
-/** Examples of the responses whose `data` is not just one of `resourceExamples`. */
 export const responseExamples = {
   'list-published-agents': success([agent]),
   'list-chats': page([chat]),
@@ -265,7 +262,7 @@ export const responseExamples = {
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
 } satisfies Partial<Responses>;
 
-/** Returns the example of a documented route's response; undefined for a response that is not JSON. */
+/** Undefined for a response that is not JSON. */
 export function responseExampleOf(name: RouteName): unknown {
   const { [name]: own }: Partial<Record<RouteName, unknown>> = responseExamples;
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};
@@ -275,7 +272,6 @@ export function responseExampleOf(name: RouteName): unknown {
 
 const event = (sequence_number: number) => ({ response_id: responseId, chat_id: chatId, sequence_number });
 
-/** One event of each type. All but `response.error` could be from one reply. */
 export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent, { type: Type }> } = {
   'response.created': {
     type: 'response.created',
@@ -323,7 +319,6 @@ export const eventExamples: { [Type in StreamEvent['type']]: Extract<StreamEvent
 
 const failure = (error_code: number, message: string) => ({ data: null, message, error_code });
 
-/** An example of a failure for each HTTP status. */
 export const failureExamples: Readonly<Record<string, unknown>> = {
   400: failure(10006, 'agent_id must be a UUID'),
   403: failure(14103, 'external_user_id is not on the whitelist of this workspace'),

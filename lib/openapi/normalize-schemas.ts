@@ -5,7 +5,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const largestInt32 = 2 ** 31 - 1;
 
-/** A reviver for `JSON.parse`. It changes schemas to a form that generators of clients can read. */
+/** A reviver for `JSON.parse`. */
 export function normalizeSchema(_key: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   // Later releases may add fields to responses, so clients must accept further fields.
@@ -20,22 +20,18 @@ export function normalizeSchema(_key: string, value: unknown): unknown {
   return schema;
 }
 
-/** Replaces `anyOf` of one inline schema and null by one schema. */
 function withoutAnyOf(value: JsonObject): JsonObject {
   const { anyOf, ...others } = value;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
   const [schema, nothing] = anyOf as [JsonObject, JsonObject];
   if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
-  // An enum loses its null, which means the same as a missing field: for an enum with null and a default, the Go code
-  // of openapi-generator does not compile.
+  // For an enum with null and a default, the Go code of openapi-generator does not compile. A missing field means the
+  // same as null.
   if ('enum' in schema) return { ...schema, ...others };
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }
 
-/**
- * Gives an integer its format, because clients need to know whether 32 bits are enough. Removes the bounds of safe
- * integers, which zod writes, and the largest 32-bit integer as a maximum.
- */
+/** Clients need to know whether 32 bits are enough. Zod writes the bounds of safe integers. */
 function addIntegerFormat(schema: JsonObject): void {
   const { minimum, maximum } = schema;
   if (minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;

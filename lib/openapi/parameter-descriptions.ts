@@ -3,7 +3,6 @@ import type { RouteName } from '#contract/routes.ts';
 
 const userOfChat = 'The user of the chat, if it has one, here or in the header x-external-user-id.';
 
-/** The descriptions of path, query and header parameters by name. */
 export const parameterDescriptions: Readonly<Record<string, string>> = {
   chat_id: 'The id of the chat.',
   message_id: 'The id of the reply. It is above 2^31 in most chats: use a 64-bit integer.',
@@ -27,7 +26,6 @@ export const parameterDescriptions: Readonly<Record<string, string>> = {
   'x-service-signature': '`sha256=` and HMAC-SHA256 of timestamp, dot and body, in hex; with a secret.',
 };
 
-/** The descriptions of parameters for one route alone. They take precedence over those above. */
 export const parametersOfRoute: Partial<Record<RouteName, Readonly<Record<string, string>>>> = {
   'list-chats': { agent_id: 'Only chats with this agent.', external_user_id: 'Only chats of this user.' },
   'list-messages': { external_user_id: 'Required here or in the header x-external-user-id.' },

@@ -3,9 +3,8 @@ import { shortBody } from '#contract/routes/route.ts';
 import { contentTypes, typeOfExtension } from '#contract/upload.ts';
 
 /**
- * Contains the description of a schema, as `schema`, and of each property that is not a reference to another schema.
- * They are in this folder and not in the contract, so that function bundles do not contain them. Exception: an envelope
- * without `schema` in this folder has its description in `contract/routes.ts`.
+ * `schema` describes the schema itself. These texts are not in the contract, so that function bundles do not contain
+ * them.
  */
 export type SchemaDescription = Readonly<Record<string, string>>;
 

@@ -293,7 +293,6 @@ const resources: Readonly<Record<string, SchemaDescription>> = {
   },
 };
 
-/** Describes the usual properties of an envelope. */
 export const envelopeProperties = {
   message: 'null: only failures have a message.',
   error_code: '0: success.',

@@ -1,6 +1,5 @@
 import type { RouteTag } from '#contract/routes/route.ts';
 
-/** The groups of operations. */
 export const tags: readonly { name: RouteTag; description: string }[] = [
   { name: 'Agents', description: 'Agents of the workspace, which reply in chats and batches.' },
   { name: 'Chats', description: 'Chats of users, each with one agent.' },

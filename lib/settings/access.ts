@@ -1,9 +1,5 @@
 import * as z from 'zod';
 
-/**
- * Whether a text is `*`, or an origin as browsers send it: in lower case, without the scheme's default port and without
- * a trailing slash.
- */
 const isOrigin = (text: string): boolean =>
   text === '*' ||
   (/^https?:\/\/[a-z0-9.:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text);

@@ -2,15 +2,10 @@ import { closest, distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { type SettingLine, settingLines } from './setting-lines.ts';
 
-/** Thrown if an operator gave wrong settings, or a wrong stage. */
 export class WrongSettings extends Error {
   override name = 'WrongSettings';
 }
 
-/**
- * Describes each wrong value by its path, what is allowed, and the value; and each unknown property by its path, and
- * the nearest name, if one is near.
- */
 export function describeIssues(
   issues: readonly z.core.$ZodIssue[],
   given: unknown,
@@ -25,7 +20,6 @@ export function describeIssues(
   });
 }
 
-/** The maximum of letters by which a similar name differs. With more, it is another word. */
 const maxDifference = 3;
 
 export function describeUnknown(name: string, names: readonly string[]): string {
@@ -42,11 +36,9 @@ function describeValue(issue: z.core.$ZodIssue, given: unknown, lines: readonly 
   return issue.code === 'custom' ? `${path}: ${allowed}` : `${path}: missing; ${allowed}`;
 }
 
-/** Whether the message is one of this project's own. */
 const isOwnMessage = ({ code, message }: z.core.$ZodIssue): boolean =>
   code === 'custom' || message.startsWith('must ');
 
-/** Describes the type and the limits of the setting, as docs/settings.md does. */
 function expectedAt({ path, message }: z.core.$ZodIssue, lines: readonly SettingLine[]): string {
   const name = path.filter((step) => typeof step === 'string').join('.');
   const found = lines.filter((line) => namedBy(line) === name);

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { hostAndPort, hostAndPortForm } from '#contract/urls.ts';
 
-/** The schema of a setting with addresses that the service may call although they are not public. */
 export const internalAddresses = z
   .array(
     z.string().refine((text) => hostAndPort.safeParse(text).success, { error: `must be ${hostAndPortForm}` }),

@@ -11,20 +11,17 @@ const httpUrl = z
   .meta({ form: 'URL, `http` or `https`' });
 
 /**
- * The bytes that addresses may take of a function's variables. The rest of Lambda's 4,096 bytes is for the other
- * variables of `process-batch-items`, with the longest names of resources.
+ * The rest of Lambda's 4,096 bytes is for the other variables of `process-batch-items`, with the longest names of
+ * resources.
  */
 const addressBytes = 2100;
 
-/** The bytes of an endpoint in the variable, besides its URL and twice its name: JSON and the secret's ARN. */
+/** Of an endpoint in the variable, besides its URL and twice its name: JSON and the secret's ARN. */
 const endpointBytes = 130;
 
 export type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;
 
-/**
- * Says why endpoints, together with the other addresses, do not fit into the variables of a function; undefined if they
- * do. Without endpoints, the other addresses are not checked.
- */
+/** Undefined if the addresses fit. Without endpoints, the other addresses are not checked. */
 export function endpointsProblem(settings: ModelSettings): string | undefined {
   const { openAiBaseUrl, openAiEndpoints, outboundAllow, toolAllow, webSearch } = settings;
   const endpoints = Object.entries(openAiEndpoints);

@@ -5,7 +5,6 @@ import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 const isWebRate = (rate: number): boolean =>
   rate >= 0 && rate <= 10_000 && rate % (rate > 1000 ? 1000 : 100) === 0;
 
-/** Makes the schema of a rate limit's setting. `text` is its default. */
 const rateOf = (text: string, description: string) =>
   rateLimit.prefault(text).meta({
     form: '`COUNT/UNIT:BURST` or `none`',

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 
-/** The parts of a setting's JSON Schema that docs/settings.md shows. `form` and `limits` are metadata. */
 interface SettingSchema {
   type?: string;
   form?: string;
@@ -22,19 +21,13 @@ interface SettingSchema {
 }
 
 export interface SettingLine {
-  /**
-   * In backticks: `rateLimits.sends` is the property `sends` of the setting `rateLimits`. In a union, the choice may
-   * follow.
-   */
   path: string;
   type: string;
   default: string;
   limits: string;
-  /** Empty if the setting has none. */
   description: string;
 }
 
-/** Makes one line for each setting of a group and for each property of such a setting. */
 export const settingLines = (group: z.core.$ZodShape): SettingLine[] =>
   linesOf(z.toJSONSchema(z.strictObject(group), { io: 'input', unrepresentable: 'any' }) as SettingSchema);
 
@@ -56,7 +49,6 @@ function linesOf({ properties = {}, required = [] }: SettingSchema, prefix = '',
   });
 }
 
-/** Returns the discriminator's value in one choice of a union. */
 const choiceOf = ({ properties = {} }: SettingSchema): string =>
   code(Object.values(properties).find((property) => property.const !== undefined)?.const);
 
@@ -80,7 +72,6 @@ function defaultOf(setting: SettingSchema): string {
 const code = (value: unknown): string =>
   `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ')}\``;
 
-/** Describes the limits of a value's size; for a list, of its length and of each of its values. */
 function limitsOf(setting: SettingSchema): string[] {
   const items = rangeOf(setting.minItems, setting.maxItems);
   const each = setting.items === undefined ? '' : limitsOf(setting.items).join(', ');
@@ -92,7 +83,7 @@ function limitsOf(setting: SettingSchema): string[] {
   ];
 }
 
-/** Whether a bound is a limit of ours. Zod gives each whole number the range of safe integers, which is none. */
+/** Zod gives each whole number the range of safe integers. */
 const isLimit = (value: number | undefined): value is number =>
   value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 

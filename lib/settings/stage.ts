@@ -1,6 +1,5 @@
 import * as z from 'zod';
 
-/** How a deployment shifts traffic to new code: without CodeDeploy, or by one of CodeDeploy's configurations. */
 const rollouts = [
   'AllAtOnce',
   'Canary10Percent5Minutes',
