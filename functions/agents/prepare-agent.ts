@@ -16,21 +16,17 @@ import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from
 import type { ReplyScope } from './tools/reply-scope.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
-/** The work of one agent: the reply itself, or a call from another agent's tool. */
 export interface Task extends Omit<ReplyRequest, 'agent'> {
-  /** The chain of calls: the reply's agent first, the agent of this task last. */
+  /** The reply's agent first, the agent of this task last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
   scope: ReplyScope;
-  /** The tool use that called this agent; undefined for the reply's own agent. */
+  /** Undefined for the reply's own agent. */
   caller: RunningTool | undefined;
 }
 
 export type Emit = (part: ReplyPart) => void;
 
-/**
- * The maximum of model calls of a task, without retries and repairs, if the agent's `meta` sets none: seven rounds of
- * tools and the final text.
- */
+/** Without retries and repairs: seven rounds of tools and the final text. */
 const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {
@@ -38,24 +34,16 @@ export interface AgentSettings extends ModelSettings {
   attachments: () => AttachmentReader;
 }
 
-/** The agent of a task, ready to call its model. */
 export interface PreparedAgent {
-  /** The model of the next call, with its service tier. */
   call(): Omit<ModelCall, 'callType'>;
   maxOutputTokens: number;
-  /** The maximum of model calls for the task, without retries and repairs. */
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /**
-   * Whether the rejected turns at the end of the history were left out of the prompt, because the provider rejected it.
-   */
+  /** Whether rejected turns at the end of the history were left out of the prompt. */
   isWithoutRejected(): boolean;
   /**
-   * Calls the model.
-   * @param exchange the output of the previous calls of the task, with the results of their tools or the request for a
-   *   repair
-   * @param toolChoice `none`: the model must return text
+   * @param exchange the output of the previous calls of the task, with the results of tools or the request for a repair
    * @param onCall called as `RetryingModel` says
    */
   stream(
@@ -123,14 +111,11 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-// The interface has a narrower type for schemas, but passes on any JSON Schema.
+// The interface has a narrower type for schemas.
 const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
-/**
- * Whether the agent of a task may use a tool. A called agent may not search the chat, which is not its own. Without a
- * chat, there is nothing to search, and no next message that fills in a form.
- */
+/** The chat is not a called agent's own. Without a chat, no next message fills in a form. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 
