@@ -4,7 +4,7 @@ import { pageText } from '#adapters/outbound/page-text.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { TextWork, TextWorkResponse } from './text-worker.ts';
 
-// Entry point of a worker thread: it does one work after the other.
+// The entry point of a worker thread.
 
 const search = searchIndexes();
 
