@@ -21,7 +21,6 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
-/** Of prepared contents: a follow-up message need not read them again. */
 const cachedBytes = 20 * 1024 * 1024;
 
 // For retries while Lambda throttles the function that prepares files: its concurrency is limited.
@@ -113,7 +112,6 @@ export function attachmentReader(
   };
 }
 
-/** Without a limit: the signal ends it. */
 async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
   for (let backoff = firstBackoffMilliseconds; ; backoff = Math.min(2 * backoff, longestBackoffMilliseconds))
     try {
@@ -132,7 +130,6 @@ interface Cached {
   bounds: TextBounds;
 }
 
-/** Undefined if more of the file must be read. */
 function within({ content, bounds }: Cached, requested: TextBounds): AttachmentContent | undefined {
   if (content.type === 'text') {
     const characters = content.text.length;

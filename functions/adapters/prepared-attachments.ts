@@ -46,7 +46,6 @@ interface Fields {
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();
   let unread = '';
-  /** Undefined until they have arrived, and if the attachment is not a text. */
   let fields: Fields | undefined;
   const segments: string[] = [];
   let length = 0;
@@ -61,7 +60,6 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
       length += text.length;
     } else if (unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
-    // Of a longer text, only the first `bounds.start` characters are wanted.
     const isLonger = (fields?.characters ?? 0) > bounds.whole;
     if (length > bounds.whole || (isLonger && length >= bounds.start))
       return startOf(fields, segments, bounds.start);
@@ -93,7 +91,6 @@ const startOf = (
   ...readNotices(notices),
 });
 
-/** Leaves an incomplete escape sequence at the end unread. */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
   const special = /["\\]/g;
   for (let match = special.exec(json); match !== null; match = special.exec(json)) {

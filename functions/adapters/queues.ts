@@ -24,7 +24,7 @@ import { groupsOf } from '#domain/platform/services.ts';
 const messagesPerCall = 10;
 
 /**
- * Sends messages as JSON. The message group is the workspace, for fair queues.
+ * The message group is the workspace, for fair queues.
  * @param delay in seconds
  * @throws Error if the queue rejects a message; the messages of further calls are then not sent
  */

@@ -128,7 +128,6 @@ function s3FileWriter(
   };
 }
 
-/** Objects or uploads of one page, which are deleted concurrently. */
 const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
@@ -151,7 +150,7 @@ export const s3WorkspaceObjects = (
   },
 });
 
-/** So that their writers cannot complete them. */
+/** The writer of an aborted upload can no longer complete it. */
 async function abortUploads(
   client: S3Client,
   Bucket: string,
@@ -193,7 +192,6 @@ export const bucketObjects = (client: S3Client, Bucket: string) => ({
   async put(Key: string, Body: string | Uint8Array, ContentType: string): Promise<void> {
     await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType }));
   },
-  /** @returns undefined if there is no such object */
   async get(Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
     try {
       return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
@@ -207,7 +205,7 @@ export const bucketObjects = (client: S3Client, Bucket: string) => ({
   },
 });
 
-/** Of one UTF-16 code unit in UTF-8. */
+/** The maximum for one UTF-16 code unit in UTF-8. */
 const bytesPerCharacter = 3;
 
 const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string =>

@@ -19,7 +19,6 @@ export interface SecretVersions {
   current: string;
   /** In milliseconds since 1970. */
   since: number;
-  /** Undefined if there was no rotation, or if the last one was long ago. */
   previous: string | undefined;
 }
 

@@ -40,13 +40,11 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
   };
 }
 
-/** Of a response to a write. */
 const errorBytes = 64 * 1024;
 
 const failureOf = (what: 'read' | 'write', status: number): Error =>
   new Error(`S3 responded with ${status} to a presigned ${what}`);
 
-/** Retries like an AWS client. */
 async function send(
   retries: StandardRetryStrategy,
   request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,

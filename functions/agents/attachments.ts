@@ -55,19 +55,17 @@ export async function* wellFormedParts(
 
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
-/** For all files together: the same number as the default for earlier messages. Previews may exceed it. */
+/** For the texts of all files together: the same number as the default for earlier messages. */
 const charactersShown = 60_000;
-/** Of a text that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** The newest ones. Bedrock accepts 20 images in a message. */
+/** For the newest files. Bedrock accepts 20 images in a message. */
 const imagesShown = 10;
-/** As many as ten messages may attach by default. */
+/** As many files as ten messages may attach by default. */
 const filesListed = 100;
-/** As many as one message may attach by default. */
+/** As many files as one message may attach by default. */
 const concurrentReads = 10;
 
 export interface Shown {
-  /** By the uuids of the files. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
   isSearchNeeded: boolean;
 }
@@ -75,7 +73,7 @@ export interface Shown {
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * Stops to read texts when little room is left, because the files of a conversation may have gigabytes of text.
+ * Stops reading texts when little room is left, because the files of a conversation may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(
@@ -112,7 +110,6 @@ export async function showAttachments(
       ]);
       return;
     }
-    // The files are read concurrently: a newer file may have used the room after this one was read.
     const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
@@ -176,7 +173,7 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
 const fileTag =
   /[<＜﹤](?=[\s\p{C}\p{DI}\p{M}/／⁄∕]*(?:[fｆ][\p{C}\p{DI}\p{M}]*[iｉ]|ﬁ)[\p{C}\p{DI}\p{M}]*[lｌ][\p{C}\p{DI}\p{M}]*[eｅ](?!\w))/giu;
 
-/** Against a text of a file that closes its element and poses as the user. */
+/** A file's text must not close its element and pose as the user. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>

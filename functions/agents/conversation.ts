@@ -13,7 +13,7 @@ import type { OfferedTool } from './tools/agent-tool.ts';
 
 export interface ByteBounds {
   text: number;
-  /** Of reasoning and of tool arguments. */
+  /** For reasoning and the arguments of tools. */
   other: number;
 }
 
@@ -58,12 +58,14 @@ export class PreviousMessages {
     this.messages = messages;
   }
 
-  /** Removes the older half; the second call removes all. Returns false if there was no message to remove. */
+  /**
+   * Removes the older half of the messages; the second call removes all. Returns false if there was no message to
+   * remove.
+   */
   shorten(): boolean {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
     this.isHalved = true;
-    // A turn starts with its user message.
     this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
     return true;
   }
@@ -78,7 +80,6 @@ export class PreviousMessages {
   }
 }
 
-/** @param open calls the model with the current `previous.messages` */
 export async function streamWithinContext(
   previous: PreviousMessages,
   open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>,
@@ -98,8 +99,8 @@ type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * Of earlier steps, the prompt has only those that hand over to the user, such as a form: the next user message
- * responds to them.
+ * Of the steps in earlier replies, the prompt has only those that hand over to the user, such as a form, because a user
+ * message responds to them.
  */
 export function conversationOf(
   history: readonly PromptMessage[],

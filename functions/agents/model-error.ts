@@ -83,10 +83,6 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
 const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?found/i;
 const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
 
-/**
- * Whether a provider rejects what a request contains, not who sends it. Providers spell names differently, so a status
- * counts more.
- */
 const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
   kind === 'tooLong' ||
   (kind === 'refused' &&
@@ -110,7 +106,6 @@ const follows = (text: string, first: RegExp, second: RegExp): boolean =>
 /** 424 is Bedrock's status for a model that failed while it processed the request. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);
 
-/** OpenAI's `type` and `code`, at the top level or inside `error`, and AWS's exception name. */
 function namesOf(data: unknown, exception = ''): string {
   const { error } = fieldsOf(data) ?? {};
   const { type, code } = fieldsOf(error ?? data) ?? {};
@@ -135,7 +130,6 @@ export function networkCodeOf(error: unknown): string | undefined {
     : networkCodeOf(error.cause);
 }
 
-/** In milliseconds; undefined if no header has a time in the future. */
 function retryAfterOf(headers: Record<string, string>, now: number): number | undefined {
   const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;
   const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - now : 0;

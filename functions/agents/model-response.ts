@@ -50,7 +50,7 @@ export async function readModelResponse(
       continue;
     }
     listener.text(part.delta);
-    // The first text can be sent before other chunks that have arrived with it are processed.
+    // Lets the first text be sent before other chunks that have arrived with it are processed.
     if (isFirstText) await nextTurn();
     isFirstText = false;
   }
@@ -124,7 +124,7 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Ca
     total_completion_tokens: completion,
     total_tokens: prompt + completion,
     total_calls: 1,
-    // If a server counts the cached part apart from the prompt, it may exceed the prompt.
+    // A server that counts the cached part apart from the prompt may report a larger number for it.
     cached_prompt_tokens: Math.min(inputTokens.cacheRead ?? 0, prompt),
     written_prompt_tokens: inputTokens.cacheWrite ?? 0,
   };

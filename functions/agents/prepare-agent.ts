@@ -20,13 +20,12 @@ export interface Task extends Omit<ReplyRequest, 'agent'> {
   /** The reply's agent first, the agent of this task last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
   scope: ReplyScope;
-  /** Undefined for the reply's own agent. */
   caller: RunningTool | undefined;
 }
 
 export type Emit = (part: ReplyPart) => void;
 
-/** Without retries and repairs: seven rounds of tools and the final text. */
+/** Model calls without retries and repairs: seven rounds of tools and the final text. */
 const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {
@@ -40,7 +39,6 @@ export interface PreparedAgent {
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /** Whether rejected turns at the end of the history were left out of the prompt. */
   isWithoutRejected(): boolean;
   /**
    * @param exchange the output of the previous calls of the task, with the results of tools or the request for a repair
@@ -59,7 +57,6 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
   const { provider, name } = findProvider(settings.providers, modelName);
   const requested = task.agents.length === 1 ? task.form : undefined;
-  // The agent's own schema was checked when the agent was saved.
   const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
   // OpenAI rejects a schema that is sent as strict, but is not.
   const strictJsonSchema = form?.schema && (await import('#domain/chats/reply-form.ts')).isStrictForm(form);
@@ -111,7 +108,6 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-// The interface has a narrower type for schemas.
 const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 

@@ -35,9 +35,8 @@ export class ReplyLoop {
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** The next call of the model is then the last one. */
+  /** Once a tool has handed over to the user, the next call of the model is the last one. */
   private handedOver = false;
-  /** Set at the limit of tool uses. */
   private isForcedToRespond = false;
 
   constructor(settings: AgentRuntimeSettings, task: Task, emit: Emit, callAgent: CallAgent) {
@@ -178,7 +177,6 @@ export class ReplyLoop {
     return useTool(tool, input, use, this.settings).finally(running.end);
   }
 
-  /** Undefined if the model has called tools and may continue. */
   private endAfter(
     response: ModelResponse,
     agent: PreparedAgent,
@@ -189,7 +187,6 @@ export class ReplyLoop {
     // Without a chat, the limit of tokens may come from the request itself.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
-    // The model has called tools, although it had to return text.
     if (this.handedOver) return completeReply;
     if (step === agent.maxSteps)
       return cutShortBy('max-steps', `The agent reached its limit of ${step} steps`);
@@ -266,7 +263,6 @@ class ReplyText {
     return this.text === '';
   }
 
-  /** Reasoning steps may come between the texts of two calls. */
   startParagraph(): void {
     this.isNewParagraph = true;
   }
@@ -279,7 +275,6 @@ class ReplyText {
     return gap + delta;
   }
 
-  /** Two bytes are reserved for the paragraph break. */
   bytesLeft(maxBytes: number): number {
     return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
   }

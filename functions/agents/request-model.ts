@@ -9,7 +9,6 @@ import { type RejectedCall, retryingModel, timingOf } from './retrying-model.ts'
 export interface ModelSettings {
   providers: Record<string, ModelProvider>;
   clock: Pick<Clock, 'now' | 'after'>;
-  /** From 0 to less than 1. */
   random: () => number;
   /** If it rejects, the call is not made. */
   allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
@@ -43,7 +42,6 @@ const attemptsBeforeFallback = 2;
 /** The milliseconds of a pause, unless the provider asks for longer. */
 const shortestPause = 10_000;
 
-/** In milliseconds since 1970, by the models' names. */
 const pausedUntil = new Map<string, number>();
 
 export function modelsOf(
@@ -60,7 +58,6 @@ export function modelsOf(
   };
   const models = {
     current: take(waiting.find(isReady) ?? llm_model),
-    /** @param open calls the model that is then `current` */
     async call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result> {
       try {
         return await open();

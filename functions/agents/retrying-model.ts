@@ -9,30 +9,25 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
-/** Without a status if there was no response. */
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetrySettings {
   attempts?: number | undefined;
-  /** In milliseconds since 1970. */
   now: () => number;
   random: () => number;
-  /** Rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Returns false if the reply has no model call left. */
   mayRetry: (failure: ModelFailureKind) => boolean;
   onRejected: (call: RejectedCall) => void;
-  /** Rejects if the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
 
 /** Four attempts that each wait for the longest `Retry-After` wait 80 s: less than the default idle timeout, 90 s. */
 const usualAttempts = 4;
 
-/** In milliseconds, if the provider asks for no wait. Doubles with each further attempt. */
+/** The maximum of the wait before the second attempt, in milliseconds. It doubles with each further attempt. */
 const firstDelay = 500;
 
-/** In milliseconds. */
+/** In milliseconds. There is no retry if a provider asks to wait longer. */
 const maxRetryAfter = 20_000;
 
 export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySettings, 'now' | 'wait'> => ({
@@ -161,10 +156,6 @@ async function waitUntilReady(
   }
 }
 
-/**
- * In milliseconds.
- * @throws ModelFailure if there is no further attempt
- */
 function delayAfter(failure: ModelFailure, attempt: number, settings: RetrySettings): number {
   const { kind, message, retryAfter = 0 } = failure;
   if (kind !== 'throttled' && kind !== 'unavailable') throw failure;

@@ -4,7 +4,6 @@ import { usageOf } from './model-response.ts';
 import type { RetryingModel } from './retrying-model.ts';
 
 const titleCharacters = 60;
-/** Of a model's answer, or of a message: a title is at its start. */
 const readCharacters = 10_000;
 
 const instructions = `You name conversations. Answer with a title of at most six words for the conversation that begins with the message below, in the language of the message, without quotation marks and without a full stop. Do not answer the message itself.`;

@@ -107,7 +107,6 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
   };
 }
 
-/** For charts of newer kinds, such as waterfalls. */
 function extendedElements({ text }: ChartReader, data: { points: number }): XmlElements {
   let line: string[] = [];
   return {

@@ -2,7 +2,7 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The detector of encodings is slow. */
+/** The detector of encodings is slow, so it gets only a sample. */
 const sampleBytes = 64 * 1024;
 /** From 0 to 100. Texts in other encodings got less: Thai texts up to 59, Korean texts in Johab 73. */
 const eastAsianConfidence = 75;
@@ -17,7 +17,6 @@ const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };
 
 const cyrillic = /[\u0400-\u045f\u0490\u0491]/u;
 
-/** Letters beyond ASCII, in lower case, by the detector's names of languages. */
 const alphabets: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   cs: /[áčďéěíňóřšťúůýžäľĺôŕćđ]/u,
@@ -45,13 +44,13 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter or a sign within a word may be a letter of another encoding. */
+/** A capital letter after a small one, or a sign within a word, may show that the text has another encoding. */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * The library ignores letters that a language does not have, so `fitsLanguage` checks them.
+ * The library ignores letters that a language does not have.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
@@ -103,7 +102,6 @@ const byteOrderMarks = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ];
 
-/** @param declared the name of an encoding, which may be unknown or wrong */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
   const mark = byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
   if (mark !== undefined) return decodedWith(mark.encoding, bytes);
@@ -140,7 +138,6 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
     const { wrong, right } = countsOf(text);
     return wrong * 3 <= right && !text.includes('\0');
   } catch (error) {
-    // The name of the encoding is unknown.
     if (error instanceof RangeError) return false;
     throw error;
   }

@@ -1,15 +1,13 @@
 import { bounds, tooManyCharacters } from './extracted.ts';
 
-/** Such as a slide, a cell or a text box. */
 interface Block {
   isCell: boolean;
   fragments: string[];
   text: string;
-  /** Of the last paragraph: a tight one may follow it without an empty line. */
+  /** Whether the last paragraph is tight: a tight one may follow it without an empty line. */
   isTight: boolean;
-  /** Of text boxes: written after the open paragraph. */
   boxes: string;
-  /** Of a cell: written after its table line. */
+  /** The text of the tables in a cell, which is written after the table line of the cell. */
   tables: string;
   columns: number;
 }
@@ -27,7 +25,7 @@ export interface Link {
   address: string;
 }
 
-/** Word's maximum in a table. */
+/** Word's maximum of columns in a table. */
 const mostColumns = 63;
 
 const join = (before: string, separator: string, after: string): string =>
@@ -99,7 +97,7 @@ export class DocumentText {
     return link;
   }
 
-  /** Writes only the text if the link has no visible one, or does not end in the paragraph where it starts. */
+  /** A link without visible text, or one that ends in another paragraph, is written as plain text. */
   closeLink({ fragments, start, visible, address }: Link): void {
     if (fragments !== this.block().fragments || visible === this.visible) return;
     fragments[start] = '[';
@@ -198,7 +196,6 @@ export class DocumentText {
     this.lines.at(-1)?.cells.push(...empty);
   }
 
-  /** For a row outside of the document's tables. */
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));

@@ -5,17 +5,17 @@ import { groupsOf } from '#domain/platform/services.ts';
 export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
-  /** Uncompressed, of one part that is read. */
+  /** The uncompressed size of one part that is read. */
   partBytes: 50 * 1024 * 1024,
-  /** Uncompressed, of all parts that are read, those of documents in the document included. */
+  /** The uncompressed size of all parts that are read, those of documents in the document included. */
   partsBytes: 100 * 1024 * 1024,
-  /** Each costs time, even if it is not unpacked. */
+  /** Each part costs time, even if it is not unpacked. */
   parts: 20_000,
-  /** A table in a table adds 3. */
+  /** Levels of elements in XML. A table in a table adds 3. */
   depth: 10_000,
-  /** With the outer one. Each has its unpacked parts in memory. */
+  /** Levels of documents in a document, the outer one included. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Such as a chart on a slide. The outer part counts too. */
+  /** Levels of parts in a part, such as a chart on a slide, the outer part included. */
   partLevels: 10,
   /** At 1 to 20 ms a page, 5,000 pages take 5 to 100 s. */
   pages: 5000,

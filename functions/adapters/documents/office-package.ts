@@ -52,7 +52,6 @@ interface Relation {
   address: string;
 }
 
-/** For a document and the documents in it. */
 export class ReadingAllowance {
   private readonly used = { unpacked: 0, read: 0 };
 
@@ -64,7 +63,6 @@ export class ReadingAllowance {
   }
 }
 
-/** As in the Open Packaging Conventions. */
 export class OfficePackage {
   private readonly parts: ReadonlyMap<string, Uint8Array>;
   private readonly relationsByPart = new Map<string, ReadonlyMap<string, Relation>>();

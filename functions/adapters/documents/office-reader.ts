@@ -20,7 +20,6 @@ export class OfficeReader {
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** Above 0, `count` counts nothing. */
   private uncounted = 0;
 
   constructor(
@@ -50,7 +49,6 @@ export class OfficeReader {
     return text;
   }
 
-  /** @returns false if the part does not exist or was not unpacked */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
     this.reading.push(part);
@@ -96,7 +94,6 @@ export class OfficeReader {
     };
   }
 
-  /** Writes simplified LaTeX. */
   private equationElements(): XmlElements {
     const { text } = this;
     const bracket = (open: string, close: string): XmlElement => ({

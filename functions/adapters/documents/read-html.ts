@@ -3,7 +3,6 @@ import { readableHtml } from '#adapters/outbound/readable-html.ts';
 import { decodeText } from './decode-text.ts';
 import type { Extracted } from './extracted.ts';
 
-/** A file has no base URL. */
 const noBaseUrl = new URL('about:blank');
 
 /** @param charset the encoding that was declared with the file: it takes precedence over that of the page */

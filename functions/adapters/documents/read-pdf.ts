@@ -10,20 +10,16 @@ export interface Annotation {
   contentsObj?: { str?: string };
   fieldType?: string;
   fieldName?: string;
-  /** As PDF programs show it to people. */
   alternativeText?: string;
   fieldValue?: unknown;
   password?: boolean;
   checkBox?: boolean;
   radioButton?: boolean;
-  /** Of a checkbox that is checked. */
   exportValue?: string;
-  /** That the fields of a group have while this radio button is chosen. */
   buttonValue?: string;
   options?: { exportValue?: unknown; displayValue?: unknown }[];
 }
 
-/** Bits of `annotationFlags`: invisible and hidden. */
 const hidden = 0x1 | 0x2;
 
 export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
@@ -57,7 +53,6 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
 /** Lists of other objects, such as form fields, look like lists of pages. */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
-/** `99 0 obj <<`: the start of a dictionary, as a page is. */
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
@@ -98,7 +93,6 @@ export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
 interface PdfPages {
   text: string;
   pageOffsets: number[];
-  /** Counted from 1. */
   unreadable: number[];
   empty: number[];
   attachedFiles: number;

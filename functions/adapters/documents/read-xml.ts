@@ -4,7 +4,6 @@ import { bounds } from './extracted.ts';
 
 export interface XmlElement {
   open?: Open;
-  /** Receives the text directly in the element, in fragments. */
   text?(fragment: string): void;
   close?(): void;
 }
@@ -12,7 +11,7 @@ export interface XmlElement {
 /** @returns false to skip the content of the element, and its `close` */
 export type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
 
-/** A function alone is `open`. Names have the prefixes in `prefixes`, whatever prefixes the document has for them. */
+/** A function alone is the handler `open`. Names have the prefixes in `prefixes`. */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
 export const during = (set: (isOpen: boolean) => void): XmlElement => ({
@@ -58,7 +57,6 @@ export function readXml(bytes: Uint8Array, elements: XmlElements): void {
   walk.end();
 }
 
-/** XML in an office document is UTF-8 or UTF-16. */
 function decode(bytes: Uint8Array): string {
   const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   const encoding = isUtf16 ? (bytes[0] === 0xff ? 'utf-16le' : 'utf-16be') : 'utf-8';
@@ -69,12 +67,8 @@ class Walk {
   private readonly elements: XmlElements;
   private readonly names: string[] = [];
   private readonly handlers: (XmlElement | undefined)[] = [];
-  /**
-   * By prefix of the document: what it stands for in `prefixes`, the current one last; undefined for other namespaces.
-   */
   private readonly bindings = new Map<string, (string | undefined)[]>();
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
-  /** The depth of the element whose content is skipped; infinite if none is. */
   private skipped = Number.POSITIVE_INFINITY;
 
   constructor(elements: XmlElements) {

@@ -27,10 +27,8 @@ export class WordDocument {
   private readonly chunks: ReadonlyMap<string, string>;
   private readonly paragraphs: Paragraph[] = [];
   private readonly fields: Field[] = [];
-  /** The number of open fields whose instruction is being read. */
   private instructions = 0;
   private readonly links: (() => void)[] = [];
-  /** Of notes and comments, by kind and id. */
   private readonly numbers = new Map<string, number>();
   private readonly notes: Note[] = [];
   private readonly comments: Note[] = [];
@@ -289,7 +287,6 @@ const isOn = (value: string): boolean => !['0', 'false', 'off'].includes(value);
 const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
-/** For a character of a symbol font, such as Wingdings. */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));
   if (known !== undefined) return known.string;

@@ -8,8 +8,8 @@ interface Level {
   text: string;
   isLegal: boolean;
   /**
-   * The highest level, counted from 1, that restarts this one; 0 for none; undefined for each level with a lower
-   * number.
+   * The highest level, counted from 1, whose paragraphs restart this level; 0 if none does; undefined if each level
+   * with a lower number does.
    */
   restartedBy?: number;
 }
@@ -18,7 +18,6 @@ type Levels = Map<number, Level>;
 
 interface List {
   definition: string;
-  /** These replace the levels of the definition. */
   levels: Levels;
   /** The numbers with which this list starts its levels anew, at its first paragraph. */
   starts: Map<number, number>;
@@ -40,7 +39,6 @@ const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
 
-/** Of styles that are each based on the next. */
 const longestChain = 20;
 
 export class WordNumbering {
@@ -49,7 +47,7 @@ export class WordNumbering {
   private readonly styleOfDefinition = new Map<string, string>();
   private readonly levelOfStyle = new Map<string, number>();
   private readonly lists = new Map<string, List>();
-  /** By definition: its lists share them. */
+  /** The lists of a definition share its counters. */
   private readonly counters = new Map<string, number[]>();
   private readonly used = new Set<string>();
 
@@ -58,13 +56,11 @@ export class WordNumbering {
     for (const part of opened.related(opened.main, 'numbering')) opened.read(part, this.numberingElements());
   }
 
-  /** From 1 to 6; undefined for a paragraph that is no heading. */
   heading(style: string | undefined, headingLevel: number | undefined): number | undefined {
     const level = headingLevel ?? this.headingLevelOf(style);
     return level === undefined || level > lastLevel ? undefined : Math.min(level + 1, 6);
   }
 
-  /** Counts the paragraph in its list. Returns undefined if it has no label. */
   nextLabel(style: string | undefined, paragraph: ParagraphNumbering): string | undefined {
     const { list, level = 0 } = { ...this.numberingOf(style), ...paragraph };
     if (list === undefined || list === '0') return undefined;
@@ -188,7 +184,6 @@ export const byValue =
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** Stands for a level that its list does not define. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
 const longestLabel = 100;
 

@@ -4,7 +4,7 @@ import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 
-/** Amazon Bedrock's limits for an image: in bytes, and in pixels a side. */
+/** Amazon Bedrock's limits for an image. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
 
 /** In pixels a side. Many providers scale larger images down anyway. */
@@ -55,7 +55,6 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   return { bytes, mediaType: 'image/jpeg' };
 }
 
-/** From the header: nothing is decoded. */
 async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { imageDimensionsFromData } = await import('image-dimensions');
   const size = imageDimensionsFromData(bytes);

@@ -2,10 +2,8 @@ import { crc32, createInflate } from 'node:zlib';
 import type { ImageInspector } from '#domain/completions/read-conversation.ts';
 
 interface ImageChunk {
-  /** For a JPEG, the name of the segment. */
   type: string;
   content: Uint8Array;
-  /** With the header, as in the file. */
   whole: Uint8Array;
 }
 
@@ -39,7 +37,6 @@ function* pngChunks(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/** @param bytes a WebP file after its header, or the chunks of a frame */
 function* riffChunks(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
   for (let at = 0, left = mostChunks; left > 0 && at + 8 <= bytes.length; left -= 1) {
@@ -117,7 +114,7 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
   'image/webp': firstFrameOfWebp,
 };
 
-/** The rest is the image for programs without support for animations: usually the first frame. */
+/** Without its animation, a PNG is the image for programs that support no animations: usually the first frame. */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
   // A file may have tens of thousands of chunks, so they are not collected.
@@ -132,7 +129,6 @@ function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   return still.subarray(0, length);
 }
 
-/** The position, size, duration and flags of a frame. */
 const webpFrameHeader = 16;
 
 function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {
@@ -158,7 +154,6 @@ const extension = 0x21;
 const imageDescriptor = 0x2c;
 const trailer = 0x3b;
 
-/** Undefined if no second picture is found. */
 function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   let end: number | undefined;
   let at = 13 + colorTableBytes(bytes[10]);
@@ -258,7 +253,7 @@ function isWholeGif(image: Buffer): boolean {
 const startOfScan = 0xda;
 const endOfImage = Buffer.from([0xff, 0xd9]);
 
-/** A message may have thousands of images. */
+/** The library is kept, because a message may have thousands of images. */
 let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {

@@ -11,7 +11,6 @@ import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
 import { decode as decodeAnyJpeg } from 'jpeg-js';
 import { chunksOf, findChunk } from './image-structure.ts';
 
-/** RGBA as in browsers, 4 bytes a pixel. */
 interface Pixels {
   data: Uint8ClampedArray;
   width: number;

@@ -1,6 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ShrinkRequest, shrinkImage } from './shrink-image.ts';
 
-// The entry point of a worker thread.
 const { image, target } = workerData as ShrinkRequest;
 parentPort?.postMessage(await shrinkImage(image, target));

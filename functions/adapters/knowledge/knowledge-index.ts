@@ -15,7 +15,6 @@ import type {
 
 const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
 
-/** Letters of scripts that have no spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30FC]+/gu;
 
@@ -34,7 +33,6 @@ const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   const plain = text.normalize('NFKD').replaceAll(accents, '').normalize('NFC').toLowerCase();
-  // Looking once is faster than looking at each word.
   const hasUnspaced = plain.search(unspaced) >= 0;
   for (const word of plain.match(words) ?? []) {
     if (!hasUnspaced) {
@@ -58,7 +56,6 @@ function push(terms: string[], term: string): void {
 
 /** Each index object is written once, under a unique name, and never changes. */
 export interface IndexObjects {
-  /** @returns the name of the stored object */
   put(workspaceId: string, object: Uint8Array): Promise<string>;
   /** @returns undefined if the object was deleted */
   get(name: string): Promise<Uint8Array | undefined>;
@@ -139,7 +136,6 @@ function termFilter(wanted: readonly string[]): (term: string) => boolean {
   };
 }
 
-/** As 32 bits. Several letters share a bit. */
 function lettersOf(term: string): number {
   let letters = 0;
   for (let index = 0; index < term.length; index += 1) letters |= 1 << (term.charCodeAt(index) % 32);
@@ -152,7 +148,6 @@ function bitsOf(set: number): number {
   return count;
 }
 
-/** For texts that have no stored index. */
 export function rankTexts(
   texts: readonly SearchedText[],
   query: string,
@@ -173,11 +168,9 @@ export function rankTexts(
     .map(({ id, score }) => ({ found: passages[id as number] as PassageOfText, score }));
 }
 
-/** The stored format. */
 interface StoredIndex {
   version: typeof version;
   nextId: number;
-  /** By the ids of the documents. */
   documents: Record<string, string>;
   passages: StoredPassage[];
   index: AsPlainObject;
@@ -275,7 +268,6 @@ const cachedBytes = 32 * 1024 * 1024;
 export interface IndexSearch {
   objectName: string;
   indexBytes: number;
-  /** Absent if the index may be in memory. */
   object?: Uint8Array;
   query: string;
   limit: number;

@@ -39,15 +39,13 @@ const listLimits = { pages: 20, tools: 500, requests: 26 };
 const jsonSchemaValidator = new DefaultJsonSchemaValidator() as never;
 const clientOptions = { listMaxPages: listLimits.pages, jsonSchemaValidator };
 
-/** The client gets this instead of asking the server for it, which saves a request of each connection. */
+/** With this, a client without a handshake can call tools without asking the server first. */
 const discover = { supportedVersions: [modernVersion], capabilities: { tools: {} }, resultType: 'complete' };
 
 class Connection implements McpConnection {
   readonly #http: RemoteHttp;
   readonly #target: McpTarget;
-  /** Whether calls begin without a handshake. */
   #isModern: boolean;
-  /** Its transport has the server's session, if there is one. */
   #client: Promise<Client> | undefined;
 
   constructor(http: RemoteHttp, target: McpTarget) {
@@ -146,7 +144,7 @@ class Connection implements McpConnection {
   }
 }
 
-/** Models get the schema without these marks. */
+/** Marks a copy, because models get the schema without these marks. */
 function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeaders']): object {
   const copy = structuredClone(schema);
   for (const [name, path] of Object.entries(headers)) {

@@ -12,7 +12,6 @@ const limits = {
   bytes: 2_000_000,
   /** Fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
-  /** In the result of a tool. */
   contents: 200,
   /** Milliseconds for a message that needs no response. The abort of the call does not abort it. */
   notification: 1000,
@@ -24,7 +23,6 @@ export interface CallState {
   signal: AbortSignal;
   /** Ends the call with a failure: the client would go on with a broken stream. */
   failed: AbortController;
-  /** Of the last response. */
   status?: number;
 }
 
@@ -94,10 +92,8 @@ async function readNothing({ status }: RemoteHead, chunks: Chunks): Promise<Resp
 }
 
 interface Exchange {
-  /** Empty if the client resumes a stream. */
   sent: Message;
   state: CallState;
-  /** The body of a stream may come later. */
   resolve: (response: Response) => void;
 }
 
@@ -155,7 +151,6 @@ async function readStream(
 ): Promise<void> {
   let lastEvent = '';
   const client = new PassThrough();
-  // After the response nothing is passed on.
   const onRetry = (milliseconds: number) => client.writable && client.write(`retry: ${milliseconds}\n\n`);
   const events = ReadableStream.from(chunks)
     .pipeThrough(new TextDecoderStream())

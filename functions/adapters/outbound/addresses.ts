@@ -33,13 +33,14 @@ function isLoopback(text: string): boolean {
   return range === 'loopback' || range === 'unspecified';
 }
 
-/** An IPv4-mapped IPv6 address becomes IPv4. Undefined for an address with a zone id, too. */
+/** An IPv4-mapped IPv6 address becomes IPv4. Undefined also for an address with a zone id. */
 function parse(text: string): Address | undefined {
   switch (isIP(text)) {
     case 4:
       return ipaddr.IPv4.parse(text);
     case 6: {
-      // URL rewrites the address in hexadecimal: ipaddr.js would parse the IPv4-compatible ::8.8.8.8 as ::ffff:8.8.8.8.
+      // URL rewrites the address in hexadecimal, because ipaddr.js would parse the IPv4-compatible ::8.8.8.8 as
+      // ::ffff:8.8.8.8.
       const hostname = URL.parse(`http://[${text}]`)?.hostname;
       return hostname === undefined ? undefined : ipaddr.process(hostname.slice(1, -1));
     }
@@ -55,7 +56,7 @@ type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly strin
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
-/** A response could have thousands of addresses, and each one is compared with every denied address. */
+/** A response could have thousands of addresses, and each one is compared with the denied ones. */
 const addressesOfFamily = 16;
 
 /** Milliseconds until a name of an operator is resolved again: sooner after a failure, which may be a short one. */
@@ -127,7 +128,6 @@ async function resolveByServers(
 }
 
 export interface OutboundRules {
-  /** Allowed although their addresses are not public. */
   allow: readonly HostAndPort[];
   /** Forbidden even if `allow` names them: the internal endpoints. */
   denied: readonly HostAndPort[];
@@ -181,7 +181,6 @@ const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
-/** Without the brackets that an IPv6 address has in URLs. */
 export const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(

@@ -88,10 +88,8 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
 }
 
-/** By the curve or the type of the key. */
 const algorithms: Partial<Record<string, string>> = { RSA: 'RS256', 'P-256': 'ES256', Ed25519: 'EdDSA' };
 
-/** A JSON Web Token by which the client proves who it is (RFC 7523). */
 function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
   const { alg, key, kid } = keyOf(secret);
   const iat = Math.floor(clock.now().getTime() / 1000);

@@ -16,7 +16,6 @@ interface SenderOptions {
   rules: OutboundRules;
   /** Whether a URL may be `http://127.0.0.1:PORT` or `http://[::1]:PORT`. */
   allowsPlainLoopback: boolean;
-  /** In milliseconds. */
   timeout: number;
   clock: Clock;
 }

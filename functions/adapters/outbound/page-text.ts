@@ -7,7 +7,6 @@ import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';
 
-/** `kindOf` adds text/* and suffixes. */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -28,7 +27,6 @@ function kindOf(type: string): Kind | undefined {
 }
 
 export interface PageToRead {
-  /** The Content-Type. */
   header: string | undefined;
   body: Uint8Array;
   address: string;

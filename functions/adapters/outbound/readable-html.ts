@@ -1,6 +1,6 @@
 import { Tokenizer } from 'htmlparser2';
 
-/** With the number of line breaks before and after each element. */
+/** The number of line breaks before and after each element. */
 const breaks = new Map<string, 1 | 2>();
 for (const name of 'p h1 h2 h3 h4 h5 h6 ul ol dl pre table blockquote'.split(' ')) breaks.set(name, 2);
 for (const name of 'article section main header footer nav aside figure form hr'.split(' '))
@@ -17,7 +17,6 @@ class TextLayout {
   private readonly segments: string[] = [];
   private pendingBreaks = 0;
   private pendingSpace = false;
-  /** Of a heading or list item; written before its first text. */
   private prefix = '';
   private preformatted = 0;
   private link: { address: string; isOpen: boolean } | undefined;
@@ -67,7 +66,6 @@ class TextLayout {
     this.pendingSpace = words.endsWith(' ');
   }
 
-  /** To be a bound of `toString`. */
   position(): number {
     return this.segments.length;
   }
@@ -199,7 +197,6 @@ class PageReader implements TagReader {
   private fragments = '';
   private title: string | undefined;
   private inTitle = false;
-  /** `depth` counts nested elements of the same name. */
   private skipped: { name: string; depth: number } | undefined;
   private main: { start: number; end: number | undefined } | undefined;
   private readonly address: URL;

@@ -20,7 +20,6 @@ export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'
   if (!maySendSecret(url, allow)) throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
 }
 
-/** Stands in place of a body if the server has rejected the credential. */
 const rejected = Symbol('rejected');
 
 export const remoteHttp = ({ rules, credentialOf, depth }: Options): RemoteHttp => ({

@@ -89,7 +89,6 @@ export interface OutboundRequest {
    * redirects and the body.
    */
   times: { response: number; whole: number };
-  /** Of the decompressed body. */
   maxBytes: number;
   /** With a pool, a name is checked only when a connection is made. */
   pool?: ConnectionPool | undefined;
@@ -97,7 +96,6 @@ export interface OutboundRequest {
 }
 
 export interface ResponseHead {
-  /** After redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
@@ -125,7 +123,7 @@ export class ConnectionPool {
 const headerBytes = 32 * 1024;
 
 /**
- * A response with any status is a response.
+ * An error status is no failure.
  * @throws OutboundFailure, also for any error of `read`; or the signal's reason
  */
 export async function sendOutbound<Body = Buffer>(
@@ -173,7 +171,6 @@ async function follow<Body>(
   }
 }
 
-/** @param hop the number of redirects before this request */
 async function responseOf(
   request: OutboundRequest,
   url: URL,

@@ -4,7 +4,6 @@ import type { PageText, PageToRead } from '#adapters/outbound/page-text.ts';
 import type { PassageOfText, Scored, SearchedText } from '#domain/knowledge/knowledge.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 
-/** Work that takes too long for the event loop, with its results. */
 interface TextWorks {
   rank: {
     work: { texts: readonly SearchedText[]; query: string; limit: number };
@@ -43,7 +42,6 @@ const heapMegabytes = 640;
 /** Never rejects. */
 type Waiting = () => Promise<void>;
 
-/** @param thread URL of text-thread.ts, or of its bundle */
 export function textWorker(thread: URL, megabytes = heapMegabytes): TextWorker {
   /** By workspace. The one at the start has the next turn. */
   const waiting = new Map<string, Waiting[]>();
