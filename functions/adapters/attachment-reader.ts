@@ -38,7 +38,10 @@ interface ReaderServices {
   leases?: PreparationLeases | undefined;
 }
 
-/** A separate Lambda function prepares files, because a hostile file may exhaust its time and memory. */
+/**
+ * A hostile file may exhaust the time and memory of the function that prepares it, so this is a separate Lambda
+ * function.
+ */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,
   lambda: LambdaClient,

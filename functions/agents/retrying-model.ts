@@ -24,7 +24,10 @@ export interface RetrySettings {
 /** Four attempts that each wait for the longest `Retry-After` wait 80 s: less than the default idle timeout, 90 s. */
 const usualAttempts = 4;
 
-/** The maximum of the wait before the second attempt, in milliseconds. It doubles with each further attempt. */
+/**
+ * The maximum of the wait before the second attempt, in milliseconds, if the provider asks for none. It doubles with
+ * each further attempt.
+ */
 const firstDelay = 500;
 
 /** In milliseconds. There is no retry if a provider asks to wait longer. */

@@ -5,7 +5,6 @@ import { groupsOf } from '#domain/platform/services.ts';
 export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
-  /** The uncompressed size of one part that is read. */
   partBytes: 50 * 1024 * 1024,
   /** The uncompressed size of all parts that are read, those of documents in the document included. */
   partsBytes: 100 * 1024 * 1024,

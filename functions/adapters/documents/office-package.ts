@@ -47,7 +47,6 @@ function rejectEncrypted(bytes: Uint8Array): void {
 interface Relation {
   /** The last segment of the type's address. The rest differs between editions of the standard. */
   type: string;
-  /** Undefined if the target is outside of the package. */
   part: string | undefined;
   address: string;
 }

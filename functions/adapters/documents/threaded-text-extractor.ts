@@ -12,7 +12,6 @@ export type ExtractionMessage =
   | { failure: { kind: ExtractionFailureKind; message: string } };
 
 export interface ExtractionLimits {
-  /** URL of extraction-thread.ts or of its bundle. */
   thread: URL;
   milliseconds: number;
   /** The limit of the thread's heap; its external buffers have the same limit. */

@@ -202,7 +202,6 @@ function labelOf(level: number, counters: readonly number[], levels: Levels): st
   return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
 }
 
-/** Formats that are missing here are written in digits. */
 const numerals = new Map<string, (number: number) => string>([
   ['none', () => ''],
   ['bullet', () => ''],

@@ -216,7 +216,6 @@ export class KnowledgeIndex {
     return this.stored.passages.length === 0;
   }
 
-  /** @returns `bytes` is the uncompressed size */
   async serialize(): Promise<{ object: Uint8Array; bytes: number }> {
     const stored: StoredIndex = { ...this.stored, index: this.index.toJSON() };
     const json = Buffer.from(JSON.stringify(stored));

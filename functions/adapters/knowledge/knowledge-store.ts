@@ -36,7 +36,6 @@ export function knowledgeStore(
     }
   };
 
-  /** Returns false if the change was not stored. */
   const attemptChange = async (
     ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
   ): Promise<boolean> => {

@@ -43,7 +43,6 @@ const heapMegabytes = 640;
 type Waiting = () => Promise<void>;
 
 export function textWorker(thread: URL, megabytes = heapMegabytes): TextWorker {
-  /** By workspace. The one at the start has the next turn. */
   const waiting = new Map<string, Waiting[]>();
   let worker: Worker | undefined;
   let isBusy = false;
