@@ -51,10 +51,7 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
   },
 });
 
-/**
- * When a model may be called again whose provider has asked to wait. The replies of a process share the object of a
- * model.
- */
+/** When a model may be called again whose provider has asked to wait. */
 const readyAt = new WeakMap<LanguageModelV4, number>();
 
 /** After the first output there is no retry, because clients may have received it. */
