@@ -21,12 +21,9 @@ import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
 
-/** The maximum size in bytes of the cache of prepared contents. A follow-up message need not read them again. */
 const cachedBytes = 20 * 1024 * 1024;
 
-// Milliseconds. While Lambda throttles the function that prepares files (its concurrency is limited), each retry waits
-// for a random time. The maximum of this time is the first number, and doubles with each retry up to the second.
-// Preparing a file usually takes 1.5 s.
+// For retries while Lambda throttles the function that prepares files: its concurrency is limited.
 const firstBackoffMilliseconds = 500;
 const longestBackoffMilliseconds = 5000;
 
@@ -37,13 +34,13 @@ interface ReaderServices {
   files: FileStore;
   prepared: PreparedAttachments;
   shares: Pick<Shares, 'wait'>;
-  /** Given to the readers of batches, whose processes often need the same new file at the same time. */
+  /** For batches: several of their processes may need the same new file. */
   leases?: PreparationLeases | undefined;
 }
 
 /**
- * Makes a reader of attachments. If a file is not prepared yet, a separate Lambda function prepares it. So a hostile
- * file exhausts only that function's time and memory.
+ * A hostile file may exhaust the time and memory of the function that prepares it, so this is a separate Lambda
+ * function.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,
@@ -51,10 +48,7 @@ export function attachmentReader(
   functionName: () => string,
 ): AttachmentReader {
   const cache = recentlyUsed<Cached>(cachedBytes);
-  /**
-   * Makes the event for the function that prepares the file. It contains presigned addresses of the file and of the
-   * results. The event contains `uuid` and `workspaceId` only because an earlier release of the function reads them.
-   */
+  /** An earlier release of the function reads `uuid` and `workspaceId`. */
   const eventOf = async (file: StoredFile): Promise<string> => {
     const { uuid, workspaceId, name, contentType } = file;
     const [address, results] = await Promise.all([files.readAddress(file), prepared.writeAddresses(file)]);
@@ -75,7 +69,7 @@ export function attachmentReader(
 
   const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
     const leave = await shares.wait('preparations', file.workspaceId, signal);
-    // The lease of this process may end during this wait. Then another process may have prepared the file.
+    // The lease may end during this wait. Then another process may have prepared the file.
     const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
     if (isDone) return leave();
     const response = await invoke(file, signal).finally(leave);
@@ -109,7 +103,7 @@ export function attachmentReader(
   return {
     async read(file, bounds, signal) {
       signal.throwIfAborted();
-      // The prepared content may be stored for hours after the file has expired.
+      // The prepared content may outlive the file.
       if (hasExpired(file, clock.now())) return gone;
       const known = cache.get(file.uuid);
       const served = known && within(known, bounds);
@@ -121,14 +115,12 @@ export function attachmentReader(
   };
 }
 
-/** Repeats a call while Lambda throttles it, without a limit: the signal ends it. Throws other errors. */
 async function whileThrottled<Result>(signal: AbortSignal, call: () => Promise<Result>): Promise<Result> {
   for (let backoff = firstBackoffMilliseconds; ; backoff = Math.min(2 * backoff, longestBackoffMilliseconds))
     try {
       return await call();
     } catch (error) {
       if (!isThrottled(error)) throw error;
-      // Full jitter spreads the retries of replies that are throttled at the same time.
       await sleep(Math.random() * backoff, undefined, { signal });
     }
 }
@@ -138,11 +130,9 @@ const isThrottled = (error: unknown): boolean =>
 
 interface Cached {
   content: AttachmentContent;
-  /** The bounds with which the content was read. */
   bounds: TextBounds;
 }
 
-/** Returns the part of a cached content that the requested bounds allow; undefined if more of the file must be read. */
 function within({ content, bounds }: Cached, requested: TextBounds): AttachmentContent | undefined {
   if (content.type === 'text') {
     const characters = content.text.length;
@@ -158,10 +148,7 @@ function within({ content, bounds }: Cached, requested: TextBounds): AttachmentC
 
 const failure = z.object({ errorType: z.string(), errorMessage: z.string() });
 
-/**
- * Returns the reason if the function used up its time or memory, as a retry probably would. Undefined for other
- * failures, such as an unavailable bucket: they may be temporary.
- */
+/** Undefined for failures that may be temporary, such as an unavailable bucket. */
 function permanentFailureOf({ errorType, errorMessage }: z.output<typeof failure>): string | undefined {
   const seconds = /Task timed out after (\d{1,3})\b/.exec(errorMessage)?.[1];
   if (seconds !== undefined) return `takes longer than ${seconds} s to read`;

@@ -38,8 +38,8 @@ const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
 };
 
 /**
- * Describes where a result was found. Each type of data source has a field of its own in `location`. In most of them,
- * this field contains the address as `uri`, `url` or `id`; for others, such as SQL, the result has no `uri`.
+ * Each type of data source has a field of its own in `location`. Its address is there as `uri`, `url` or `id`; SQL has
+ * none.
  */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
   const fields = Object.values(location ?? {}).filter((field) => typeof field === 'object');

@@ -1,8 +1,5 @@
 import { filetypemime } from 'magic-bytes.js';
 import type { ContentDetector } from '#domain/files/check-upload.ts';
 
-/**
- * Detects types by magic bytes. Newer Office files are ZIP archives, so the library returns several types for an
- * archive.
- */
+/** Newer Office files are ZIP archives, so the library returns several types for an archive. */
 export const magicBytes: ContentDetector = { detect: (start) => [...new Set(filetypemime(start))] };

@@ -1,5 +1,5 @@
 declare module 'dingbat-to-unicode' {
-  /** The Unicode character for a character of a symbol font; undefined if none is known. `code` is hexadecimal. */
+  /** `code` is hexadecimal. Undefined if no character is known. */
   export function hex(font: string, code: string): { string: string } | undefined;
 }
 
@@ -22,10 +22,7 @@ declare module 'word-extractor' {
 }
 
 declare module 'html-encoding-sniffer' {
-  /**
-   * The encoding's name: from the byte order mark, or else the header's charset, the page's own declaration, or
-   * `defaultEncoding`.
-   */
+  /** From the byte order mark, or else the header's charset, the page's own declaration, or `defaultEncoding`. */
   export default function htmlEncodingSniffer(
     bytes: Uint8Array,
     options: { xml?: boolean; transportLayerEncodingLabel?: string | undefined; defaultEncoding?: string },

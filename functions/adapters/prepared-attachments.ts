@@ -12,9 +12,8 @@ import { bucketObjects, presign } from './s3-objects.ts';
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
 
 /**
- * Serializes a prepared attachment. The text, if it has one, is the last field, after its length, so that a reader
- * knows the length before it reads the text. Objects of an earlier version have the text before `pageOffsets`, and no
- * length.
+ * The text is the last field, after its length, so that a reader knows the length first. Objects of an earlier version
+ * have the text before `pageOffsets`, and no length.
  */
 export function preparedJson(prepared: PreparedAttachment): string {
   if (prepared.type !== 'text') return JSON.stringify(prepared);
@@ -22,19 +21,14 @@ export function preparedJson(prepared: PreparedAttachment): string {
   return JSON.stringify({ type, characters: text.length, pageOffsets, notices, text });
 }
 
-/**
- * Copies the start of a text. A plain slice would keep the whole original text in memory. Lone surrogates are replaced.
- */
+/** A plain slice would keep the whole original text in memory. Lone surrogates are replaced. */
 export const startOfText = (text: string, characters: number): string =>
   Buffer.from(text.slice(0, characters)).toString();
 
-/** The text starts after this marker. It cannot occur inside other values: quotation marks are escaped there. */
+/** This cannot occur inside other values: quotation marks are escaped there. */
 const textField = '"text":"';
 
-/**
- * The maximum length, in characters, of the fields before or after the text, or of an attachment without text. The
- * offsets of 5,000 pages take up to 45,000.
- */
+/** In characters, of the fields before or after the text. The offsets of 5,000 pages take up to 45,000. */
 const maxFieldCharacters = 200_000;
 
 interface Fields {
@@ -45,15 +39,13 @@ interface Fields {
 }
 
 /**
- * Parses what `preparedJson` wrote while it arrives, and stops as soon as it has all that the bounds allow: a text may
- * have 20 million characters.
+ * Stops as soon as it has all that the bounds allow: a text may have 20 million characters.
  * @returns the attachment, or only the beginning of a text that is longer than `bounds.whole`
  * @throws Error if the content is cut off or has another format
  */
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();
   let unread = '';
-  /** The fields before the text; undefined until they have arrived, and if the attachment is not a text. */
   let fields: Fields | undefined;
   const segments: string[] = [];
   let length = 0;
@@ -68,7 +60,6 @@ export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds:
       length += text.length;
     } else if (unread.length > maxFieldCharacters)
       throw new Error('A prepared attachment has an unknown format');
-    // Of a longer text, only the first `bounds.start` characters are wanted.
     const isLonger = (fields?.characters ?? 0) > bounds.whole;
     if (length > bounds.whole || (isLonger && length >= bounds.start))
       return startOf(fields, segments, bounds.start);
@@ -100,10 +91,6 @@ const startOf = (
   ...readNotices(notices),
 });
 
-/**
- * Reads the text up to its closing quotation mark. If that has not arrived, it reads all but an incomplete escape
- * sequence at the end.
- */
 function textIn(json: string): { text: string; rest: string; hasEnded: boolean } {
   const special = /["\\]/g;
   for (let match = special.exec(json); match !== null; match = special.exec(json)) {
@@ -141,7 +128,7 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
     async getImage(file) {
       const image = await objects.get(keyOf(file, 'image'));
       if (image?.Body === undefined) throw new Error('A prepared image is missing');
-      // A hostile file may control the function that has written it.
+      // A hostile file may control the function that has written the image.
       if ((image.ContentLength ?? 0) > preparedImageBytes) throw new Error('A prepared image is too large');
       return image.Body.transformToByteArray();
     },

@@ -24,7 +24,7 @@ import { groupsOf } from '#domain/platform/services.ts';
 const messagesPerCall = 10;
 
 /**
- * Sends messages as JSON. The message group is the workspace, for fair queues.
+ * The message group is the workspace, for fair queues.
  * @param delay in seconds
  * @throws Error if the queue rejects a message; the messages of further calls are then not sent
  */
@@ -50,7 +50,6 @@ async function sendMessages(
   }
 }
 
-/** Messages contain only ids and numbers. A batch has few slots, so most sends are one call. */
 export const sqsBatchQueue = (client: SQSClient, QueueUrl: string): BatchQueue => ({
   send: (messages, delay) => sendMessages(client, QueueUrl, messages, delay),
   async isFilled() {
@@ -65,7 +64,7 @@ export const sqsPurgeQueue = (client: SQSClient, url: string): PurgeQueue => ({
   send: (purges) => sendMessages(client, url, purges),
 });
 
-/** @param machineArn called only to start or describe an execution; completing a task callback does not need it */
+/** @param machineArn called only to start or describe an execution */
 export function stepFunctionsBatchWorkflow(client: SFNClient, machineArn: () => string): BatchWorkflow {
   const nameOf = ({ id, executionNumber }: Batch): string => `${id}-${executionNumber}`;
   return {

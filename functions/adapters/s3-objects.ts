@@ -26,18 +26,12 @@ import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
-/**
- * Makes an LRU cache for immutable objects, limited to `maxBytes`. It always caches the newest object, even a larger
- * one. It evicts others before it reads an object.
- */
+/** For immutable objects. Caches the newest one even if it is larger than `maxBytes`. */
 export function objectCache<Value>(maxBytes: number) {
   const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {
     has: cached.has,
-    /**
-     * Returns the cached object, or reads it. Concurrent calls for the same object share one read. A failed read is not
-     * cached.
-     */
+    /** Concurrent calls for the same object share one read. A failed read is not cached. */
     get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
       if (known !== undefined) return known;
@@ -53,36 +47,28 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * How long an address of `presign` is valid, in seconds: longer than the 60 s that `prepare-attachment` has for a file,
- * and longer than its caller waits for one call of it (two attempts of 70 s).
+ * Longer than the 60 s that `prepare-attachment` has for a file, and longer than its caller waits for one call of it
+ * (two attempts of 70 s).
  */
 const seconds = 5 * 60;
 
-/**
- * Signs the address of a read or write, without a call of AWS. The address is signed with the credentials of this
- * function, so the function needs the permission itself.
- */
+/** The address is signed with the credentials of this function, so the function needs the permission itself. */
 export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
   getSignedUrl(client, command, { expiresIn: seconds });
 
-/** The size of a part: S3's minimum, because an upload buffers one part in memory. */
+/** S3's minimum, because an upload buffers one part in memory. */
 const partBytes = 5 * 1024 * 1024;
 
 /** The bucket's lifecycle rule removes objects with this tag after a day. `complete` removes the tag. */
 const temporary = 'kept=no';
 
-/**
- * Makes a writer of one object. It writes a multipart upload, through one buffer; a file of at most one part is a
- * single put.
- */
 function s3FileWriter(
   client: S3Client,
   address: { Bucket: string; Key: string },
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // The buffer is neither zeroed nor from Node's shared pool: memory pages that a small file does not fill need not be
-  // allocated.
+  // Neither zeroed nor from Node's shared pool: memory pages that a small file does not fill need not be allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;
   let uploadId: string | undefined;
@@ -142,12 +128,10 @@ function s3FileWriter(
   };
 }
 
-/** The maximum number of objects or uploads of one page, which are deleted concurrently. */
 const objectsAtOnce = 50;
 
 type OnDeleted = Parameters<WorkspaceObjects['delete']>[1];
 
-/** The prefixes of objects, by the bucket that has them (a key of `buckets`). */
 const prefixes = {
   files: ['files'],
   content: ['contents', 'knowledge', 'attachments/persistent', 'attachments/ephemeral'],
@@ -166,7 +150,7 @@ export const s3WorkspaceObjects = (
   },
 });
 
-/** Aborts unfinished uploads, so that their writers cannot complete them. */
+/** The writer of an aborted upload can no longer complete it. */
 async function abortUploads(
   client: S3Client,
   Bucket: string,
@@ -191,9 +175,6 @@ async function abortUploads(
   }
 }
 
-/**
- * Deletes all objects whose names start with the prefix. After each page, `onDeleted` gets the number of its objects.
- */
 async function deleteObjects(
   client: S3Client,
   Bucket: string,
@@ -207,12 +188,10 @@ async function deleteObjects(
   }
 }
 
-/** Puts, gets and deletes the objects of a bucket by their keys. */
 export const bucketObjects = (client: S3Client, Bucket: string) => ({
   async put(Key: string, Body: string | Uint8Array, ContentType: string): Promise<void> {
     await client.send(new PutObjectCommand({ Bucket, Key, Body, ContentType }));
   },
-  /** @returns undefined if there is no such object */
   async get(Key: string, abortSignal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
     try {
       return await client.send(new GetObjectCommand({ Bucket, Key }), abortSignal && { abortSignal });
@@ -226,7 +205,7 @@ export const bucketObjects = (client: S3Client, Bucket: string) => ({
   },
 });
 
-/** The maximum number of UTF-8 bytes for one UTF-16 code unit. */
+/** The maximum for one UTF-16 code unit in UTF-8. */
 const bytesPerCharacter = 3;
 
 const prefixOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string =>
@@ -289,10 +268,7 @@ export function s3FileStore(client: S3Client, Bucket: string): FileStore {
   };
 }
 
-/**
- * Returns the seconds until a file expires; at least 1, the minimum for a presigned URL. So the URL of an expired file
- * ends after a second.
- */
+/** At least 1, the minimum for a presigned URL. */
 const secondsLeft = (expiresAt: string | null, now: Date): number =>
   expiresAt === null
     ? Number.POSITIVE_INFINITY

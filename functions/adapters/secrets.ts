@@ -6,29 +6,23 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { timedCache } from '#domain/platform/promises.ts';
 
-/** How long a secret's value is cached. So a replaced secret takes effect within about five minutes. */
+/** A replaced secret takes effect within about five minutes. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
 
-/** Makes a function that reads a secret's value and caches it. A failed read is not cached. */
+/** A failed read is not cached. */
 export const cachedSecret = (
   client: () => SecretsManagerClient,
   name: () => string,
 ): (() => Promise<string>) => cached(async () => (await readVersion(client(), name(), 'AWSCURRENT')).value);
 
-/** The values of a secret around its last rotation. */
 export interface SecretVersions {
   current: string;
-  /** Epoch milliseconds at which the current value was created. */
+  /** In milliseconds since 1970. */
   since: number;
-  /** Undefined if there was no rotation, or if the last one was long ago. */
   previous: string | undefined;
 }
 
-/**
- * Makes a function that reads a secret's current value, and the previous one if the rotation was recent. It caches
- * both, but no failed read.
- * @param overlap returns the milliseconds after a rotation in which the previous value matters
- */
+/** @param overlap returns the milliseconds after a rotation in which the previous value matters */
 export const cachedVersions = (
   client: () => SecretsManagerClient,
   name: () => string,
@@ -37,8 +31,7 @@ export const cachedVersions = (
   cached(async () => {
     const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
     if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
-    // This read starts after the first one has ended. A concurrent read may precede the rotation, when the label
-    // `AWSPREVIOUS` is still on an older value.
+    // A concurrent read may precede the rotation, when the label `AWSPREVIOUS` is still on an older value.
     const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw error;
@@ -62,10 +55,7 @@ async function readVersion(
   return { value: response.SecretString, since: response.CreatedDate?.getTime() ?? 0 };
 }
 
-/**
- * KMS encrypts up to 4,096 bytes in a call. A longer text, such as a secret with a long address that is not ASCII,
- * needs further calls.
- */
+/** KMS encrypts up to 4,096 bytes in a call. */
 const bytesOfCall = 4096;
 
 interface Cipher<Owner> {
@@ -74,7 +64,7 @@ interface Cipher<Owner> {
 }
 
 /**
- * Makes a cipher. Its ciphertext is the base64 of each call's result, with spaces between them.
+ * The ciphertext is the base64 of each call's result, with spaces between them.
  * @param contextOf makes KMS's encryption context. It is not secret; decryption fails if it differs
  */
 export const kmsSecretCipher = <Owner>(

@@ -9,13 +9,10 @@ import type { Clock } from '#domain/platform/services.ts';
 import { type OutboundRequest, sendOutbound } from './outbound/send-outbound.ts';
 import { preparedJson } from './prepared-attachments.ts';
 
-/** The timeouts of a request, in milliseconds. Files and their texts may have several megabytes. */
+/** In milliseconds. Files and their texts may have several megabytes. */
 const times = { response: 30_000, whole: 30_000 };
 
-/**
- * Makes a `Preparation`, which reads and writes the objects of one file by their presigned addresses. Redirects are not
- * followed. No error contains an address.
- */
+/** No error contains a presigned address. */
 export function presignedPreparation(retries: StandardRetryStrategy): Preparation {
   const put = async (address: string, body: Uint8Array, contentType: string): Promise<void> => {
     const headers = { 'Content-Type': contentType };
@@ -43,16 +40,11 @@ export function presignedPreparation(retries: StandardRetryStrategy): Preparatio
   };
 }
 
-/** The maximum size of a response to a write. */
 const errorBytes = 64 * 1024;
 
 const failureOf = (what: 'read' | 'write', status: number): Error =>
   new Error(`S3 responded with ${status} to a presigned ${what}`);
 
-/**
- * Sends a request, and retries like an AWS client: after 429, 5xx and every OutboundFailure.
- * @throws the last failure if no retry is left
- */
 async function send(
   retries: StandardRetryStrategy,
   request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,
@@ -77,15 +69,12 @@ async function send(
 }
 
 /**
- * How long a lease is valid: longer than the 60 s that the preparing function has. If the process that has the lease
- * dies, another one can take it after this time.
+ * Longer than the 60 s that the preparing function has. If the process that has the lease dies, another one can take it
+ * after this time.
  */
 const leaseMilliseconds = 65_000;
 
-/**
- * How often a process without the lease tries to take it and checks whether the file is prepared. Preparing a file
- * usually takes 1.5 s. A check is one write to DynamoDB and one read of S3.
- */
+/** A check is one write to DynamoDB and one read of S3. */
 const checkMilliseconds = 1000;
 
 interface Shared {
@@ -95,10 +84,8 @@ interface Shared {
 }
 
 /**
- * Makes a function that prepares a file once for all its concurrent readers: in this process they share one
- * preparation, and if `leases` is given, processes share it by a lease. The preparation is stopped when no reader waits
- * for it any more.
- * @param given.isPrepared returns whether this or another process has prepared the file
+ * Concurrent readers of a file share one preparation, which is stopped when none waits for it any more. With `leases`,
+ * processes share it too.
  */
 export function sharedPreparation(given: {
   clock: Pick<Clock, 'now'>;
@@ -133,10 +120,6 @@ export function sharedPreparation(given: {
   };
 }
 
-/**
- * Prepares a file under a lease. If another process has the lease, this one waits until the file is prepared, or until
- * it gets the lease and prepares the file itself.
- */
 async function prepareWithLease(
   given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
   file: StoredFile,
@@ -158,8 +141,7 @@ async function prepareWithLease(
     await prepare(file, signal);
     isDone = await isPrepared(file, signal);
   } finally {
-    // After a success, the lease stays until its end. A process that has just found no prepared file must still find
-    // the lease.
+    // After a success, the lease stays: a process that has just found no prepared file must still find it.
     if (!isDone) await leases.releaseLease(file, until);
   }
 }

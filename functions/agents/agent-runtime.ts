@@ -17,7 +17,6 @@ import { titleOf } from './title.ts';
 import { ToolFailure } from './tools/agent-tool.ts';
 import { ReplyScope } from './tools/reply-scope.ts';
 
-/** Makes a runtime that generates replies with the agent's model and tools, and titles of chats. */
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {
     reply({ agent, ...request }, emit) {
@@ -56,11 +55,7 @@ async function reply(settings: AgentRuntimeSettings, task: Task, emit: Emit): Pr
   }
 }
 
-/**
- * Runs another agent inside this reply. Its steps and its usage belong to the reply; its text goes to the calling agent
- * only.
- * @throws ToolFailure if its model fails, or if its reply ends at a limit, is empty, or does not match its schema
- */
+/** @throws ToolFailure after a ModelFailure, and if the reply of the called agent is cut short or incomplete */
 async function callAgent(
   settings: AgentRuntimeSettings,
   task: Task,

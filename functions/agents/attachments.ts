@@ -10,10 +10,7 @@ import { groupsOf } from '#domain/platform/services.ts';
 
 type Delta = Extract<LanguageModelV4StreamPart, { type: 'text-delta' | 'reasoning-delta' }>;
 
-/**
- * Makes the text of a model's stream valid Unicode. Providers may split a surrogate pair between two deltas: the first
- * half is buffered until the next delta of its block, and becomes U+FFFD if the second half does not come.
- */
+/** Providers may split a surrogate pair between two deltas: the first half waits for the next delta of its block. */
 export async function* wellFormedParts(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
 ): AsyncGenerator<LanguageModelV4StreamPart> {
@@ -58,37 +55,25 @@ export async function* wellFormedParts(
 
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
-/**
- * The characters of files for which a prompt has room, all files together: the same number as the default for earlier
- * messages. Previews of files that are read together may exceed it. The model searches longer texts with a tool.
- */
+/** For the texts of all files together: the same number as the default for earlier messages. */
 const charactersShown = 60_000;
-/** The number of characters that are shown of a file that is too long to show as a whole: enough to recognize it. */
 const previewCharacters = 2000;
-/** The maximum of images of files in a prompt: the newest ones are shown. Bedrock accepts 20 images in a message. */
+/** For the newest files. Bedrock accepts 20 images in a message. */
 const imagesShown = 10;
-/** The maximum of files that the prompt names: as many as ten messages may attach by default. */
+/** As many files as ten messages may attach by default. */
 const filesListed = 100;
-/**
- * The files that are read at once: as many as one message may attach by default. Each read uses a connection, and may
- * first prepare the file.
- */
+/** As many files as one message may attach by default. */
 const concurrentReads = 10;
 
 export interface Shown {
-  /** The parts of the prompt for files, by their uuids. */
   parts: Map<string, (LanguageModelV4TextPart | LanguageModelV4FilePart)[]>;
-  /** True if the prompt lacks text of a file that it names: the model then needs the search tool. */
   isSearchNeeded: boolean;
 }
 
-/** `unread`: the file is not read, because the prompt has no room for it, or the model cannot see images. */
 type Content = AttachmentContent | { type: 'unread' };
 
 /**
- * Builds the prompt parts of the files. The newest files get the room first. When no room is left for the preview of a
- * text, the texts of further groups of files are not read, because the files of a conversation may have gigabytes of
- * text.
+ * Stops reading texts when little room is left, because the files of a conversation may have gigabytes of text.
  * @param files oldest first
  */
 export async function showAttachments(
@@ -125,7 +110,6 @@ export async function showAttachments(
       ]);
       return;
     }
-    // The files are read concurrently: a newer file may have used the room after this one was read.
     const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));
@@ -185,20 +169,16 @@ function textFor(file: StoredFile, content: Content, seesImages: boolean): strin
   }
 }
 
-/**
- * Matches the `<` of what a model could read as a tag of the element `file`: after spaces, slashes and invisible
- * characters, with invisible ones within the name too, and in full-width forms.
- */
+/** The `<` of what a model could read as a tag of the element `file`, also with invisible characters in it. */
 const fileTag =
   /[<＜﹤](?=[\s\p{C}\p{DI}\p{M}/／⁄∕]*(?:[fｆ][\p{C}\p{DI}\p{M}]*[iｉ]|ﬁ)[\p{C}\p{DI}\p{M}]*[lｌ][\p{C}\p{DI}\p{M}]*[eｅ](?!\w))/giu;
 
-/** Prevents a file's text from closing its element and posing as the user. Other tags stay: documents have many. */
+/** A file's text must not close its element and pose as the user. */
 const inElement = (text: string): string => text.replaceAll(fileTag, '&lt;');
 
-/** Returns the text for the element `file`. If it has notices, a line with them comes before it. */
 const contentOf = ({ text, notices }: { text: string; notices?: readonly string[] }): string =>
   inElement(notices === undefined ? text : `[${notices.join('; ')}]\n${text}`);
 
-/** Returns the name in quotation marks, on one line. Quotes in the name are escaped, so it cannot close them. */
+/** Escaped, so that a name cannot end its quotation, its line or its tag. */
 const quoted = (name: string): string =>
   `"${name.replaceAll(/[<>"＜＞＂﹤﹥\p{Cc}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`)}"`;

@@ -11,17 +11,12 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/agent-tool.ts';
 
-/** The maximum of UTF-8 bytes that one model call may return. */
 export interface ByteBounds {
   text: number;
-  /** Bytes of reasoning and of tool arguments: both are buffered in memory during the call. */
+  /** For reasoning and the arguments of tools. */
   other: number;
 }
 
-/**
- * The stream of a model call, up to its bounds. Text is cut between two characters. After the cut, nothing more is
- * read.
- */
 export function withinBytes(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
   bounds: ByteBounds,
@@ -50,15 +45,13 @@ export function withinBytes(
   return { parts: parts(), wasCut: () => wasCut };
 }
 
-/** Decodes the bytes, without an incomplete character at the end. */
+/** `stream` leaves out an incomplete character at the end. */
 const wholeCharacters = (bytes: Uint8Array): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 
-/** The earlier messages in the prompt: at first all of them. `shorten` and `removeRejected` leave out some. */
 export class PreviousMessages {
   messages: readonly PromptMessage[];
   private isHalved = false;
-  /** Whether earlier turns that the provider has rejected were left out. */
   isWithoutRejected = false;
 
   constructor(messages: readonly PromptMessage[]) {
@@ -66,19 +59,17 @@ export class PreviousMessages {
   }
 
   /**
-   * Removes the older half of the messages, and the reply whose user message it contains. The second call removes all.
-   * Returns false if there was no message to remove.
+   * Removes the older half of the messages; the second call removes all. Returns false if there was no message to
+   * remove.
    */
   shorten(): boolean {
     if (this.messages.length === 0) return false;
     const half = this.isHalved ? [] : this.messages.slice(Math.ceil(this.messages.length / 2));
     this.isHalved = true;
-    // A turn starts with its user message. So a reply without it is left out too.
     this.messages = half[0]?.role === 'assistant' ? half.slice(1) : half;
     return true;
   }
 
-  /** Removes the newest turns if the provider has rejected them. Returns false if it has rejected none. */
   removeRejected(): boolean {
     const last = this.messages.at(-1);
     const turns = (last?.role === 'assistant' && last.rejectedTurns) || 0;
@@ -89,13 +80,6 @@ export class PreviousMessages {
   }
 }
 
-/**
- * Calls a model. If the provider rejects the content of the request, retries without the earlier turns that it has
- * rejected. If the request exceeds the context window, retries with fewer earlier messages.
- * @param open calls the model with the current `previous.messages`
- * @param mayRetry called before each retry; if it returns false, the error is thrown instead
- * @throws the error of the last call
- */
 export async function streamWithinContext(
   previous: PreviousMessages,
   open: () => Promise<AsyncIterable<LanguageModelV4StreamPart>>,
@@ -115,10 +99,8 @@ type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * The messages in the form of a model's prompt. The files of a message come before its text. Of earlier steps, the
- * prompt contains only those that wait for the user, such as a form: the next user message responds to them. A reply
- * with neither text nor such a step is left out, and the user messages around it become one, because some models reject
- * two consecutive user messages.
+ * Of the steps in earlier replies, the prompt has only those that hand over to the user, such as a form, because a user
+ * message responds to them.
  */
 export function conversationOf(
   history: readonly PromptMessage[],
@@ -153,14 +135,13 @@ function contentOf(part: PromptPart, seesImages: boolean): UserContent[number] {
     : { type: 'text', text: '[An image is attached, but this model cannot see images.]' };
 }
 
-/** Adds the content to the last message if it is a user message; otherwise adds a user message. */
+/** Joins consecutive user messages, because some models reject them. */
 export function addUserMessage(conversation: LanguageModelV4Prompt, content: UserContent): void {
   const last = conversation.at(-1);
   if (last?.role === 'user') last.content = joinTexts([...last.content, ...content]);
   else conversation.push({ role: 'user', content });
 }
 
-/** Joins adjacent texts, so that content without images is one text. */
 export function joinTexts(content: UserContent): UserContent {
   const joined: UserContent = [];
   for (const part of content) {

@@ -1,12 +1,8 @@
 import { setImmediate } from 'node:timers';
 
-/**
- * The milliseconds of one turn of the event loop that all replies have together. It is so short that other requests of
- * the process hardly wait.
- */
+/** All replies together may take this long in a turn of the event loop: other requests of the process hardly wait. */
 const turnMilliseconds = 10;
 
-/** When the current turn is over, by `performance.now`; undefined if nobody has asked in this turn. */
 let endsAt: number | undefined;
 
 /** Whether a loop that could go on for long should await the next turn of the event loop. */

@@ -4,9 +4,8 @@ import { jsonIn } from '#domain/platform/parse-json.ts';
 import { fieldsOf } from './models/completions/tool-call-deltas.ts';
 
 /**
- * Maps an error of a model's answer to a ModelFailure, without the provider's text: that may quote the prompt, and
- * failures are logged.
- * @param now milliseconds since the epoch: a date in `Retry-After` is compared with it
+ * Without the provider's message: it may quote the prompt, and failures are logged.
+ * @param now in milliseconds since 1970
  */
 export function modelFailureOf(error: unknown, now: number): ModelFailure {
   if (error instanceof ModelFailure) return error;
@@ -20,8 +19,8 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
 }
 
 /**
- * Maps an error before a model's first output to a ModelFailure. An error that no model has caused, such as an API key
- * that cannot be read, is returned as an error without its message.
+ * For errors before a model's first output. One that no model has caused, such as an API key that cannot be read, is no
+ * ModelFailure and loses its message.
  */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =
@@ -32,10 +31,7 @@ export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   return isOwn ? withoutMessage(error) : modelFailureOf(error, now);
 }
 
-/**
- * Returns an error that names the class of another and has its stack, but not its message: that of a parser may quote
- * what it reads.
- */
+/** The message of a parser may quote what it reads. */
 function withoutMessage({ name, message, stack = '' }: Error): Error {
   const error = new Error(`A call of a model failed with ${name}`);
   const start = stack.indexOf(message);
@@ -44,7 +40,6 @@ function withoutMessage({ name, message, stack = '' }: Error): Error {
 }
 
 function failureOfCall(error: APICallError, now: number): ModelFailure {
-  // The headers have lower-case names.
   const { url, statusCode, responseHeaders: headers = {}, responseBody = '' } = error;
   const provider = `The provider at ${new URL(url).host}`;
   if (statusCode !== undefined && statusCode >= 400) {
@@ -63,7 +58,6 @@ function failureOfCall(error: APICallError, now: number): ModelFailure {
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
 }
 
-/** Errors that a provider sends inside the stream are no `Error`; only some have the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error) ?? {};
   const number = Number(statusCode ?? code);
@@ -74,10 +68,7 @@ function failureInStream(error: unknown): ModelFailure {
   return new ModelFailure(kind, message, undefined, isOfContent(kind, status, names));
 }
 
-/**
- * Throttling is recognized by the name too: AWS throttles some calls with status 400, and streamed errors may have no
- * status.
- */
+/** AWS throttles some calls with status 400, and streamed errors may have no status. */
 function kindOf(status: number | undefined, names: string, text: string): ModelFailureKind {
   if (status === 429 || status === 529 || /throttl|rate.?limit|too.?many.?requests|overloaded/i.test(names))
     return 'throttled';
@@ -92,20 +83,12 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
 const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?found/i;
 const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
 
-/**
- * Whether a provider rejects what a request contains, and not who sends it. If there is a status, it decides, because
- * providers spell names differently.
- */
 const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
   kind === 'tooLong' ||
   (kind === 'refused' &&
     (status === undefined ? !accessNames.test(names) : status === 400 || status === 413 || status === 422));
 
-/**
- * Whether an error says that a request exceeds the model's context window. Servers have no common code for it, so this
- * searches their texts, such as those of OpenAI, Azure, LiteLLM, vLLM, llama.cpp, Text Generation Inference and models
- * of Bedrock.
- */
+/** Servers have no common code for a request that exceeds the context window, so this searches their texts. */
 const isContextLengthError = (text: string): boolean =>
   contextLengthPhrases.test(text) ||
   follows(text, /input.?tokens?\b/gi, /\bexceed/i) ||
@@ -115,29 +98,21 @@ const isContextLengthError = (text: string): boolean =>
 const contextLengthPhrases =
   /context.?(?:length|window(?!_fallback)|size|limit)|max(?:imum)? (?:prompt|model) length|(?:prompt|input|request) is too (?:long|large)|too many (?:input )?tokens|reduce the length of/i;
 
-/** Whether the second pattern matches within the 60 characters after a match of the first, which must be global. */
 const follows = (text: string, first: RegExp, second: RegExp): boolean =>
   [...text.matchAll(first)].some(({ index, 0: { length } }) =>
     second.test(text.slice(index + length, index + length + 60)),
   );
 
-/** Timeout, conflict, and 424: Bedrock's status for a model that failed while it processed the request. */
+/** 424 is Bedrock's status for a model that failed while it processed the request. */
 const temporaryStatuses: ReadonlySet<number> = new Set([408, 409, 424]);
 
-/**
- * Returns the names of an error, separated by spaces: OpenAI's `type` and `code`, at the top level or inside `error`,
- * and AWS's exception name.
- */
 function namesOf(data: unknown, exception = ''): string {
   const { error } = fieldsOf(data) ?? {};
   const { type, code } = fieldsOf(error ?? data) ?? {};
   return [type, code, exception].filter((name) => typeof name === 'string').join(' ');
 }
 
-/**
- * ` (type …, code …)` for the log. A field that is no name is left out: some servers put a sentence there, which may
- * quote the prompt.
- */
+/** Leaves out what is no name: some servers put a sentence there, which may quote the prompt. */
 function typeAndCodeOf(data: unknown, exception?: string): string {
   const { error } = fieldsOf(data) ?? {};
   const { type = exception?.split(':')[0], code } = fieldsOf(error ?? data) ?? {};
@@ -147,10 +122,6 @@ function typeAndCodeOf(data: unknown, exception?: string): string {
   return found.length === 0 ? '' : ` (${found.map(([name, value]) => `${name} ${value}`).join(', ')})`;
 }
 
-/**
- * Returns the first network code of the error or its causes, such as ECONNREFUSED or UND_ERR_SOCKET; undefined if there
- * is none.
- */
 export function networkCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code } = error as { code?: unknown };
@@ -159,10 +130,6 @@ export function networkCodeOf(error: unknown): string | undefined {
     : networkCodeOf(error.cause);
 }
 
-/**
- * Returns the milliseconds until a retry, from `retry-after-ms`, or from `Retry-After` with seconds or a date;
- * undefined if neither is a time in the future.
- */
 function retryAfterOf(headers: Record<string, string>, now: number): number | undefined {
   const { 'retry-after-ms': milliseconds = '', 'retry-after': text = '' } = headers;
   const until = /^[A-Z].* GMT$/.test(text) ? Date.parse(text) - now : 0;

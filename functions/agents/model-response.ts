@@ -17,19 +17,14 @@ import { isTurnOver } from './event-loop-turn.ts';
 
 type Content = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'];
 
-/** The output of one model call. */
 export interface ModelResponse {
-  /** The assistant message for the prompt of the next call. */
   content: Content;
-  /** `bytes`: the output reached its bounds and was cut there; `content` is then empty. */
+  /** `bytes`: the output was cut at its bounds; `content` is then empty. */
   finishReason: LanguageModelV4FinishReason['unified'] | 'bytes';
   usage: CallUsage;
 }
 
-/**
- * Reads the stream of one model call to its end, or up to its bounds.
- * @throws ModelFailure if the stream ends without a finish part; any error of the stream
- */
+/** @throws ModelFailure if the stream ends without a finish part */
 export async function readModelResponse(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
   bounds: ByteBounds,
@@ -44,7 +39,7 @@ export async function readModelResponse(
   let isFirstText = true;
   let finish: Extract<LanguageModelV4StreamPart, { type: 'finish' }> | undefined;
   for await (const part of parts) {
-    // Hundreds of thousands of deltas may have arrived at once. Other requests get a turn between them.
+    // Very many deltas may have arrived at once. Other requests get a turn between them.
     if (isTurnOver()) await nextTurn();
     if (part.type === 'finish') finish = part;
     else if (part.type === 'tool-call') blocks.addToolCall(part, listener.toolCall(part));
@@ -55,7 +50,7 @@ export async function readModelResponse(
       continue;
     }
     listener.text(part.delta);
-    // With this pause, the client receives the first text before other chunks that have arrived with it are processed.
+    // Lets the first text be sent before other chunks that have arrived with it are processed.
     if (isFirstText) await nextTurn();
     isFirstText = false;
   }
@@ -71,7 +66,6 @@ export async function readModelResponse(
 type BlockType = 'text' | 'reasoning';
 type BlockPart = { id: string } & Pick<LanguageModelV4ToolCall, 'providerMetadata'>;
 
-/** The blocks of the assistant message, in the order in which they start. */
 class Blocks {
   private readonly all: Content = [];
   private readonly open = new Map<string, LanguageModelV4TextPart | LanguageModelV4ReasoningPart>();
@@ -101,7 +95,7 @@ class Blocks {
     this.all.push(block);
   }
 
-  /** The end of a reasoning block may carry the provider's signature. The provider may require it in the next call. */
+  /** The end of a reasoning block may carry the provider's signature, which the next call may need. */
   #append(type: BlockType, part: BlockPart & { delta?: string }): void {
     const block = this.open.get(`${type} ${part.id}`);
     if (block === undefined) return;
@@ -114,7 +108,6 @@ class Blocks {
     this.all.push({ type: 'tool-call', toolCallId, toolName, input, ...optionsOf(call) });
   }
 
-  /** The content without blocks that are empty, unless the provider has added data to them. */
   content(): Content {
     return this.all.filter((block) => !('text' in block) || block.text !== '' || block.providerOptions);
   }
@@ -131,8 +124,7 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Ca
     total_completion_tokens: completion,
     total_tokens: prompt + completion,
     total_calls: 1,
-    // If a server counts the cached part apart from the prompt, the part of the prompt that was not cached must not
-    // become negative.
+    // A server that counts the cached part apart from the prompt may report a larger number for it.
     cached_prompt_tokens: Math.min(inputTokens.cacheRead ?? 0, prompt),
     written_prompt_tokens: inputTokens.cacheWrite ?? 0,
   };

@@ -16,21 +16,16 @@ import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from
 import type { ReplyScope } from './tools/reply-scope.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
-/** The work of one agent: the reply itself, or a call from another agent's tool. */
 export interface Task extends Omit<ReplyRequest, 'agent'> {
-  /** The chain of calls: the reply's agent first, the agent of this task last. */
+  /** The reply's agent first, the agent of this task last. */
   agents: readonly [AgentVersion, ...AgentVersion[]];
   scope: ReplyScope;
-  /** The tool use that called this agent; undefined for the reply's own agent. */
   caller: RunningTool | undefined;
 }
 
 export type Emit = (part: ReplyPart) => void;
 
-/**
- * The maximum of model calls of a task, without retries and repairs, if the agent's `meta` sets none: seven rounds of
- * tools and the final text.
- */
+/** Model calls without retries and repairs: seven rounds of tools and the final text. */
 const defaultMaxSteps = 8;
 
 export interface AgentSettings extends ModelSettings {
@@ -38,24 +33,15 @@ export interface AgentSettings extends ModelSettings {
   attachments: () => AttachmentReader;
 }
 
-/** The agent of a task, ready to call its model. */
 export interface PreparedAgent {
-  /** The model of the next call, with its service tier. */
   call(): Omit<ModelCall, 'callType'>;
   maxOutputTokens: number;
-  /** The maximum of model calls for the task, without retries and repairs. */
   maxSteps: number;
   offered: OfferedTool[];
   form: ReplyForm | undefined;
-  /**
-   * Whether the rejected turns at the end of the history were left out of the prompt, because the provider rejected it.
-   */
   isWithoutRejected(): boolean;
   /**
-   * Calls the model.
-   * @param exchange the output of the previous calls of the task, with the results of their tools or the request for a
-   *   repair
-   * @param toolChoice `none`: the model must return text
+   * @param exchange the output of the previous calls of the task, with the results of tools or the request for a repair
    * @param onCall called as `RetryingModel` says
    */
   stream(
@@ -71,7 +57,6 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const serviceTier = (task.isOfBatch ? meta.batch_service_tier : undefined) ?? meta.service_tier;
   const { provider, name } = findProvider(settings.providers, modelName);
   const requested = task.agents.length === 1 ? task.form : undefined;
-  // The agent's own schema was checked when the agent was saved.
   const form = output_schema ? { name: 'reply', schema: output_schema } : requested;
   // OpenAI rejects a schema that is sent as strict, but is not.
   const strictJsonSchema = form?.schema && (await import('#domain/chats/reply-form.ts')).isStrictForm(form);
@@ -123,14 +108,10 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   };
 }
 
-// The interface has a narrower type for schemas, but passes on any JSON Schema.
 const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
-/**
- * Whether the agent of a task may use a tool. A called agent may not search the chat, which is not its own. Without a
- * chat, there is nothing to search, and no next message that fills in a form.
- */
+/** The chat is not a called agent's own. Without a chat, no next message fills in a form. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 

@@ -29,19 +29,14 @@ type CallAgent = (
 
 type ToolCalls = ReturnType<typeof openToolCalls>;
 
-/**
- * Calls the model of a task, and the tools that it requests, until the model returns the final text or a limit is
- * reached.
- */
 export class ReplyLoop {
   private readonly settings: AgentRuntimeSettings;
   private readonly task: Task;
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** Whether a tool has handed over to the user. The next call of the model is then the last one. */
+  /** Once a tool has handed over to the user, the next call of the model is the last one. */
   private handedOver = false;
-  /** Whether the limit of tool uses was reached. */
   private isForcedToRespond = false;
 
   constructor(settings: AgentRuntimeSettings, task: Task, emit: Emit, callAgent: CallAgent) {
@@ -59,8 +54,7 @@ export class ReplyLoop {
       if (mustRespond) lastCall.take();
       const calls = openToolCalls(agent.offered, this.emit, (...use) => this.useTool(...use));
       const response = await this.callModel(agent, exchange, mustRespond ? undefined : calls);
-      // The calling agent continues, so the steps of a called agent must end first. If the reply itself is cut, its
-      // open steps are ended in collect-reply.ts.
+      // The calling agent continues, so the steps of a called agent must end first.
       if (response.finishReason === 'bytes' && !this.isReply) await calls.results();
       const end = this.endAfter(response, agent, { step, mustRespond });
       if (end !== undefined) {
@@ -74,15 +68,11 @@ export class ReplyLoop {
     }
   }
 
-  /** Whether the task is the reply itself, and not a call from another agent's tool. */
   private get isReply(): boolean {
     return this.task.agents.length === 1;
   }
 
-  /**
-   * Whether the next model call must return text instead of tool calls: the last call, and the calls after a tool has
-   * handed over to the user or after the limit of tool uses. Any other call is taken from the budget.
-   */
+  /** Whether the next model call must return text. Any other call is taken from the budget. */
   private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
     return (
       this.handedOver || this.isForcedToRespond || step === maxSteps || !this.task.budget.takeModelCall()
@@ -90,9 +80,8 @@ export class ReplyLoop {
   }
 
   /**
-   * Calls the model, and emits the usage of the call. A call that fails before its first output has no usage. After an
-   * abort during a call, its usage is unknown.
-   * @param calls starts the model's tool calls; undefined if the model must return text
+   * A call that fails before its first output has no usage; that of an aborted call is unknown.
+   * @param calls undefined if the model must return text
    */
   private async callModel(
     agent: PreparedAgent,
@@ -122,11 +111,7 @@ export class ReplyLoop {
     }
   }
 
-  /**
-   * Returns `end`, or the end of a reply with a form: its text is emitted only if it has the form. After a text without
-   * the form, the model gets one more call, unless the text is long or no call is left. If the text was cut, the reply
-   * fails.
-   */
+  /** The text of a reply with a form is emitted only if it has the form. The model gets at most one repair. */
   private async inForm(
     agent: PreparedAgent,
     exchange: LanguageModelV4Prompt,
@@ -170,7 +155,6 @@ export class ReplyLoop {
       stream,
       { text: this.text.bytesLeft(replyBytes), other: replyBytes },
       {
-        // The text of a reply with a form is emitted after it was checked.
         text: (delta) => this.emit(isBuffered ? { type: 'progress' } : textDelta(this.text.append(delta))),
         progress: () => this.emit({ type: 'progress' }),
         toolCall: (call) => calls?.start(call) ?? {},
@@ -193,7 +177,6 @@ export class ReplyLoop {
     return useTool(tool, input, use, this.settings).finally(running.end);
   }
 
-  /** Returns the end of the reply after this response; undefined if the model has called tools and may continue. */
   private endAfter(
     response: ModelResponse,
     agent: PreparedAgent,
@@ -201,11 +184,9 @@ export class ReplyLoop {
   ): ReplyEnd | undefined {
     const { content, finishReason } = response;
     if (!content.some(({ type }) => type === 'tool-call')) return this.endOfText(response, agent);
-    // Without a chat, the limit of tokens may come from the request itself. So the reply ends there, without another
-    // call.
+    // Without a chat, the limit of tokens may come from the request itself.
     if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
-    // The model still calls tools, although this call had to return text.
     if (this.handedOver) return completeReply;
     if (step === agent.maxSteps)
       return cutShortBy('max-steps', `The agent reached its limit of ${step} steps`);
@@ -214,10 +195,7 @@ export class ReplyLoop {
       : cutShortBy('max-model-calls', limitTexts.modelCalls(this.task.budget));
   }
 
-  /**
-   * Returns the end after a response without tool calls, such as one that was cut at its bytes.
-   * @throws ModelFailure if the model has ended with an error
-   */
+  /** @throws ModelFailure if the model has ended with an error or was interrupted */
   private endOfText({ finishReason }: ModelResponse, { maxOutputTokens }: PreparedAgent): ReplyEnd {
     switch (finishReason) {
       case 'bytes':
@@ -232,23 +210,17 @@ export class ReplyLoop {
       case 'interrupted':
         throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
     }
-    // A reply that only hands over to the user, such as by showing a form, needs no text.
+    // A reply that hands over to the user, such as by a form, needs no text.
     return this.text.isEmpty && !this.handedOver
       ? cutShortBy('empty', 'The model gave an empty reply')
       : completeReply;
   }
 }
 
-/**
- * The maximum of bytes in a reply with a form, even if other replies may be longer: the check of a longer text would
- * delay other replies of the process.
- */
+/** The check of a longer text would delay other replies of the process. */
 const formBytes = 256 * 1024;
 
-/**
- * The maximum of bytes in a wrong text that the model gets again for a repair. With a longer text, the call would be
- * expensive.
- */
+/** A repair of a longer text would be expensive. */
 const repairedBytes = 32 * 1024;
 
 const textDelta = (delta: string) => ({ type: 'response.output_text.delta' as const, delta });
@@ -282,7 +254,6 @@ export const limitTexts = {
     `At most ${limits.toolsAtOnce} tools may run at once in a reply: use fewer, or one after the other`,
 } as const;
 
-/** The text of a reply, which grows during several model calls. */
 class ReplyText {
   private text = '';
   private bytes = 0;
@@ -292,12 +263,10 @@ class ReplyText {
     return this.text === '';
   }
 
-  /** Separates the next text from the text before it: reasoning steps may come between them. */
   startParagraph(): void {
     this.isNewParagraph = true;
   }
 
-  /** @returns what was appended: the delta, after a paragraph break if it needs one */
   append(delta: string): string {
     const gap = this.isNewParagraph && this.text !== '' && !/\s$/.test(this.text) ? '\n\n' : '';
     this.isNewParagraph = false;
@@ -306,7 +275,6 @@ class ReplyText {
     return gap + delta;
   }
 
-  /** Returns the bytes that the next model call may add. Two bytes are reserved for the paragraph break. */
   bytesLeft(maxBytes: number): number {
     return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
   }

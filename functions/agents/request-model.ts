@@ -9,28 +9,20 @@ import { type RejectedCall, retryingModel, timingOf } from './retrying-model.ts'
 export interface ModelSettings {
   providers: Record<string, ModelProvider>;
   clock: Pick<Clock, 'now' | 'after'>;
-  /** Returns a number from 0 to less than 1, for the jitter of waits. */
   random: () => number;
-  /**
-   * Asked before each call of a model: also for retries, fallback models, repairs, titles and called agents. If it
-   * rejects, the call is not made.
-   */
+  /** If it rejects, the call is not made. */
   allow: (model: string, call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Called before each further call for the same response: a retry, a fallback model, a shorter prompt, a repair. */
   onRetry: (model: string, reason: RetryReason) => void;
-  /** Called after a call that a provider has rejected. The body of its response may quote the prompt. */
+  /** The body of the response may quote the prompt. */
   onRejected: (call: RejectedCall) => void;
 }
 
 /**
- * A model with retries, which count in the budget of the reply.
  * @param name as an agent's `llm_model` has it
- * @param attempts by default the usual number
  * @throws Error as `findProvider` does
  */
 export function namedModel(settings: ModelSettings, name: string, budget: ReplyBudget, attempts?: number) {
   const { provider, name: ofProvider } = findProvider(settings.providers, name);
-  /** Takes a call from the budget for a retry, and reports the retry. Returns false if no call is left. */
   const mayRetry = (reason: RetryReason): boolean => {
     const isLeft = budget.takeModelCall();
     if (isLeft) settings.onRetry(name, reason);
@@ -44,22 +36,14 @@ export function namedModel(settings: ModelSettings, name: string, budget: ReplyB
   return { name, model, mayRetry };
 }
 
-/** The attempts at a model, while others may follow. The last one has the usual number. */
+/** The last model has the usual number of attempts. */
 const attemptsBeforeFallback = 2;
 
-/**
- * The milliseconds for which the tasks of a process avoid a model that was busy or unavailable, unless its provider asks
- * for longer. If all models of an agent are paused, one of them is called nevertheless.
- */
+/** The milliseconds of a pause, unless the provider asks for longer. */
 const shortestPause = 10_000;
 
-/**
- * When the pauses of models end, in milliseconds since 1970, by the models' names. Only agents with fallback models
- * pause their models, and only they look here.
- */
 const pausedUntil = new Map<string, number>();
 
-/** The model of an agent and its fallback models, for one task. */
 export function modelsOf(
   settings: ModelSettings,
   { llm_model, meta: { fallback_models } }: AgentDefinition,
@@ -73,15 +57,7 @@ export function modelsOf(
     return namedModel(settings, name, budget, waiting.length === 0 ? undefined : attemptsBeforeFallback);
   };
   const models = {
-    /** The model of the next call. */
     current: take(waiting.find(isReady) ?? llm_model),
-    /**
-     * Calls the current model. If it is busy or unavailable before its first output, pauses it, and makes the next model
-     * current and calls that, if there is one and a call is left.
-     * @param mayFallBack whether another model may be called
-     * @param open calls `current`
-     * @throws the error of the last call
-     */
     async call<Result>(mayFallBack: boolean, open: () => Promise<Result>): Promise<Result> {
       try {
         return await open();
@@ -99,9 +75,6 @@ export function modelsOf(
   return models;
 }
 
-/**
- * Whether the failure may be over soon, so that another model is called meanwhile. A wrong key or an unknown model is
- * no such failure: an operator must see it.
- */
+/** A wrong key or an unknown model is not passing: an operator must see it. */
 const isPassing = (error: unknown): error is ModelFailure =>
   error instanceof ModelFailure && (error.kind === 'throttled' || error.kind === 'unavailable');

@@ -9,42 +9,30 @@ import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.t
 import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
 
-/** A failed call of a provider, without a status if there was no response. */
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
 export interface RetrySettings {
-  /** The number of all attempts, the first one included. Default: `usualAttempts`. */
   attempts?: number | undefined;
-  /** The time in milliseconds since 1970. */
   now: () => number;
-  /** Returns a number from 0 to 1, for the jitter. */
   random: () => number;
-  /** Asked before each attempt. It rejects if the call must not be made. */
   allow: (call: LanguageModelV4CallOptions) => Promise<void>;
-  /** Called before each retry. Takes a model call from the reply's budget; returns false if none is left. */
   mayRetry: (failure: ModelFailureKind) => boolean;
   onRejected: (call: RejectedCall) => void;
-  /** Rejects if the signal aborts. */
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
 
-/**
- * Four attempts wait at most 0.5 + 1 + 2 = 3.5 s if the provider asks for no wait. The whole wait is then random, so
- * that replies that failed together do not call together again. Four waits of the longest `Retry-After`, the first of
- * them because of another reply, are 80 s. This is less than the default idle timeout, 90 s.
- */
+/** Four attempts that each wait for the longest `Retry-After` wait 80 s: less than the default idle timeout, 90 s. */
 const usualAttempts = 4;
 
 /**
- * The longest wait before the second attempt, in milliseconds, if the provider asks for none. It doubles with each
- * further attempt.
+ * The maximum of the wait before the second attempt, in milliseconds, if the provider asks for none. It doubles with
+ * each further attempt.
  */
 const firstDelay = 500;
 
-/** The longest `Retry-After` for which a reply waits, in milliseconds. */
+/** In milliseconds. There is no retry if a provider asks to wait longer. */
 const maxRetryAfter = 20_000;
 
-/** The time and the waits of retries, by a clock. */
 export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySettings, 'now' | 'wait'> => ({
   now: () => clock.now().getTime(),
   wait(milliseconds, signal) {
@@ -63,16 +51,10 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
   },
 });
 
-/**
- * By model: the time after which it may be called again, because its provider has asked to wait. A process has one
- * object for each model with its endpoint and key, so all replies of the process wait.
- */
+/** When a model may be called again whose provider has asked to wait. */
 const readyAt = new WeakMap<LanguageModelV4, number>();
 
-/**
- * A model with retries while it is throttled or unavailable. After the first output there is no retry, because clients
- * may have received it. All failures of the model are thrown as ModelFailure, error parts of the stream included.
- */
+/** After the first output there is no retry, because clients may have received it. */
 export interface RetryingModel {
   /**
    * @param onCall called with true before each call, and with false after each call that was not allowed or has failed
@@ -82,10 +64,7 @@ export interface RetryingModel {
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,
   ): Promise<LanguageModelV4GenerateResult>;
-  /**
-   * Resolves at the model's first output, or at the end of a stream without output. Rejects if the model fails before
-   * that.
-   */
+  /** Resolves at the model's first output, or at the end of a stream without output. */
   stream(
     options: LanguageModelV4CallOptions,
     onCall?: (isCalled: boolean) => void,
@@ -161,10 +140,6 @@ function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, set
   readyAt.set(model, Math.max(settings.now() + retryAfter, readyAt.get(model) ?? 0));
 }
 
-/**
- * Waits until the delay is over and the provider may be called again. For the provider, it waits at most
- * `maxRetryAfter`.
- */
 async function waitUntilReady(
   model: LanguageModelV4,
   delay: number,
@@ -181,10 +156,6 @@ async function waitUntilReady(
   }
 }
 
-/**
- * Returns the milliseconds until the next attempt.
- * @throws ModelFailure if a retry cannot help, if all attempts were made, or if the provider asks to wait too long
- */
 function delayAfter(failure: ModelFailure, attempt: number, settings: RetrySettings): number {
   const { kind, message, retryAfter = 0 } = failure;
   if (kind !== 'throttled' && kind !== 'unavailable') throw failure;
@@ -199,7 +170,6 @@ function delayAfter(failure: ModelFailure, attempt: number, settings: RetrySetti
   return Math.max(firstDelay * 2 ** (attempt - 1) * settings.random(), retryAfter);
 }
 
-/** The types of the parts that come before a model's first output. */
 const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
   'stream-start',
   'response-metadata',
@@ -211,11 +181,6 @@ const preamble: ReadonlySet<LanguageModelV4StreamPart['type']> = new Set([
 
 type PartReader = ReadableStreamDefaultReader<LanguageModelV4StreamPart>;
 
-/**
- * Reads up to the first output, or to the end of a stream without output, and returns these parts with the reader of
- * the rest.
- * @throws ModelFailure if the stream fails, or has an error part
- */
 async function upToFirstOutput(
   reader: PartReader,
   { now }: RetrySettings,

@@ -1,13 +1,11 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 
-/** Matches a start tag after at most 1,000 blanks. */
 const startTag = /^\s{0,1000}<(think|thinking)>/i;
 const startOfStartTag = /^\s{0,1000}(<(t(h(i(n(k(i(n(g)?)?)?)?)?)?)?)?)?$/i;
 
 /**
- * Turns the text between `<think>` or `<thinking>` tags at the start of a stream into reasoning, which is neither in
- * the reply nor in the prompt of the next call. Servers that do not know their model's format may leave the tags in the
- * text. If the end tag is missing, the whole text is reasoning.
+ * Servers that do not know their model's format may leave the tags `<think>` or `<thinking>` at the start of the text.
+ * If the end tag is missing, the rest of the text is reasoning.
  */
 export async function* withoutTaggedReasoning(
   stream: AsyncIterable<LanguageModelV4StreamPart>,
@@ -37,11 +35,9 @@ type State = 'start' | 'reasoning' | 'blanks' | 'reply';
 
 class TaggedText {
   #state: State = 'start';
-  /** The end of the text so far, if the next delta may complete a tag in it. */
   #buffer = '';
   #endTag = '';
 
-  /** Returns the part of the text that is certainly reasoning or reply. */
   read(delta: string): Split {
     if (this.#is('reply')) return { reasoning: '', reply: delta };
     this.#buffer += delta;
@@ -51,7 +47,6 @@ class TaggedText {
     return { reasoning, reply: this.#is('reply') ? this.#takeBuffer() : '' };
   }
 
-  /** Returns the buffered rest. No tag can be completed after the end of the text. */
   end(): Split {
     const isReasoning = this.#is('reasoning');
     const buffered = this.#takeBuffer();

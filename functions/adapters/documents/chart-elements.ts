@@ -7,13 +7,8 @@ interface ChartReader {
   count(kind: 'chart without data'): void;
 }
 
-/** The texts, or numbers as text, of one part of a series (name, categories or values), by their index. */
 type Points = Map<number, string>;
 
-/**
- * Makes the handlers for the XML elements of charts. A series becomes a row. For newer kinds of charts, see
- * `extendedElements`.
- */
 export function chartElements(reader: ChartReader): XmlElements {
   const data = { points: 0 };
   const chart: Open = ({ 'r:id': id }) => {
@@ -57,7 +52,6 @@ function titleElements({ text }: ChartReader): XmlElements {
 }
 
 function seriesElements({ text }: ChartReader, data: { points: number }): XmlElements {
-  /** The points that are being read: those of a name, of categories or of values. */
   let points: Points | undefined;
   let index = 0;
   let series: { name: Points; categories: Points; values: Points } | undefined;
@@ -100,7 +94,7 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
     'c:yVal': into('values'),
     'c:pt': ({ idx }) => {
       index = Number(idx);
-      // A category may have a name on several levels. The file has the inner level first; ` / ` separates the names.
+      // A category may have a name on several levels. The file has the inner level first.
       const inner = points?.get(index);
       if (inner !== undefined) points?.set(index, `${inner} / `);
     },
@@ -113,7 +107,6 @@ function seriesElements({ text }: ChartReader, data: { points: number }): XmlEle
   };
 }
 
-/** Makes the handlers for charts of newer kinds, such as waterfalls. They write a row for each level of a dimension. */
 function extendedElements({ text }: ChartReader, data: { points: number }): XmlElements {
   let line: string[] = [];
   return {
@@ -136,7 +129,7 @@ function extendedElements({ text }: ChartReader, data: { points: number }): XmlE
   };
 }
 
-/** Rounds a number to 15 significant digits, because programs store 4.4 as 4.4000000000000004. */
+/** Programs may store 4.4 as 4.4000000000000004. */
 function rounded(value: string | undefined): string {
   const text = value?.trim() ?? '';
   const number = Number(text);

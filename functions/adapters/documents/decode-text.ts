@@ -2,38 +2,21 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The size in bytes of the sample that determines the encoding, because the detector is slow. */
+/** The detector of encodings is slow, so it gets only a sample. */
 const sampleBytes = 64 * 1024;
-/**
- * The least confidence, from 0 to 100, at which a detected encoding of East Asia counts as sure. Texts that were in
- * another encoding got less: Thai texts up to 59, Korean texts in Johab 73. Nearly all texts that were in the detected
- * encoding got more.
- */
+/** From 0 to 100. Texts in other encodings got less: Thai texts up to 59, Korean texts in Johab 73. */
 const eastAsianConfidence = 75;
-/**
- * The confidence that the detector gives to an encoding of East Asia that is possible but for which it has little
- * evidence.
- */
+/** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
-/** The least confidence at which any other detected encoding counts as sure. Right results had 12 and more. */
+/** For any other encoding. Right results had 12 and more. */
 const leastConfidence = 10;
-/**
- * The least number of letters beyond ASCII that must belong to the alphabet of the language. Fewer may do so by chance.
- */
+/** Fewer letters may fit a language by chance. */
 const minLetters = 3;
-/**
- * The permitted numbers of characters that do not fit the language and of matches of `oddWithinWord`, as shares of the
- * letters beyond ASCII that fit the language: a text may have names and words of other languages, and a few words like
- * `кВт`, with a capital after a small letter.
- */
+/** As shares of the letters that fit: a text may have names of other languages, and words like `кВт`. */
 const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };
 
 const cyrillic = /[\u0400-\u045f\u0490\u0491]/u;
 
-/**
- * Match letters beyond ASCII, in lower case, of languages that the detector names. An encoding for a language that is
- * neither here nor in `eastAsian`, such as Vietnamese, is never the result.
- */
 const alphabets: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   cs: /[áčďéěíňóřšťúůýžäľĺôŕćđ]/u,
@@ -61,18 +44,13 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/**
- * Matches a capital letter beyond ASCII after a small letter, and a sign beyond ASCII between two letters, unless the
- * sign is usual there. Both show that the text may have another encoding, in which the character is another letter.
- */
+/** A capital letter after a small one, or a sign within a word, may show that the text has another encoding. */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * Detects the encoding of a text that is neither UTF-8 nor UTF-16. The library ignores letters that a language does not
- * have. So the result is the first encoding in its ranking whose letters fit its language; for an encoding of East
- * Asia, a confidence above `noEvidence` is enough. If no encoding fits, the result is Windows-1252.
+ * The library ignores letters that a language does not have.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
@@ -93,7 +71,6 @@ export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: b
   return { encoding: 'windows-1252', isSure: false };
 }
 
-/** Returns the encodings that a name of the detector may mean, in the order in which they are tried. */
 function encodingsOf(name: string): string[] {
   // KOI8-U has the Russian letters of KOI8-R and also the Ukrainian ones.
   if (name === 'KOI8-R') return ['koi8-u'];
@@ -125,12 +102,6 @@ const byteOrderMarks = [
   { encoding: 'utf-16be', bytes: [0xfe, 0xff] },
 ];
 
-/**
- * Decodes a text. The first source that applies determines the encoding: the byte order mark; the declared encoding,
- * then UTF-8, if the text `fits`; UTF-16, if its characters look plausible; `detectEncoding`. Notices tell an uncertain
- * encoding and characters that are not valid.
- * @param declared the name of an encoding, which may be unknown or not fit
- */
 export function decodeText(bytes: Uint8Array, declared?: string): { text: string; notices: string[] } {
   const mark = byteOrderMarks.find((mark) => mark.bytes.every((byte, index) => bytes[index] === byte));
   if (mark !== undefined) return decodedWith(mark.encoding, bytes);
@@ -150,10 +121,7 @@ function decodedWith(encoding: string, bytes: Uint8Array): { text: string; notic
   return { text, notices: wrong === 0 ? [] : [`not valid ${encoding} in ${places}, shown as \uFFFD`] };
 }
 
-/**
- * Counts U+FFFD, which stands for characters that could not be decoded, and the other UTF-16 units beyond ASCII. A text
- * may have 50 million units, so the loop makes no list of matches.
- */
+/** A text may have 50 million units, so the loop makes no list of matches. */
 function countsOf(text: string): { wrong: number; right: number } {
   let [wrong, right] = [0, 0];
   for (let at = 0; at < text.length; at += 1) {
@@ -164,30 +132,21 @@ function countsOf(text: string): { wrong: number; right: number } {
   return { wrong, right };
 }
 
-/**
- * Returns whether the text may have this encoding: no character is null, and at most a quarter of the characters beyond
- * ASCII are not valid.
- */
 function fits(encoding: string, bytes: Uint8Array): boolean {
   try {
     const text = new TextDecoder(encoding).decode(bytes);
     const { wrong, right } = countsOf(text);
     return wrong * 3 <= right && !text.includes('\0');
   } catch (error) {
-    // The name of the encoding is unknown.
     if (error instanceof RangeError) return false;
     throw error;
   }
 }
 
-/** Matches common characters: white space and visible characters of ASCII, punctuation of East Asia, and kana. */
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/**
- * Returns whether the start of the text looks like this form of UTF-16: at least 3% of the characters are common, and
- * none is impossible. A text in another encoding usually has fewer common or some impossible characters.
- */
+/** A text in another encoding usually has fewer common or some impossible characters. */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),
@@ -196,7 +155,6 @@ function isUtf16(encoding: string, bytes: Uint8Array): boolean {
 }
 
 /**
- * Decodes a plain text. CR LF and CR become line feeds.
  * @param charset the encoding that was declared with the file
  * @throws ExtractionFailure `unreadable` for a text with null characters
  */

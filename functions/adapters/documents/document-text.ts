@@ -1,19 +1,14 @@
 import { bounds, tooManyCharacters } from './extracted.ts';
 
-/** A container whose paragraphs and tables follow each other, such as a slide, a cell or a text box. */
 interface Block {
-  /** Whether the text is written on one line, as in a cell of a table. */
   isCell: boolean;
-  /** The text of the paragraph that is not closed yet. */
   fragments: string[];
   text: string;
   /** Whether the last paragraph is tight: a tight one may follow it without an empty line. */
   isTight: boolean;
-  /** The text of text boxes that is written after the open paragraph. */
   boxes: string;
-  /** The text of the tables in a cell. It is written after the table line of the cell. */
+  /** The text of the tables in a cell, which is written after the table line of the cell. */
   tables: string;
-  /** How many columns a cell spans. */
   columns: number;
 }
 
@@ -39,8 +34,7 @@ const join = (before: string, separator: string, after: string): string =>
 const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/[\t\r\n]+/g, ' ');
 
 /**
- * Writes the text of an office document as Markdown. It does not copy the text of inner tables and boxes again at each
- * level, so that deep nesting takes linear time.
+ * Must not copy the text of inner tables and boxes at each level, because nesting may be deep.
  * @throws ExtractionFailure `tooLarge` from the methods that write new text, if the whole text has too many characters
  */
 export class DocumentText {
@@ -55,18 +49,10 @@ export class DocumentText {
     this.blocks.push({ isCell, fragments: [], text: '', isTight: false, boxes: '', tables: '', columns: 1 });
   }
 
-  /**
-   * Closes the block that was opened last.
-   * @returns its text
-   */
   closeBlock(): string {
     return this.popBlock().text;
   }
 
-  /**
-   * Closes a text box. The text of the box follows the open paragraph around it, or precedes this paragraph if it is
-   * still empty.
-   */
   closeBox(): void {
     const box = this.popBlock();
     const around = this.block();
@@ -98,10 +84,6 @@ export class DocumentText {
     this.append(this.block().fragments, bracket);
   }
 
-  /**
-   * Closes a bracket with `fragment`. If nothing was written after the opening bracket `before`, it removes that
-   * instead.
-   */
   closeBracket(fragment: string, before: string): void {
     const { fragments } = this.block();
     if (fragments.at(-1) === before) fragments.pop();
@@ -115,20 +97,13 @@ export class DocumentText {
     return link;
   }
 
-  /**
-   * Writes the link. If it has no visible text, or does not end in the paragraph where it starts, only its text is
-   * written.
-   */
+  /** A link without visible text, or one that ends in another paragraph, is written as plain text. */
   closeLink({ fragments, start, visible, address }: Link): void {
     if (fragments !== this.block().fragments || visible === this.visible) return;
     fragments[start] = '[';
     this.append(fragments, `](${address})`);
   }
 
-  /**
-   * @param prefix the mark of a heading or list item
-   * @param isTight whether this paragraph may follow a tight one on the next line, without an empty line between them
-   */
   endParagraph({ prefix = '', isTight = false } = {}): void {
     const block = this.block();
     const text = block.fragments.join('').trim();
@@ -139,7 +114,6 @@ export class DocumentText {
     this.add(boxes);
   }
 
-  /** Ends a sequence of tight paragraphs. */
   endTight(): void {
     this.block().isTight = false;
   }
@@ -152,7 +126,6 @@ export class DocumentText {
     block.isTight = isTight;
   }
 
-  /** Adds the text of a document that is embedded in this one. */
   addDocument(text: string): void {
     this.count(text.length);
     this.visible += 1;
@@ -217,14 +190,12 @@ export class DocumentText {
     this.block().columns = columns;
   }
 
-  /** Adds empty cells to the open table line, at most 63, for columns that have no cell of their own in it. */
   emptyCells(count: number): void {
     const empty = Array.from({ length: Math.min(Math.max(count, 0) || 0, mostColumns) }, () => '');
     this.count(empty.length);
     this.lines.at(-1)?.cells.push(...empty);
   }
 
-  /** Adds a row that does not belong to a table of the document. */
   addTableLine(cells: readonly string[]): void {
     this.visible += 1;
     this.count(cells.reduce((characters, cell) => characters + cell.length, 0));

@@ -1,7 +1,7 @@
 import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
 import { bounds, type Extracted, type Format, formatOf, tooManyCharacters } from './extracted.ts';
 
-/** The reader of each format. Deferred imports: a reader and its library load when a document needs them. */
+/** A reader and its library load when a document needs them. */
 const readers: Readonly<
   Record<Format, () => Promise<(bytes: Uint8Array, charset?: string) => Extracted | Promise<Extracted>>>
 > = {
@@ -14,8 +14,7 @@ const readers: Readonly<
 };
 
 /**
- * Reads a document on this thread. Call it only in a dedicated worker thread: a hostile document can block the thread
- * for long.
+ * Call it only in a worker thread: a hostile document can block the thread for long.
  * @throws ExtractionFailure
  */
 export async function extractText(document: SourceDocument): Promise<ExtractedText> {

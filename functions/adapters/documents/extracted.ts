@@ -2,28 +2,23 @@ import { extname } from 'node:path';
 import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 
-/** Limits for reading a document. */
 export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
-  /** Uncompressed size of one part of an office document, if it is read. */
   partBytes: 50 * 1024 * 1024,
-  /** Uncompressed size of all parts that are read, those of documents in the document included. */
+  /** The uncompressed size of all parts that are read, those of documents in the document included. */
   partsBytes: 100 * 1024 * 1024,
-  /** The parts in an office document. Each costs time, even if it is not unpacked. */
+  /** Each part costs time, even if it is not unpacked. */
   parts: 20_000,
   /** Levels of elements in XML. A table in a table adds 3. */
   depth: 10_000,
-  /** Levels of documents in a document, including the outer one. Each has its unpacked parts in memory. */
+  /** Levels of documents in a document, the outer one included. Each has its unpacked parts in memory. */
   documents: 3,
-  /** Levels of parts in a part, such as a chart on a slide, including the outer part. */
+  /** Levels of parts in a part, such as a chart on a slide, the outer part included. */
   partLevels: 10,
   /** At 1 to 20 ms a page, 5,000 pages take 5 to 100 s. */
   pages: 5000,
-  /**
-   * More than the 10 MB of text that a workspace's knowledge may have, so that the knowledge itself rejects a text
-   * between the two limits, with a better message.
-   */
+  /** More than a workspace's knowledge may have, which rejects a text between the two limits with a better message. */
   characters: 20 * 1024 * 1024,
 } as const;
 
@@ -44,12 +39,11 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
-/** The maximum of kinds that one notice names, which may have 200 characters. Further kinds are in another notice. */
+/** A notice may have 200 characters. */
 const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;
 
-/** Counts the contents of a document that are missing in the extracted text, by their kind. */
 export class LeftOut {
   private readonly counts = new Map<LeftOutKind, number>();
   total = 0;
@@ -59,17 +53,13 @@ export class LeftOut {
     this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
   }
 
-  /** Returns notices such as `left out: 2 pictures, 1 embedded sheet`; an empty list if nothing is left out. */
   notices(): string[] {
     const counts = [...this.counts].map(([kind, count]) => `${count} ${count === 1 ? kind : kinds[kind]}`);
     return groupsOf(counts, kindsOfNotice).map((group) => `left out: ${group.join(', ')}`);
   }
 }
 
-/**
- * Joins the texts of pages, with an empty line after each, and notes the offset of each page in the text.
- * @throws ExtractionFailure `tooLarge` for too many pages or characters
- */
+/** @throws ExtractionFailure `tooLarge` for too many pages or characters */
 export async function joinPages(pages: AsyncIterable<string> | Iterable<string>): Promise<Extracted> {
   const pageOffsets: number[] = [];
   let text = '';

@@ -3,7 +3,6 @@ import { ExtractionFailure, type SourceDocument } from '#domain/files/services.t
 import { extractText } from './extract-text.ts';
 import type { ExtractionMessage } from './threaded-text-extractor.ts';
 
-// Entry point of a worker thread: it reads one document and ends.
 const respond = async (): Promise<ExtractionMessage> => {
   try {
     return { extracted: await extractText(workerData as SourceDocument) };

@@ -5,9 +5,7 @@ import { bounds } from './extracted.ts';
 import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
- * Unpacks the wanted parts of an office document. It checks the limits against the sizes in the archive's directory,
- * and a compressed part gets no more memory than the size given there. Programs write names of parts in several ways.
- * The result has them in lower case, with slashes, and with none at the start.
+ * A compressed part gets no more memory than its size in the archive's directory, against which this checks the limits.
  * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is not an intact archive
  */
 function openArchive(
@@ -40,9 +38,7 @@ const partName = (name: string): string =>
     .replace(/^(?:\.?\/)+/, '')
     .toLowerCase();
 
-/**
- * An office document with a password is not an archive but an OLE compound file that contains the encrypted document.
- */
+/** With a password, an office document is no archive, but an OLE compound file with the encrypted document. */
 function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;
@@ -53,15 +49,10 @@ function rejectEncrypted(bytes: Uint8Array): void {
 interface Relation {
   /** The last segment of the type's address. The rest differs between editions of the standard. */
   type: string;
-  /** The name of a part; undefined if the target is outside of the package. */
   part: string | undefined;
   address: string;
 }
 
-/**
- * Counts the bytes that are unpacked, and the bytes that are read, of a document and of the documents in it. Both sums
- * have the same limit.
- */
 export class ReadingAllowance {
   private readonly used = { unpacked: 0, read: 0 };
 
@@ -73,9 +64,7 @@ export class ReadingAllowance {
   }
 }
 
-/** An office document: parts that are related to each other (Open Packaging Conventions). */
 export class OfficePackage {
-  /** The main part, and parts of the wanted types that are related to it, also indirectly. */
   private readonly parts: ReadonlyMap<string, Uint8Array>;
   private readonly relationsByPart = new Map<string, ReadonlyMap<string, Relation>>();
   private readonly contentTypes = new Map<string, string>();
@@ -83,7 +72,7 @@ export class OfficePackage {
   readonly main: string;
 
   /**
-   * @param usualMain the name of the main part, for a package whose relationships and content types name none
+   * @param usualMain the name of the main part, for a package that names none
    * @param wantedTypes the types of the relationships whose targets are read
    */
   constructor(
@@ -121,7 +110,6 @@ export class OfficePackage {
     return [...new Set(related.flatMap((relation) => relation.part ?? []))];
   }
 
-  /** Returns the names of the parts to which the package, or a part that is read, has a relationship of this type. */
   ofType(type: string): string[] {
     return [...new Set([...this.relationsByPart.keys()].flatMap((part) => this.related(part, type)))];
   }
@@ -130,10 +118,7 @@ export class OfficePackage {
     return this.contentTypes.get(`/${part}`) ?? this.contentTypes.get(posix.extname(part).slice(1)) ?? '';
   }
 
-  /**
-   * Reads a part. Each read counts against the allowance, even if the same part was read before.
-   * @returns false if the part does not exist or was not unpacked
-   */
+  /** @returns false if the part does not exist or was not unpacked */
   read(part: string, elements: XmlElements): boolean {
     const bytes = this.parts.get(part);
     if (bytes === undefined) return false;

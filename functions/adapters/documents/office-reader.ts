@@ -4,10 +4,7 @@ import { bounds, type LeftOut, type LeftOutKind } from './extracted.ts';
 import type { OfficePackage } from './office-package.ts';
 import { during, type Open, type XmlElement, type XmlElements } from './read-xml.ts';
 
-/**
- * Reads the parts of a Word document or of a presentation. This class handles what both may contain, such as drawings,
- * charts and equations.
- */
+/** What Word documents and presentations have in common, such as drawings, charts and equations. */
 export class OfficeReader {
   readonly package: OfficePackage;
   readonly leftOut: LeftOut;
@@ -15,9 +12,7 @@ export class OfficeReader {
   private readonly elements: XmlElements;
   private readonly reading: string[] = [];
   /**
-   * The open elements `mc:AlternateContent`, each with the counts of written and left-out contents before it. `isRead`:
-   * the last alternative that was read had text. `isUncounted`: an alternative before the open one has counted left-out
-   * contents.
+   * `isRead`: the last alternative that was read had text. `isUncounted`: an earlier one has counted left-out contents.
    */
   private readonly alternatives: {
     visible: number;
@@ -25,7 +20,6 @@ export class OfficeReader {
     isRead: boolean;
     isUncounted: boolean;
   }[] = [];
-  /** The number of open elements and parts in which pictures are not counted as left out. */
   private uncounted = 0;
 
   constructor(
@@ -38,19 +32,16 @@ export class OfficeReader {
     this.elements = { ...this.commonElements(), ...chartElements(this), ...elementsOfFormat(this) };
   }
 
-  /** The name of the part that is being read; that of the main part if none is. */
   get part(): string {
     return this.reading.at(-1) ?? this.package.main;
   }
 
-  /** Reads a part and returns its text. A part that does not exist is counted as left out. */
   textOf(part: string): string {
     this.text.openBlock();
     if (!this.read(part)) this.leftOut.add('missing part');
     return this.text.closeBlock();
   }
 
-  /** Reads a part and returns its text. Pictures and objects in it are not counted as left out. */
   textOnly(part: string): string {
     this.uncounted += 1;
     const text = this.textOf(part);
@@ -58,10 +49,6 @@ export class OfficeReader {
     return text;
   }
 
-  /**
-   * Reads a part. Skips a part inside itself, and parts below the last level.
-   * @returns false if the part does not exist or was not unpacked
-   */
   read(part: string): boolean {
     if (this.reading.includes(part) || this.reading.length >= bounds.partLevels) return true;
     this.reading.push(part);
@@ -70,10 +57,6 @@ export class OfficeReader {
     return exists;
   }
 
-  /**
-   * Reads a related part, such as a chart, as a text box of the open paragraph. Does nothing if the relationship does
-   * not exist or leads out of the package.
-   */
   readBox(id: string | undefined): void {
     const part = this.package.relations(this.part).get(id ?? '')?.part;
     if (part === undefined) return;
@@ -82,7 +65,6 @@ export class OfficeReader {
     this.text.closeBox();
   }
 
-  /** Returns the target of a relationship, with the anchor; undefined if it is no web address or too long. */
   webAddress(id: string | undefined, anchor?: string): string | undefined {
     const relation = this.package.relations(this.part).get(id ?? '');
     if (relation === undefined || relation.part !== undefined) return undefined;
@@ -112,7 +94,6 @@ export class OfficeReader {
     };
   }
 
-  /** Makes the handlers for equations. They write simplified LaTeX. */
   private equationElements(): XmlElements {
     const { text } = this;
     const bracket = (open: string, close: string): XmlElement => ({
@@ -154,10 +135,6 @@ export class OfficeReader {
     };
   }
 
-  /**
-   * Makes the handlers for pictures, videos, sounds and ink. They count them as left out, and write the description of
-   * a picture.
-   */
   private pictureElements(): XmlElements {
     let description: string | undefined;
     let media: LeftOutKind | undefined;
@@ -203,10 +180,7 @@ export class OfficeReader {
     };
   }
 
-  /**
-   * Makes the handlers for embedded files. They count the files as left out, but not the pictures that are their
-   * previews.
-   */
+  /** The pictures in an embedded object are previews of it. */
   private objectElements(): XmlElements {
     const object = during((isOpen) => {
       this.uncounted += isOpen ? 1 : -1;
@@ -236,8 +210,8 @@ export class OfficeReader {
   }
 
   /**
-   * Makes the handlers for `mc:AlternateContent`, which has the same content in several forms, for newer and older
-   * programs. Its alternatives are read in order, up to the first one with text.
+   * `mc:AlternateContent` has the same content in several forms, for newer and older programs. They are read in order,
+   * up to the first one with text.
    */
   private alternativeElements(): XmlElements {
     const { alternatives } = this;
@@ -282,7 +256,6 @@ const embeddedKinds: [program: string, kind: LeftOutKind][] = [
   ['Equation', 'embedded equation'],
 ];
 
-/** The maximum length of a link's address. */
 const addressCharacters = 2000;
 
 export function webAddress(address: string | undefined): string | undefined {

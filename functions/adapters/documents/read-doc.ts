@@ -22,10 +22,7 @@ export async function readDoc(bytes: Uint8Array): Promise<Extracted> {
   return { text: texts.filter((text) => text !== '').join('\n\n'), pageOffsets: [] };
 }
 
-/**
- * Rejects a document with a password, because its text would be meaningless. A flag in the header of its text stream
- * shows that it is encrypted.
- */
+/** A flag in the header of the text stream shows that the document is encrypted. */
 function rejectEncrypted(file: Buffer): void {
   for (let at = 512; at + 12 <= file.length; at += 512) {
     if (file.readUInt16LE(at) !== 0xa5ec) continue;

@@ -6,7 +6,6 @@ import { OfficePackage, ReadingAllowance } from './office-package.ts';
 import { htmlText, readHtml } from './read-html.ts';
 import { WordDocument } from './word-document.ts';
 
-/** Reads a Word document as Markdown: headers, the body, then footers, notes and comments. */
 export async function readDocx(bytes: Uint8Array): Promise<Extracted> {
   const leftOut = new LeftOut();
   const text = await documentText(bytes, { leftOut, allowance: new ReadingAllowance(), level: 1 });
@@ -21,7 +20,6 @@ const readTypes = new Set([
 interface Reading {
   leftOut: LeftOut;
   allowance: ReadingAllowance;
-  /** The level of this document: 1, or 2 and more for a document in another one. */
   level: number;
 }
 
@@ -42,10 +40,7 @@ async function documentText(bytes: Uint8Array, reading: Reading): Promise<string
   return new WordDocument(opened, leftOut, chunks).read();
 }
 
-/**
- * Reads a document that Word inserts when it opens the document around it (`altChunk`).
- * @returns its text; undefined if it is RTF or nested too deeply
- */
+/** For `altChunk`: Word inserts such a document when it opens the document around it. */
 async function chunkText(
   bytes: Uint8Array,
   contentType: string,
@@ -60,9 +55,7 @@ async function chunkText(
   return (await readHtml(bytes)).text;
 }
 
-/**
- * Reads a web page that Word has stored as a mail (MHTML). Its pictures are attachments, and are counted as left out.
- */
+/** For a web page that Word has stored as a mail (MHTML): its pictures are attachments. */
 async function mailText(bytes: Uint8Array, leftOut: LeftOut): Promise<string> {
   const { html, text = '', attachments } = await PostalMime.parse(bytes);
   for (const { mimeType } of attachments) if (mimeType.startsWith('image/')) leftOut.add('picture');

@@ -3,12 +3,9 @@ import { readableHtml } from '#adapters/outbound/readable-html.ts';
 import { decodeText } from './decode-text.ts';
 import type { Extracted } from './extracted.ts';
 
-/** A file has no base URL. So relative addresses are left out, unless the page has a `<base>`. */
 const noBaseUrl = new URL('about:blank');
 
-/**
- * @param charset the encoding that was declared with the file; it takes precedence over the one that the page declares
- */
+/** @param charset the encoding that was declared with the file: it takes precedence over that of the page */
 export function readHtml(bytes: Uint8Array, charset?: string): Extracted {
   const declared = sniffEncoding(bytes, {
     defaultEncoding: '',

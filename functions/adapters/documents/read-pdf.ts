@@ -3,34 +3,24 @@ import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
 
-/** The fields of a PDF.js annotation that this file reads. PDF.js has no types for annotations. */
 export interface Annotation {
   subtype?: string;
-  /** Bits, as in the PDF. */
   annotationFlags?: number;
   contentsObj?: { str?: string };
   fieldType?: string;
   fieldName?: string;
-  /** The field's name as PDF programs show it to people. */
   alternativeText?: string;
   fieldValue?: unknown;
   password?: boolean;
   checkBox?: boolean;
   radioButton?: boolean;
-  /** The value that a checkbox has while it is checked. */
   exportValue?: string;
-  /** The value that the fields of a group have while this radio button is chosen. */
   buttonValue?: string;
   options?: { exportValue?: unknown; displayValue?: unknown }[];
 }
 
-/** The bits of `annotationFlags` for invisible and hidden annotations. */
 const hidden = 0x1 | 0x2;
 
-/**
- * Returns the texts of annotations: values of form fields as `name: value`, notes on the page, and comments. It leaves
- * out passwords, links, popups, and empty and hidden annotations.
- */
 export const annotationTexts = (annotations: readonly Annotation[]): string[] =>
   annotations
     .filter(({ annotationFlags = 0 }) => (annotationFlags & hidden) === 0)
@@ -59,20 +49,13 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
     .join(', ');
 }
 
-/**
- * Matches a list of pages, such as `/Kids [… 99 0 R …]`. Lists of other objects, such as form fields, look the same.
- */
+/** Lists of other objects, such as form fields, look like lists of pages. */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
-/** Matches each `99 0 R` in such a list. */
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
-/** Matches `99 0 obj <<`, the start of an object that is a dictionary, as a page is. */
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
 /**
- * Adds an empty page for each object that a list matched by `kids` names but that the PDF does not contain as a
- * dictionary.
- * @returns the PDF with these pages, and their object numbers; undefined if none is missing, or if the PDF has
- *   compressed objects, because missing objects cannot be detected there
+ * @returns undefined if no page is missing, or if the PDF has compressed objects: missing ones cannot be detected there
  */
 export function withMissingPages(
   bytes: Uint8Array,
@@ -95,16 +78,13 @@ export function withMissingPages(
 
 type Pdf = Awaited<ReturnType<typeof getDocumentProxy>>;
 
-/**
- * The folder with the tables of Chinese, Japanese and Korean encodings that PDFs name. The library reads the files that
- * it needs.
- */
+/** The tables of Chinese, Japanese and Korean encodings that PDFs name. */
 const cMapFolder = fileURLToPath(new URL('cmaps/', import.meta.resolve('pdfjs-dist/package.json')));
 
 export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
   const first = await readPages(bytes);
   if (first.unreadable.length === 0) return extractedOf(first);
-  // The library stops at a page that is missing in the file. With an empty page in its place, it reads the others.
+  // The library stops at a page that is missing in the file.
   const completed = withMissingPages(bytes);
   return extractedOf(completed === undefined ? first : await readPages(completed.bytes, completed.missing));
 }
@@ -112,7 +92,6 @@ export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
 interface PdfPages {
   text: string;
   pageOffsets: number[];
-  /** The numbers of the pages that cannot be read, counted from 1. */
   unreadable: number[];
   empty: number[];
   attachedFiles: number;
@@ -132,10 +111,9 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** The maximum number of page ranges in a notice, which has at most 200 characters. */
+/** A notice has at most 200 characters. */
 const rangesNamed = 12;
 
-/** Writes ascending page numbers as text, such as `pages 2, 4-7`. */
 function pagesNamed(numbers: readonly number[]): string {
   const ranges: [first: number, last: number][] = [];
   for (const number of numbers) {
@@ -192,7 +170,6 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   }
 }
 
-/** Reads the text of a page and of its annotations; undefined if the page replaces a missing one. */
 async function textOf(pdf: Pdf, number: number, missing: ReadonlySet<number>): Promise<string | undefined> {
   const page = await pdf.getPage(number);
   if (page.ref !== null && missing.has(page.ref.num)) return undefined;

@@ -9,10 +9,7 @@ const readTypes = new Set([
   ...['chart', 'chartEx', 'chartUserShapes', 'diagramData'],
 ]);
 
-/**
- * Reads the slides in order, each with its speaker notes, its comments, and its background if no slide before had it. A
- * hidden slide becomes an empty page.
- */
+/** A hidden slide becomes an empty page. */
 export async function readPptx(bytes: Uint8Array): Promise<Extracted> {
   const opened = new OfficePackage(bytes, 'ppt/presentation.xml', readTypes, new ReadingAllowance());
   const leftOut = new LeftOut();
@@ -66,7 +63,6 @@ class Presentation {
     return [...texts, ...this.backgrounds(part)].filter((text) => text !== '').join('\n\n');
   }
 
-  /** Returns the texts of the layout and the master of this slide, unless an earlier slide got them. */
   private backgrounds(slide: string): string[] {
     const { package: opened } = this.reader;
     const layouts = opened.related(slide, 'slideLayout');
@@ -91,7 +87,7 @@ class Presentation {
         this.isHidden = show === '0' || show === 'false';
         return !this.isHidden;
       },
-      // In a background, placeholders are skipped: they have texts that only an author sees, such as `Click to edit`.
+      // In a background, placeholders have texts that only an author sees, such as `Click to edit`.
       'p:sp': () => {
         isPlaceholder = false;
       },
@@ -118,14 +114,13 @@ class Presentation {
     };
   }
 
-  /** Makes the handlers for comments, in the formats of older and newer programs. */
   private commentElements(text: DocumentText): XmlElements {
     const comment = (authorOf: string | undefined): void => {
       const author = this.authors.get(authorOf ?? '') ?? '';
       text.openBlock();
       text.text(author === '' ? '[comment]: ' : `[comment by ${author}]: `);
     };
-    /** In the file, the replies come before the text of the comment to which they reply. */
+    /** In the file, the replies come before the text of their comment. */
     let replies: string[] = [];
     const endComment = (): void => {
       text.add(text.closeBlock());

@@ -2,36 +2,24 @@ import { readTags } from '#adapters/outbound/readable-html.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds } from './extracted.ts';
 
-/** The handlers for an XML element. */
 export interface XmlElement {
   open?: Open;
-  /** Receives the text directly in the element, in fragments. */
   text?(fragment: string): void;
   close?(): void;
 }
 
-/**
- * Receives the attributes of an element when it starts.
- * @returns false to skip the content of the element, and its `close`
- */
+/** @returns false to skip the content of the element, and its `close` */
 export type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
 
-/**
- * The handlers by the name of their element; a function alone is the handler `open`. Names of elements and attributes
- * have the prefixes in `prefixes`, whatever prefixes the document has for these namespaces.
- */
+/** A function alone is the handler `open`. Names have the prefixes in `prefixes`. */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
-/** Makes handlers that call `set` with true at the start of an element and with false at its end. */
 export const during = (set: (isOpen: boolean) => void): XmlElement => ({
   open: () => set(true),
   close: () => set(false),
 });
 
-/**
- * The prefix of each namespace. Namespaces of the standard are without host and year, because strict documents have
- * another host and no year.
- */
+/** Namespaces of the standard are without host and year, because strict documents have another host and no year. */
 const prefixes = new Map([
   ['package/content-types', 'ct'],
   ['package/relationships', 'rel'],
@@ -60,9 +48,8 @@ const prefixOf = (namespace: string): string | undefined =>
   );
 
 /**
- * Reads a part of an office document without a tree. Entities that a document defines are not expanded, which prevents
- * entity bombs ("billion laughs").
- * @throws ExtractionFailure `tooLarge` for too many levels of elements; Error if end tags are missing or do not match.
+ * Does not expand the entities that a document defines, against entity bombs ("billion laughs").
+ * @throws ExtractionFailure `tooLarge` for too many levels of elements; Error if end tags are missing or do not match
  */
 export function readXml(bytes: Uint8Array, elements: XmlElements): void {
   const walk = new Walk(elements);
@@ -70,7 +57,6 @@ export function readXml(bytes: Uint8Array, elements: XmlElements): void {
   walk.end();
 }
 
-/** XML in an office document is UTF-8 or UTF-16. */
 function decode(bytes: Uint8Array): string {
   const isUtf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   const encoding = isUtf16 ? (bytes[0] === 0xff ? 'utf-16le' : 'utf-16be') : 'utf-8';
@@ -79,17 +65,10 @@ function decode(bytes: Uint8Array): string {
 
 class Walk {
   private readonly elements: XmlElements;
-  /** The names of the open elements, as in the document. */
   private readonly names: string[] = [];
   private readonly handlers: (XmlElement | undefined)[] = [];
-  /**
-   * For each prefix of the document, the prefixes in `prefixes` that it stands for, undefined for other namespaces. The
-   * current one is last.
-   */
   private readonly bindings = new Map<string, (string | undefined)[]>();
-  /** The prefixes that open elements declare, with the depth of each element. */
   private readonly bound: { depth: number; prefixes: string[] }[] = [];
-  /** The depth of the element whose content is skipped; infinite if none is. */
   private skipped = Number.POSITIVE_INFINITY;
 
   constructor(elements: XmlElements) {
@@ -147,10 +126,6 @@ class Walk {
     this.bound.push({ depth: this.names.length, prefixes: bound.map(({ prefix }) => prefix) });
   }
 
-  /**
-   * Replaces the prefix in a name by that in `prefixes`. A name without a prefix gets that of the default namespace. A
-   * prefix that is not declared, or stands for an unknown namespace, stays.
-   */
   private known(name: string): string {
     const colon = name.indexOf(':');
     if (colon === -1) {

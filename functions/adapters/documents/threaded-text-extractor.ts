@@ -12,20 +12,16 @@ export type ExtractionMessage =
   | { failure: { kind: ExtractionFailureKind; message: string } };
 
 export interface ExtractionLimits {
-  /** URL of extraction-thread.ts or of its bundle. */
   thread: URL;
   milliseconds: number;
   /** The limit of the thread's heap; its external buffers have the same limit. */
   megabytes: number;
 }
 
-/** How often the size of the thread's external buffers is checked. Unpacking may add about 10 MB in 10 ms. */
+/** Unpacking may add about 10 MB in 10 ms. */
 const memoryCheckMilliseconds = 10;
 
-/**
- * Makes an extractor that reads each document in its own worker thread, and terminates a thread that exceeds its time
- * or memory. A crafted document could otherwise exhaust the function.
- */
+/** Reads each document in a worker thread of its own, because a crafted document could exhaust the function. */
 export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
   async extract(document, signal) {
     signal?.throwIfAborted();

@@ -18,23 +18,17 @@ interface Field {
   closeLink?: () => void;
 }
 
-/**
- * After this many characters, no more of a field's instruction is read. It may contain the address of a link, which has
- * at most 2,000.
- */
+/** Enough for the address of a link, which has at most 2,000. */
 const instructionCharacters = 3000;
 
-/** Reads a Word document, with its headers, footers, notes and comments. */
 export class WordDocument {
   private readonly reader: OfficeReader;
   private readonly numbering: WordNumbering;
   private readonly chunks: ReadonlyMap<string, string>;
   private readonly paragraphs: Paragraph[] = [];
   private readonly fields: Field[] = [];
-  /** The number of open fields whose instruction is being read. */
   private instructions = 0;
   private readonly links: (() => void)[] = [];
-  /** The numbers of notes and comments by kind and id, in the order of their references. */
   private readonly numbers = new Map<string, number>();
   private readonly notes: Note[] = [];
   private readonly comments: Note[] = [];
@@ -102,8 +96,7 @@ export class WordDocument {
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
       'w:subDoc': () => reader.count('linked document'),
       'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
-      // Not read: text that was deleted or moved away, the pronunciation of ruby text, earlier properties, and
-      // positions of tabs.
+      // Not read: deleted or moved text, the pronunciation of ruby text, earlier properties, and positions of tabs.
       'w:del': () => {
         if (inLineProperties) text.deleteTableLine();
         return false;
@@ -139,10 +132,6 @@ export class WordDocument {
     };
   }
 
-  /**
-   * Makes the handlers for links, fields and form fields. The instruction of a field is not written, but the address of
-   * a link is read from it.
-   */
   private fieldElements({ text }: OfficeReader): XmlElements {
     let isChecked = false;
     let entries: string[] = [];
@@ -212,18 +201,12 @@ export class WordDocument {
     };
   }
 
-  /**
-   * Returns whether the current text belongs to the instruction of an outer field: a field inside an instruction, such
-   * as a condition, is part of that instruction.
-   */
+  /** A field inside an instruction, such as a condition, is part of that instruction. */
   private isInInstruction(): boolean {
     return this.instructions > (this.fields.at(-1)?.isResult === false ? 1 : 0);
   }
 
-  /**
-   * Ends the innermost instructions that are still open at the end of a paragraph, up to a field whose result has
-   * begun: if they are damaged, they would hide the text after them.
-   */
+  /** A damaged instruction that does not end would hide the text after it. */
   private endInstructions(): void {
     while (this.fields.at(-1)?.isResult === false) {
       this.fields.pop();
@@ -304,10 +287,6 @@ const isOn = (value: string): boolean => !['0', 'false', 'off'].includes(value);
 const linkAddress = (instruction: string): string | undefined =>
   webAddress(/^\s*HYPERLINK\s+"([^"]*)"/i.exec(instruction)?.[1]);
 
-/**
- * Returns the Unicode character for a character of a symbol font, such as Wingdings. If the library does not know the
- * font or code, the code itself determines the character; the text is empty if it is not valid.
- */
 function symbol(font: string, char: string): string {
   const known = dingbat(font, char) ?? dingbat(font, char.replace(/^F0/i, ''));
   if (known !== undefined) return known.string;

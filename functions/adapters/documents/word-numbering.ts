@@ -4,12 +4,12 @@ import type { XmlElements } from './read-xml.ts';
 interface Level {
   start: number;
   format: string;
-  /** The pattern of a label, such as `%1.%2)`, where `%1` is the number of the first level. */
+  /** Such as `%1.%2)`, where `%1` is the number of the first level. */
   text: string;
   isLegal: boolean;
   /**
-   * The highest number, counted from 1, of the levels whose paragraphs restart the numbers of this level; 0 if no level
-   * does; undefined if every level with a lower number does.
+   * The highest level, counted from 1, whose paragraphs restart this level; 0 if none does; undefined if each level
+   * with a lower number does.
    */
   restartedBy?: number;
 }
@@ -18,7 +18,6 @@ type Levels = Map<number, Level>;
 
 interface List {
   definition: string;
-  /** Levels of this list, which replace those of the definition. */
   levels: Levels;
   /** The numbers with which this list starts its levels anew, at its first paragraph. */
   starts: Map<number, number>;
@@ -35,25 +34,20 @@ interface Style extends ParagraphNumbering {
   headingLevel?: number | undefined;
 }
 
-/**
- * The last level in Word, counted from 0. In lists, a higher number is read as this level; in outlines, a paragraph
- * with a higher number is no heading.
- */
+/** Word's last level, counted from 0. */
 const lastLevel = 8;
 export const levelOf = (value: string | undefined): number =>
   Math.min(Math.max(Math.trunc(Number(value)) || 0, 0), lastLevel);
 
-/** The maximum number of styles in a chain in which each is based on the next. */
 const longestChain = 20;
 
-/** Determines the headings and list labels of a Word document from its styles and its numbering. */
 export class WordNumbering {
   private readonly styles = new Map<string, Style>();
   private readonly definitions = new Map<string, Levels>();
   private readonly styleOfDefinition = new Map<string, string>();
   private readonly levelOfStyle = new Map<string, number>();
   private readonly lists = new Map<string, List>();
-  /** The counters of each definition, which its lists share. */
+  /** The lists of a definition share its counters. */
   private readonly counters = new Map<string, number[]>();
   private readonly used = new Set<string>();
 
@@ -62,18 +56,11 @@ export class WordNumbering {
     for (const part of opened.related(opened.main, 'numbering')) opened.read(part, this.numberingElements());
   }
 
-  /**
-   * Returns the level of a heading, 1 to 6; undefined if paragraphs of this style and outline level are not headings.
-   */
   heading(style: string | undefined, headingLevel: number | undefined): number | undefined {
     const level = headingLevel ?? this.headingLevelOf(style);
     return level === undefined || level > lastLevel ? undefined : Math.min(level + 1, 6);
   }
 
-  /**
-   * Counts the next paragraph in its list.
-   * @returns its label, such as `1.2 `, indented by its level; undefined if it has none
-   */
   nextLabel(style: string | undefined, paragraph: ParagraphNumbering): string | undefined {
     const { list, level = 0 } = { ...this.numberingOf(style), ...paragraph };
     if (list === undefined || list === '0') return undefined;
@@ -118,10 +105,7 @@ export class WordNumbering {
     return undefined;
   }
 
-  /**
-   * Yields a style, the style that it is based on, and so on. If the first one is not defined, its id counts as its
-   * name.
-   */
+  /** If the first style is not defined, its id counts as its name. */
   private *chain(id: string | undefined): Generator<Style> {
     let style = id === undefined ? undefined : (this.styles.get(id) ?? { name: id });
     for (let length = 0; style !== undefined && length < longestChain; length += 1) {
@@ -130,10 +114,7 @@ export class WordNumbering {
     }
   }
 
-  /**
-   * Returns the definition that applies: a definition may refer to a style and so to the definition of that style's
-   * list.
-   */
+  /** A definition may refer to a style and so to the definition of that style's list. */
   private resolve(definition: string): string {
     const style = this.styleOfDefinition.get(definition);
     const { list } = this.numberingOf(style);
@@ -197,19 +178,13 @@ export class WordNumbering {
   }
 }
 
-/**
- * Returns a function that makes handlers. A handler calls `apply` with the change that `changeOf` returns for the
- * element's value.
- */
 export const byValue =
   <Change>(apply: (change: Change) => unknown) =>
   (changeOf: (value: string | undefined) => Change) =>
   ({ 'w:val': value }: { 'w:val'?: string | undefined }) =>
     apply(changeOf(value));
 
-/** Stands for a level that its list does not define. */
 const usualLevel: Level = { start: 1, format: 'bullet', text: '', isLegal: false };
-/** The maximum of characters in a level's `text`, such as `Article %1.%2 –`. */
 const longestLabel = 100;
 
 const startOf = (levels: Levels, at: number): number => levels.get(at)?.start ?? 1;
@@ -227,7 +202,6 @@ function labelOf(level: number, counters: readonly number[], levels: Levels): st
   return label.trim() === '' ? undefined : `${indentation}${label.trim()} `;
 }
 
-/** The functions that write a number in a format. Formats that are missing here are written in digits. */
 const numerals = new Map<string, (number: number) => string>([
   ['none', () => ''],
   ['bullet', () => ''],
@@ -238,7 +212,7 @@ const numerals = new Map<string, (number: number) => string>([
   ['decimalZero', (number) => String(number).padStart(2, '0')],
 ]);
 
-/** Writes 1 to 26 as a to z, then aa, bb and so on up to zzzz; other numbers in digits. */
+/** After z come aa, bb and so on, as in Word. */
 function letters(number: number): string {
   if (number < 1 || number > 26 * 4) return String(number);
   return String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));

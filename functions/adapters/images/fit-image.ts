@@ -4,21 +4,18 @@ import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 
-/** Amazon Bedrock's limits for an image: in bytes, and in pixels a side. */
+/** Amazon Bedrock's limits for an image. */
 const limits = { bytes: preparedImageBytes, side: 8000 };
 
-/** The target size of a shrunk image, in pixels a side. Many providers scale larger images down anyway. */
+/** In pixels a side. Many providers scale larger images down anyway. */
 const shrunkSide = 2048;
-/** JPEG qualities, tried in this order: the later ones are for noisy images. */
+/** Tried in this order: the later ones are for noisy images. */
 const qualities = [85, 70, 50];
 
-/**
- * The maximum number of pixels that are decoded. At 4 bytes a pixel, this is 200 MB. Decoder and resizer need about
- * five times that.
- */
+/** At 4 bytes a pixel, this is 200 MB. Decoder and resizer need about five times that. */
 const maxPixels = 50_000_000;
 
-/** The image types that can be shrunk: all types of uploads except GIF, for which there is no codec here. */
+/** All types of uploads except GIF, for which there is no codec here. */
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {
@@ -39,8 +36,7 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   if (width * height <= maxPixels && !(await isWhole(image.bytes, image.mediaType, { width, height })))
     throw new ExtractionFailure('unreadable', 'cannot be read as an image');
   const isSmall = image.bytes.length <= limits.bytes && Math.max(width, height) <= limits.side;
-  // An image that must be turned is not ready, because not all models turn an image as its Exif data says. One with too
-  // many pixels cannot be turned here, so a small file of this kind stays as it is.
+  // Not all models turn an image as its Exif data says. One with too many pixels cannot be turned here.
   const isReady = image.orientation === 1 || width * height > maxPixels;
   if (isSmall && isReady) return null;
   if (width * height > maxPixels)
@@ -59,7 +55,6 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   return { bytes, mediaType: 'image/jpeg' };
 }
 
-/** Reads the size from the image's header, before anything is decoded. */
 async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { imageDimensionsFromData } = await import('image-dimensions');
   const size = imageDimensionsFromData(bytes);
@@ -68,10 +63,8 @@ async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: numbe
 }
 
 /**
- * Shrinks an image in a new worker thread, because only the thread's end releases the memory: WebAssembly memory never
- * shrinks.
+ * In a new worker thread, because WebAssembly memory never shrinks, and the end of the thread releases it.
  * @returns undefined if the result is too large with every quality
- * @throws ExtractionFailure `unreadable` if the thread fails
  */
 async function shrink(work: ShrinkRequest): Promise<Uint8Array | undefined> {
   const thread = new Worker(new URL('shrinking-thread.mjs', import.meta.url), { workerData: work });

@@ -2,29 +2,23 @@ import { crc32, createInflate } from 'node:zlib';
 import type { ImageInspector } from '#domain/completions/read-conversation.ts';
 
 interface ImageChunk {
-  /** The chunk's type; for a JPEG, the segment's name. */
   type: string;
   content: Uint8Array;
-  /** The chunk with its header, as in the file. */
   whole: Uint8Array;
 }
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 
-/** The maximum number of chunks that `chunksOf` yields. In chunks of 4 KB, an image of 50 MB has 12,800. */
+/** In chunks of 4 KB, an image of 50 MB has 12,800. */
 const mostChunks = 50_000;
 
-/**
- * Yields the chunks of a PNG or WebP image, or the segments of a JPEG before its pixels; none for other types. Ends at
- * the first broken one, and after `mostChunks`.
- */
+/** Of a JPEG, the segments before its pixels. None for types other than PNG, WebP and JPEG. */
 export function* chunksOf(bytes: Uint8Array, mediaType: string): Generator<ImageChunk> {
   if (mediaType === 'image/png') yield* pngChunks(bytes);
   if (mediaType === 'image/webp') yield* riffChunks(bytes.subarray(12));
   if (mediaType === 'image/jpeg') yield* jpegSegments(bytes);
 }
 
-/** Returns the first chunk of one of these types; undefined if there is none. */
 export function findChunk(chunks: Iterable<ImageChunk>, ...types: string[]): ImageChunk | undefined {
   for (const chunk of chunks) if (types.includes(chunk.type)) return chunk;
   return undefined;
@@ -43,7 +37,6 @@ function* pngChunks(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/** Yields the chunks of a WebP file after its header, or of one frame in it. */
 function* riffChunks(bytes: Uint8Array): Generator<ImageChunk> {
   const view = viewOf(bytes);
   for (let at = 0, left = mostChunks; left > 0 && at + 8 <= bytes.length; left -= 1) {
@@ -64,8 +57,7 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   for (let at = 2, left = mostChunks; left > 0 && at + 4 <= bytes.length && bytes[at] === 0xff; left -= 1) {
     const code = bytes[at + 1] ?? 0;
     const end = at + 2 + view.getUint16(at + 2);
-    // The header of a frame, which has the number of components, has one of the codes 0xc0 to 0xcf, except three that
-    // other segments have.
+    // The header of a frame has one of the codes 0xc0 to 0xcf, except three that other segments have.
     const isFrame = code >= 0xc0 && code <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(code);
     const type = isFrame ? 'SOF' : (segmentNames[code] ?? 'other');
     if (type === 'SOS' || end > bytes.length || end < at + 4) return;
@@ -74,10 +66,7 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/**
- * Returns the orientation of an image by its Exif data: 1 to 8, as in that standard. 1 means upright; images without
- * Exif data have it too.
- */
+/** From 1 to 8, as in Exif; 1, which is upright, without Exif data. */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
   return exif === undefined ? 1 : orientationIn(viewOf(exif));
@@ -85,10 +74,7 @@ export function orientationOf(bytes: Uint8Array, mediaType: string): number {
 
 const exifHeader = 'Exif\0\0';
 
-/**
- * Returns the Exif data, which are a TIFF structure; undefined if there are none. In a JPEG, and in some WebP files, a
- * header comes before them.
- */
+/** A TIFF structure. In a JPEG, and in some WebP files, a header comes before it. */
 function exifOf(bytes: Uint8Array, mediaType: string): Uint8Array | undefined {
   for (const { type, content } of chunksOf(bytes, mediaType)) {
     const hasHeader = Buffer.from(content.subarray(0, exifHeader.length)).toString('latin1') === exifHeader;
@@ -118,11 +104,7 @@ function orientationIn(tiff: DataView): number {
   return 1;
 }
 
-/**
- * Returns the first frame of an animated GIF, WebP or PNG, as an image of the same type. Some providers reject animated
- * images.
- * @returns undefined if the image is not animated, is of another type, or is damaged so that no frame is found
- */
+/** Some providers reject animated images. Undefined if the image is not animated, or if no frame is found. */
 export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
   firstFrames[mediaType]?.(bytes);
 
@@ -132,10 +114,7 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
   'image/webp': firstFrameOfWebp,
 };
 
-/**
- * Removes the animation from a PNG. The rest is the image that programs without support for animations show: usually
- * the first frame.
- */
+/** Without its animation, a PNG is the image for programs that support no animations: usually the first frame. */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
   // A file may have tens of thousands of chunks, so they are not collected.
@@ -150,7 +129,6 @@ function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   return still.subarray(0, length);
 }
 
-/** The number of bytes in a frame before its chunks: position, size, duration and flags. */
 const webpFrameHeader = 16;
 
 function firstFrameOfWebp(bytes: Uint8Array): Uint8Array | undefined {
@@ -176,7 +154,6 @@ const extension = 0x21;
 const imageDescriptor = 0x2c;
 const trailer = 0x3b;
 
-/** Cuts off the file after its first picture. Returns undefined if it finds no other picture. */
 function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
   let end: number | undefined;
   let at = 13 + colorTableBytes(bytes[10]);
@@ -193,11 +170,11 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
 
-/** Returns the offset after a picture, which has a descriptor, its color table, the size of codes, and blocks. */
+/** A picture has a descriptor, a color table, the size of codes, and blocks. */
 const afterPicture = (bytes: Uint8Array, at: number): number =>
   afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
 
-/** Returns the offset after a sequence of blocks. Each block starts with its length. An empty block is the last one. */
+/** Each block starts with its length. An empty block is the last one. */
 function afterBlocks(bytes: Uint8Array, start: number): number {
   let at = start;
   while (at < bytes.length && bytes[at] !== 0) at += 1 + (bytes[at] ?? 0);
@@ -210,10 +187,8 @@ interface Size {
 }
 
 /**
- * Checks whether an image is complete, as far as its type allows: the pixels of a PNG, the end mark of a JPEG, the
- * first picture of a GIF, the length in the header of a WebP image. A provider may reject a message with a damaged
- * image.
- * @returns false if the check finds that the image is cut off or damaged; true for a type that is not checked here
+ * A provider may reject a message with a damaged image.
+ * @returns true for a type that is not checked here
  */
 export async function isWhole(bytes: Uint8Array, mediaType: string, size: Size): Promise<boolean> {
   const image = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -227,10 +202,7 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
   'image/gif': isWholeGif,
 };
 
-/**
- * Inflates the pixels, without storing them. Checks the checksums of their chunks and the length of the data. An
- * interlaced image has more rows, so some of its pixels may be missing.
- */
+/** An interlaced image has more rows than its height, so some of its pixels may be missing. */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   // Each row starts with a byte that names its filter.
@@ -250,7 +222,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // There is enough data for all pixels, and decoders ignore data after them.
+      // Decoders ignore data after the pixels.
       if (inflated > 2 * leastBytes) break;
     }
   } catch {
@@ -259,13 +231,10 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   return inflated >= leastBytes;
 }
 
-/** The number of channels by the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
+/** By the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
-/**
- * Looks for the end mark, which is never part of the pixels. If pixels are missing, a decoder may fill the rest with
- * gray. An image with a single block of pixels may lack the mark.
- */
+/** The end mark is never part of the pixels. An image with a single block of pixels may lack it. */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
   for (let at = 2; at + 4 <= image.length && image[at] === 0xff; ) {
@@ -276,7 +245,6 @@ function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   return false;
 }
 
-/** Checks that the first picture has its last block. */
 function isWholeGif(image: Buffer): boolean {
   let at = 13 + colorTableBytes(image[10]);
   while (image[at] === extension) at = afterBlocks(image, at + 2);
@@ -286,13 +254,12 @@ function isWholeGif(image: Buffer): boolean {
 const startOfScan = 0xda;
 const endOfImage = Buffer.from([0xff, 0xd9]);
 
-/** The library is imported only once, because a message may have thousands of images. */
+/** The library is kept, because a message may have thousands of images. */
 let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {
   async inspect(bytes) {
-    // HEIC and AVIF are not accepted, because few models read them. The library would read all boxes of such a file,
-    // which may take long.
+    // HEIC and AVIF are not accepted: few models read them, and the library would read all boxes of such a file.
     if (Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'ftyp') return undefined;
     library ??= import('image-dimensions');
     const { imageDimensionsFromData } = await library;

@@ -11,7 +11,6 @@ import decodeWebp, { init as initWebpDecoder } from '@jsquash/webp/decode.js';
 import { decode as decodeAnyJpeg } from 'jpeg-js';
 import { chunksOf, findChunk } from './image-structure.ts';
 
-/** RGBA pixels as in browsers, 4 bytes each. */
 interface Pixels {
   data: Uint8ClampedArray;
   width: number;
@@ -45,8 +44,8 @@ const decoders: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * Whether a JPEG has four color components (CMYK). Of the decoders here, only the one written in JavaScript converts
- * these to RGB. It may take 1 s and 60 MB a megapixel, so it reads at most 12 megapixels.
+ * Of the decoders here, only the one written in JavaScript converts CMYK to RGB. It may take 1 s and 60 MB a megapixel,
+ * so it reads at most 12 megapixels.
  */
 const isCmyk = (bytes: Uint8Array): boolean =>
   findChunk(chunksOf(bytes, 'image/jpeg'), 'SOF')?.content[5] === 4;
@@ -55,16 +54,12 @@ const decodeCmyk = (bytes: ArrayBuffer): Pixels =>
   decodeAnyJpeg(bytes, { useTArray: true, maxResolutionInMP: 12, maxMemoryUsageInMB: 1024 }) as never;
 
 export interface ShrinkRequest {
-  /** `orientation`: how the pixels must be turned, as in Exif data. */
+  /** `orientation` is as in Exif data. */
   image: { bytes: Uint8Array; mediaType: string; orientation: number };
   target: { side: number; bytes: number; qualities: readonly number[] };
 }
 
-/**
- * Converts an image to a JPEG within the target's side length (pixels) and size (bytes).
- * @param target.qualities tried in this order until the JPEG is small enough
- * @returns undefined if no quality makes it small enough
- */
+/** @returns undefined if no quality makes the JPEG small enough */
 export async function shrinkImage(
   { bytes, mediaType, orientation }: ShrinkRequest['image'],
   target: ShrinkRequest['target'],
@@ -87,8 +82,7 @@ async function fitSides(pixels: Pixels, side: number): Promise<Pixels> {
   return resize(pixels as never, {
     width: Math.max(1, Math.round(pixels.width * scale)),
     height: Math.max(1, Math.round(pixels.height * scale)),
-    // Both options are off, because each would need 16 bytes a pixel. The second is useless here: all pixels are
-    // opaque.
+    // Each of these options would need 16 bytes a pixel.
     linearRGB: false,
     premultiply: false,
   });
@@ -114,7 +108,7 @@ function upright(pixels: Pixels, orientation: number): Pixels {
   return { data: new Uint8ClampedArray(turned.buffer), width: newWidth, height: newHeight };
 }
 
-/** Puts the image on a white background: JPEG has no transparency, and transparent pixels might become black. */
+/** JPEG has no transparency, and transparent pixels might become black. */
 function onWhite(pixels: Pixels): Pixels {
   const { data } = pixels;
   for (let at = 0; at < data.length; at += 4) {

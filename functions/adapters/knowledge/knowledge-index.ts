@@ -13,29 +13,26 @@ import type {
   SearchedText,
 } from '#domain/knowledge/knowledge.ts';
 
-/** Matches a sequence of letters, digits and combining marks, or a single emoji or pictographic symbol. */
 const words = /[\p{L}\p{N}\p{M}]+|\p{Extended_Pictographic}/gu;
 
-/** Matches a sequence of letters of scripts that have no spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30FC]+/gu;
 
-/** Matches accents of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
+/** Of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** The maximum length of a term. Longer ones are usually encoded data, and are left out. */
+/** Longer terms are usually encoded data. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
 
 /**
- * Returns the search terms of a text: words in lower case, without accents. Words in scripts without spaces are found
- * by a dictionary (Intl.Segmenter). For other scripts it is not used, because it is much slower.
+ * `Intl.Segmenter` finds the words in scripts without spaces. For other scripts it is not used, because it is much
+ * slower.
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
   const plain = text.normalize('NFKD').replaceAll(accents, '').normalize('NFC').toLowerCase();
-  // Most texts have none of these scripts: to look once is faster than to look at each word.
   const hasUnspaced = plain.search(unspaced) >= 0;
   for (const word of plain.match(words) ?? []) {
     if (!hasUnspaced) {
@@ -57,9 +54,8 @@ function push(terms: string[], term: string): void {
   if (term !== '' && term.length <= termCharacters) terms.push(term);
 }
 
-/** The store of indexes. Each index object is written once, under a unique name, and never changes. */
+/** Each index object is written once, under a unique name, and never changes. */
 export interface IndexObjects {
-  /** @returns the name of the stored object */
   put(workspaceId: string, object: Uint8Array): Promise<string>;
   /** @returns undefined if the object was deleted */
   get(name: string): Promise<Uint8Array | undefined>;
@@ -84,32 +80,23 @@ interface IndexedPassage {
   text: string;
 }
 
-/** The index ranks passages by their terms with BM25+. A stored index must be read with the same options. */
+/** A stored index must be read with the same options. */
 const indexOptions: Options<IndexedPassage> = {
   fields: ['text'],
   tokenize: termsOf,
   processTerm: (term) => term,
 };
 
-/**
- * The maximum number of different words that are searched: the first ones of a query. For each, MiniSearch lists all
- * passages that match: with 15,000 passages, 32 words may take 150 MB.
- */
+/** For each term, MiniSearch lists all passages that match: with 15,000 passages, 32 terms may take 150 MB. */
 const mostQueryTerms = 32;
 
 const queryTerms = (query: string): string[] => [...new Set(termsOf(query))].slice(0, mostQueryTerms);
 
-/** The minimum length of a term that is also searched as a prefix. A shorter one would match too many others. */
+/** A shorter term would match too many others. */
 const minPrefixCharacters = 4;
-/** The minimum length of a term that is also searched with other letters. A shorter one would match too many others. */
 const minFuzzyCharacters = 6;
 
-/**
- * A passage matches if it has at least one of the terms. Longer words that start with a term, and words that differ in
- * about one letter of five, count less: `holiday` finds `holidays`, and the other way round. A term with fewer than
- * `minPrefixCharacters` finds no longer words, one with fewer than `minFuzzyCharacters` none that differ, and one with
- * a digit neither.
- */
+/** `holiday` finds `holidays`, and the other way round. */
 const searchOptions: SearchOptions = {
   tokenize: queryTerms,
   prefix: (term) => hasPrefix(term),
@@ -121,9 +108,8 @@ const hasPrefix = (term: string): boolean => term.length >= minPrefixCharacters 
 const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && !/\p{N}/u.test(term);
 
 /**
- * Makes a function that returns whether a search for the wanted terms could match a term. Other terms only count for a
- * passage's length, which MiniSearch determines before it calls the filter. Without the other terms, the index takes
- * much less memory.
+ * Without the terms that a search cannot match, an index takes much less memory. MiniSearch determines a passage's
+ * length before it calls this filter.
  */
 function termFilter(wanted: readonly string[]): (term: string) => boolean {
   const exact = new Set(wanted);
@@ -134,7 +120,7 @@ function termFilter(wanted: readonly string[]): (term: string) => boolean {
     edits: Math.ceil(term.length * fuzziness),
     letters: lettersOf(term),
   }));
-  /** The fuzzy terms by the lengths of the terms that could match. One edit changes the length by at most one. */
+  /** One edit changes the length by at most one. */
   const fuzzyByLength = Array.from({ length: termCharacters + 1 }, (_each, length) =>
     fuzzy.filter((term) => Math.abs(term.length - length) <= term.edits),
   );
@@ -150,7 +136,6 @@ function termFilter(wanted: readonly string[]): (term: string) => boolean {
   };
 }
 
-/** The set of letters in a term, as 32 bits. Several letters share a bit. */
 function lettersOf(term: string): number {
   let letters = 0;
   for (let index = 0; index < term.length; index += 1) letters |= 1 << (term.charCodeAt(index) % 32);
@@ -163,7 +148,6 @@ function bitsOf(set: number): number {
   return count;
 }
 
-/** Finds the best passages in texts that have no stored index. It builds an index in memory for each call. */
 export function rankTexts(
   texts: readonly SearchedText[],
   query: string,
@@ -184,11 +168,9 @@ export function rankTexts(
     .map(({ id, score }) => ({ found: passages[id as number] as PassageOfText, score }));
 }
 
-/** The stored format. A reader rejects a version that it does not know. */
 interface StoredIndex {
   version: typeof version;
   nextId: number;
-  /** The names of the documents by their ids. */
   documents: Record<string, string>;
   passages: StoredPassage[];
   index: AsPlainObject;
@@ -198,13 +180,9 @@ type StoredPassage = [id: number, documentId: string, offset: number, page: numb
 
 const version = 1;
 
-/**
- * The maximum uncompressed size of an index that is read. The objects are our own; the limit still protects the
- * reader's memory.
- */
+/** Of an uncompressed index, to protect the memory of its reader. */
 const maxBytes = 512 * 1024 * 1024;
 
-/** The searchable documents of a workspace. */
 export class KnowledgeIndex {
   private readonly stored: Omit<StoredIndex, 'index'>;
   private readonly index: MiniSearch<IndexedPassage>;
@@ -238,14 +216,13 @@ export class KnowledgeIndex {
     return this.stored.passages.length === 0;
   }
 
-  /** @returns the compressed object; `bytes` is its uncompressed size */
   async serialize(): Promise<{ object: Uint8Array; bytes: number }> {
     const stored: StoredIndex = { ...this.stored, index: this.index.toJSON() };
     const json = Buffer.from(JSON.stringify(stored));
     return { object: await promisify(gzip)(json), bytes: json.length };
   }
 
-  /** Returns the index after a change. Invalidates this index: both share data. */
+  /** Invalidates this index: both share data. */
   changed({ put, remove }: KnowledgeChange): KnowledgeIndex {
     const gone = new Set([...remove, ...put.map(({ document }) => document.id)]);
     const documents = Object.fromEntries(
@@ -284,16 +261,12 @@ export class KnowledgeIndex {
   }
 }
 
-/** The limit of the cache, in bytes of uncompressed JSON. In memory, an index takes about eight times its JSON. */
+/** In bytes of uncompressed JSON. In memory, an index takes about eight times its JSON. */
 const cachedBytes = 32 * 1024 * 1024;
 
 export interface IndexSearch {
   objectName: string;
   indexBytes: number;
-  /**
-   * The stored index; absent if it may be in memory. If a search without it returns `isMissing`, the caller repeats the
-   * search with it.
-   */
   object?: Uint8Array;
   query: string;
   limit: number;
@@ -307,7 +280,6 @@ export type SearchedIndex =
   | { isMissing: true }
   | { isMissing: false; passages: Scored<PassageOfDocument>[] | undefined };
 
-/** Makes a function that searches stored indexes. It caches those that were used last. */
 export function searchIndexes() {
   const cache = objectCache<KnowledgeIndex>(cachedBytes);
   return async (search: IndexSearch): Promise<SearchedIndex> => {

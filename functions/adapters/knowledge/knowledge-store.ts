@@ -7,13 +7,12 @@ import { type IndexObjects, KnowledgeIndex } from './knowledge-index.ts';
 /** Operators make changes by hand, so 10 conflicts in a row are unlikely. */
 const maxChangeAttempts = 10;
 
-/** @param textWorker searches the indexes */
 export function knowledgeStore(
   table: KnowledgeTable,
   objects: IndexObjects,
   textWorker: TextWorker,
 ): KnowledgeStore {
-  /** Objects that are being read: concurrent searches share one read. */
+  /** Concurrent searches share one read. */
   const reading = new Map<string, ReturnType<IndexObjects['get']>>();
   const objectOf = (name: string): ReturnType<IndexObjects['get']> => {
     const read = reading.get(name) ?? objects.get(name).finally(() => reading.delete(name));
@@ -21,11 +20,7 @@ export function knowledgeStore(
     return read;
   };
 
-  /**
-   * Loads the current index of a workspace; undefined if it has none yet.
-   * @param load returns undefined if the object is missing: then the head is read again
-   * @throws Error if the object is missing although the head still names it
-   */
+  /** @param load returns undefined if the object is missing: then the head is read again */
   const newest = async <Loaded>(
     workspaceId: string,
     load: (head: KnowledgeHead) => Promise<Loaded | undefined>,
@@ -41,15 +36,10 @@ export function knowledgeStore(
     }
   };
 
-  /**
-   * Attempts a change once. Returns false if the change was not stored, because of a concurrent change or of
-   * throttling.
-   */
   const attemptChange = async (
     ...[workspaceId, decide]: Parameters<KnowledgeStore['change']>
   ): Promise<boolean> => {
-    // The head is read first. If another change is stored after this read, the condition on the revision makes the
-    // write fail.
+    // The head is read first: if another change is stored later, the condition on the revision makes the write fail.
     const before = await newest(workspaceId, async ({ objectName }) => {
       const object = await objects.get(objectName);
       return object && KnowledgeIndex.parse(object);
@@ -65,8 +55,7 @@ export function knowledgeStore(
       change,
     );
     const unused = moved ? before?.head.objectName : objectName;
-    // The change has succeeded or failed by now, so an error is ignored. An object that cannot be deleted only costs
-    // storage.
+    // An object that cannot be deleted only costs storage.
     if (unused !== undefined) await objects.delete(unused).catch(() => undefined);
     return moved;
   };

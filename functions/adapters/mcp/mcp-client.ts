@@ -22,38 +22,30 @@ import { type CallState, calls, mcpFetch } from './mcp-fetch.ts';
 /** The first version without a handshake. */
 const modernVersion = '2026-07-28';
 
-/**
- * Makes a connection to an MCP server, which its first call opens, by the official client, with or without a handshake.
- * `mcpFetch` checks what the server sends.
- */
+/** The first call opens the connection. `mcpFetch` checks what the server sends. */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
 type CallOptions = Pick<RequestOptions, 'signal' | 'timeout'>;
 
 /**
- * The maximum number of requests of one call. A handshake, the call and a second attempt of both are four. The others
- * are for streams that are resumed and for requests of the server, which count too. Notifications do not count.
+ * A handshake, the call and a second attempt of both are four. The others are for streams that are resumed and for
+ * requests of the server.
  */
 const callRequests = 6;
 
-/**
- * The maximum numbers of pages, tools and requests of one list of tools. The requests include those of a second
- * attempt.
- */
+/** For one list of tools. The requests include those of a second attempt. */
 const listLimits = { pages: 20, tools: 500, requests: 26 };
 
 const jsonSchemaValidator = new DefaultJsonSchemaValidator() as never;
 const clientOptions = { listMaxPages: listLimits.pages, jsonSchemaValidator };
 
-/** What the client must know of a server without a handshake. The server is not asked, which saves a request. */
+/** With this, a client without a handshake can call tools without asking the server first. */
 const discover = { supportedVersions: [modernVersion], capabilities: { tools: {} }, resultType: 'complete' };
 
 class Connection implements McpConnection {
   readonly #http: RemoteHttp;
   readonly #target: McpTarget;
-  /** Whether the calls are in the modern era: without a handshake. The versions of the other era begin with one. */
   #isModern: boolean;
-  /** The connected client. Its transport has the server's session, if there is one. */
   #client: Promise<Client> | undefined;
 
   constructor(http: RemoteHttp, target: McpTarget) {
@@ -94,8 +86,7 @@ class Connection implements McpConnection {
   }
 
   /**
-   * Runs a call in the present era: that of the target's version, until `#changesEra` has changed it. A second attempt
-   * shares the time and the requests of the call.
+   * A second attempt shares the time and the requests of the call.
    * @throws as `McpConnection`
    */
   async #inEra<Result>(
@@ -124,11 +115,7 @@ class Connection implements McpConnection {
     }
   }
 
-  /**
-   * Prepares a second attempt, if one may be made: in the same era if the server has ended the session or speaks the
-   * modern version, otherwise in the other era.
-   * @returns false if none may be made, because the server may have carried out the call
-   */
+  /** @returns false if no second attempt may be made, because the server may have carried out the call */
   #changesEra(error: unknown, status: number): boolean {
     if (!provesNothing(error, status)) return false;
     const isSame = this.#isModern
@@ -157,7 +144,7 @@ class Connection implements McpConnection {
   }
 }
 
-/** A copy of the schema with marks at the arguments that headers repeat. Models get the schema without these marks. */
+/** Marks a copy, because models get the schema without these marks. */
 function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeaders']): object {
   const copy = structuredClone(schema);
   for (const [name, path] of Object.entries(headers)) {
@@ -168,8 +155,8 @@ function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeade
 }
 
 /**
- * The JSON-RPC errors and the HTTP statuses of a request that was not understood. The errors are: malformed, invalid,
- * unknown method, another version, headers that do not match.
+ * JSON-RPC errors of a request that was not understood: malformed, invalid, unknown method, another version, headers
+ * that do not match.
  */
 const unheard: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32022, -32020]);
 const rejections: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
@@ -179,10 +166,7 @@ const provesNothing = (error: unknown, status: number): boolean =>
   (error instanceof ProtocolError && unheard.has(error.code)) ||
   ((error instanceof ProtocolError || error instanceof SdkHttpError) && rejections.has(status));
 
-/**
- * Converts an error of the client. Its message may have texts of the server, so only a McpRejection, the server's own
- * error, has it.
- */
+/** The message of an error may have texts of the server, so only a McpRejection, the server's own error, has it. */
 function failureOf(error: unknown): Error {
   if (error instanceof OutboundFailure) return error;
   if (error instanceof ProtocolError) {

@@ -8,30 +8,21 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
-  /** The maximum size of all responses of a call together, decompressed. */
+  /** Of all responses of a call together, decompressed. */
   bytes: 2_000_000,
-  /** The maximum number of fields and elements in a message. A list of 500 tools may have 20,000. */
+  /** Fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
-  /** The maximum number of contents in the result of a tool. */
   contents: 200,
-  /**
-   * Milliseconds for a message that needs no response: a notification, a reply to the server, the end of a session. The
-   * abort of the call does not abort it.
-   */
+  /** Milliseconds for a message that needs no response. The abort of the call does not abort it. */
   notification: 1000,
 };
 
-/** What the requests of one call share. */
 export interface CallState {
-  /** The number of requests that are left. */
   requests: number;
-  /** The number of bytes that were received. */
   bytes: number;
-  /** Aborts with the reason for which the call ends early. */
   signal: AbortSignal;
-  /** Ends the call at once with a failure: the client would go on with a broken stream. */
+  /** Ends the call with a failure: the client would go on with a broken stream. */
   failed: AbortController;
-  /** The status of the last response. */
   status?: number;
 }
 
@@ -41,10 +32,7 @@ export const calls = new AsyncLocalStorage<CallState>();
 type Message = Readonly<Record<string, unknown>>;
 type Chunks = AsyncIterable<Uint8Array>;
 
-/**
- * Makes the `fetch` of the client of MCP. The client gets what the server sends only within the `limits`, and without
- * the secrets.
- */
+/** The client gets what the server sends only within the `limits`, and without the secrets. */
 export const mcpFetch =
   (http: RemoteHttp, target: McpTarget) =>
   async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
@@ -82,10 +70,7 @@ const isRequest = ({ method, id }: Message): boolean => method !== undefined && 
 const isResponseTo = (sent: Message, { method, id }: Message): boolean =>
   method === undefined && (sent.id === undefined || sent.id === id);
 
-/**
- * Counts a request of the client or of the server.
- * @throws OutboundFailure, which also ends the call, if it is one too many
- */
+/** @throws OutboundFailure, which also ends the call, if the request is one too many */
 function countRequest(state: CallState): void {
   state.requests -= 1;
   if (state.requests < 0)
@@ -93,7 +78,6 @@ function countRequest(state: CallState): void {
   state.signal.throwIfAborted();
 }
 
-/** @throws OutboundFailure if the responses of the call are too large */
 async function* counted(chunks: Chunks, state: CallState): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     state.bytes += chunk.length;
@@ -102,17 +86,14 @@ async function* counted(chunks: Chunks, state: CallState): AsyncGenerator<Uint8A
   }
 }
 
-/** Drops the body of a response to a notification, to a response, or to the end of a session. */
 async function readNothing({ status }: RemoteHead, chunks: Chunks): Promise<Response> {
   await Array.fromAsync(chunks).catch(() => undefined);
   return new Response(null, { status: status >= 400 ? status : 202 });
 }
 
 interface Exchange {
-  /** The request of the client. It is empty if the client resumes a stream. */
   sent: Message;
   state: CallState;
-  /** Gives the client its response. The body of a stream may come later. */
   resolve: (response: Response) => void;
 }
 
@@ -137,9 +118,8 @@ async function readResponse(head: RemoteHead, chunks: Chunks, exchange: Exchange
 let lastParse: Promise<unknown> = Promise.resolve();
 
 /**
- * Parses a message. The messages of all servers are parsed one after the other, each in a turn of the event loop of its
- * own.
- * @throws OutboundFailure if it is not JSON, too deep, has too many values or contents, or an unknown type of content
+ * The messages of all servers are parsed one after the other, each in a turn of the event loop of its own.
+ * @throws OutboundFailure if it is not JSON within the limits, or has an unknown type of content
  */
 async function parseMessage(text: string): Promise<Message> {
   const turn = lastParse.then(() => new Promise<void>((next) => void setImmediate(next)));
@@ -160,9 +140,7 @@ async function parseMessage(text: string): Promise<Message> {
 const contentTypes: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'resource', 'resource_link']);
 
 /**
- * Passes on the requests of the server and the response in a stream of events, and no other messages. If the stream
- * ends before the response and can be resumed, passes on an event that makes the client resume it. What follows the
- * response is read in the background, so that the connection can be used again.
+ * What follows the response is read too, so that the connection can be used again.
  * @throws OutboundFailure if the stream ended before the response and cannot be resumed
  */
 async function readStream(
@@ -173,7 +151,6 @@ async function readStream(
 ): Promise<void> {
   let lastEvent = '';
   const client = new PassThrough();
-  // After the response nothing is passed on.
   const onRetry = (milliseconds: number) => client.writable && client.write(`retry: ${milliseconds}\n\n`);
   const events = ReadableStream.from(chunks)
     .pipeThrough(new TextDecoderStream())

@@ -13,11 +13,7 @@ const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 /** NAT64: IPv6-only networks reach IPv4 hosts through this prefix. The last four bytes are the IPv4 address. */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
-/**
- * Whether an address belongs to the public internet, and not to a range for another purpose, such as private or
- * loopback addresses. An IPv4-mapped or NAT64 address counts as its IPv4 address. The obsolete 6to4 and Teredo are not
- * public.
- */
+/** An IPv4-mapped or NAT64 address counts as its IPv4 address. */
 export function isPublicAddress(text: string): boolean {
   const address = parse(text);
   if (address === undefined) return false;
@@ -26,26 +22,25 @@ export function isPublicAddress(text: string): boolean {
   return address.match(globalUnicast) && address.range() === 'unicast';
 }
 
-/** Whether two texts are the same address, even in different notations. */
 function isSameAddress(one: string, other: string): boolean {
   const address = parse(one);
   return address !== undefined && address.toNormalizedString() === parse(other)?.toNormalizedString();
 }
 
-/** Whether the text is a loopback address. The unspecified address counts too: a connection to it reaches loopback. */
+/** The unspecified address counts too: a connection to it reaches loopback. */
 function isLoopback(text: string): boolean {
   const range = parse(text)?.range();
   return range === 'loopback' || range === 'unspecified';
 }
 
-/** Parses an address; an IPv4-mapped IPv6 address becomes IPv4. Undefined if it is no address, or has a zone id. */
+/** An IPv4-mapped IPv6 address becomes IPv4. Undefined also for an address with a zone id. */
 function parse(text: string): Address | undefined {
   switch (isIP(text)) {
     case 4:
       return ipaddr.IPv4.parse(text);
     case 6: {
-      // URL rewrites the address in hexadecimal. Otherwise ipaddr.js would parse the IPv4-compatible address ::8.8.8.8
-      // as ::ffff:8.8.8.8.
+      // URL rewrites the address in hexadecimal, because ipaddr.js would parse the IPv4-compatible ::8.8.8.8 as
+      // ::ffff:8.8.8.8.
       const hostname = URL.parse(`http://[${text}]`)?.hostname;
       return hostname === undefined ? undefined : ipaddr.process(hostname.slice(1, -1));
     }
@@ -53,31 +48,23 @@ function parse(text: string): Address | undefined {
   return undefined;
 }
 
-/** The addresses of a host name. Empty, or an error, if the name does not resolve. */
+/** Empty, or an error, if the name does not resolve. */
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Limits of the queries for a name; `timeout` and `whole` are milliseconds. A lost packet is repeated after 1 s and
- * after 2 s more. All queries together may take 5 s, with any number of servers, because a page's server has 8 s for
- * the head of its response.
+ * In milliseconds. `whole` is for all queries together, because a page's server has 8 s for the head of its response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
-/**
- * The maximum number of IPv4 addresses that are used of a name, and of IPv6 addresses. A response could have thousands,
- * and each one is compared with every denied address.
- */
+/** A response could have thousands of addresses, and each one is compared with the denied ones. */
 const addressesOfFamily = 16;
 
-/**
- * Milliseconds until a name of an operator is resolved again. It is sooner after a failure, which may be a short one.
- */
+/** Milliseconds until a name of an operator is resolved again: sooner after a failure, which may be a short one. */
 const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
- * Makes a function that resolves names of operators by the system, which knows the hosts file and search domains, and
- * all other names except localhost by DNS alone. The system's resolver holds a thread of the pool of Node.js until it
- * gives up, so a few names that do not resolve could block reads of files.
+ * The system's resolver knows the hosts file, but holds a thread of the pool of Node.js until it gives up: a few names
+ * that do not resolve could block reads of files. So it resolves only names of operators.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(
@@ -99,10 +86,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/**
- * Makes a function that looks up names and remembers their addresses for the time in `freshness`; a name that does not
- * resolve has none. It looks up one name after the other, so that all of them together hold one thread at most.
- */
+/** Looks up one name after the other, so that all of them together hold one thread at most. */
 function remembered(
   systemLookup: (host: string) => Promise<readonly string[]>,
   clock: Clock,
@@ -122,10 +106,7 @@ function remembered(
   };
 }
 
-/**
- * Resolves a name by DNS. A name that does not resolve in time has no addresses. Each call has a resolver of its own,
- * because a resolver cancels all its queries at once.
- */
+/** Each call has a resolver of its own, because a resolver cancels all its queries at once. */
 async function resolveByServers(
   host: string,
   signal: AbortSignal,
@@ -147,9 +128,8 @@ async function resolveByServers(
 }
 
 export interface OutboundRules {
-  /** Endpoints that are allowed although their addresses are not public. */
   allow: readonly HostAndPort[];
-  /** Endpoints that are always forbidden, even if `allow` names them: the internal endpoints. */
+  /** Forbidden even if `allow` names them: the internal endpoints. */
   denied: readonly HostAndPort[];
   /** If given, only these hosts are allowed: host names, or `*.` and a parent domain. */
   hosts?: readonly string[] | undefined;
@@ -157,9 +137,8 @@ export interface OutboundRules {
 }
 
 /**
- * The addresses that a request for this URL may connect to. Connect to these only and do not resolve the name again: it
- * may resolve to another address later (DNS rebinding). All of them are public, or the allow list names all of them.
- * @param signal cancels the queries
+ * Connect to these addresses only and do not resolve the name again: it may resolve to another address later (DNS
+ * rebinding).
  * @throws OutboundFailure `malformed`, `unlisted`, `forbidden` or `unresolved`
  */
 export async function checkedAddresses(
@@ -202,7 +181,6 @@ const defaultPorts: Record<string, number> = { 'http:': 80, 'https:': 443 };
 const portOf = ({ port, protocol }: URL): number =>
   port === '' ? (defaultPorts[protocol] ?? 0) : Number(port);
 
-/** The host without the brackets that an IPv6 address has in URLs. */
 export const bare = (host: string): string => host.replace(/^\[|\]$/g, '');
 
 async function addressesOf(
@@ -215,10 +193,7 @@ async function addressesOf(
   return resolve(host, signal).catch(() => []);
 }
 
-/**
- * The addresses of the hosts that are denied at this port.
- * @throws OutboundFailure if a denied host has no address now: the request might reach that host
- */
+/** @throws OutboundFailure if a denied host has no address now: the request might reach that host */
 async function deniedAddresses(
   { denied }: OutboundRules,
   port: number,

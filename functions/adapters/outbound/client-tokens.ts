@@ -9,35 +9,31 @@ import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** The timeouts of a request for a token, in milliseconds. Those who wait for it cannot shorten them. */
+/** In milliseconds. Those who wait for a token cannot shorten them. */
 const times = { response: 10_000, whole: 10_000 };
 
-/** The maximum size of a response with a token. */
 const maxBytes = 64_000;
 
 /**
- * Milliseconds. A token that ends sooner than this is used only by those who wait for it: a request may be on its way
- * for so long.
+ * In milliseconds. A token that ends sooner is used only by those who wait for it: a request may be on its way for so
+ * long.
  */
 const reserve = 60_000;
 
-/** A token has at least 8 characters, as all secrets have, so that it can be removed from results. */
+/** A token has at least 8 characters, so that it can be removed from results. */
 const tokenResponse = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{8,16384}$/),
   token_type: z.string().regex(/^bearer$/i),
-  // Seconds, as a text at some servers. Five minutes if there is no number. More than an hour counts as an hour.
+  // Seconds, as a text at some servers.
   expires_in: z.coerce.number().catch(300),
 });
 
 interface Options {
-  /** The same rules as for the requests of tools. */
   rules: OutboundRules;
   clock: Pick<Clock, 'now'>;
 }
 
-/**
- * Makes a source of tokens by client credentials (RFC 6749, section 4.4). It caches them in the memory of this process.
- */
+/** By client credentials (RFC 6749, section 4.4). */
 export function clientTokens(options: Options): ClientTokens {
   const cached = timedCache<{ token: string; until: number }>();
   return async (workspaceId, auth, secretOf, signal) => {
@@ -79,7 +75,6 @@ async function requestToken(auth: ClientAuth, secret: string, { rules, clock }: 
   throw new OutboundFailure(kind, `The authorization server gives no token: status ${status}`);
 }
 
-/** The headers and the fields of the form by which the request proves that the client sends it. */
 function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   const { client_id, method } = auth;
   if (method === 'post') return { headers: {}, fields: { client_id, client_secret: secret } };
@@ -93,10 +88,8 @@ function proofOf(auth: ClientAuth, secret: string, clock: Options['clock']) {
   return { headers: {}, fields: { client_id, client_assertion_type, client_assertion } };
 }
 
-/** Signature algorithms of JSON Web Tokens, by the curve or the type of the key. */
 const algorithms: Partial<Record<string, string>> = { RSA: 'RS256', 'P-256': 'ES256', Ed25519: 'EdDSA' };
 
-/** A signed JSON Web Token by which the client proves who it is (RFC 7523). It is valid for a minute. */
 function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: Options['clock']): string {
   const { alg, key, kid } = keyOf(secret);
   const iat = Math.floor(clock.now().getTime() / 1000);
@@ -110,9 +103,8 @@ function assertionOf({ client_id, issuer }: ClientAuth, secret: string, clock: O
 }
 
 /**
- * Reads a private key.
  * @param secret the key as JWK
- * @throws Error without the key's text if it is no private key of one of these types
+ * @throws Error without the key's text
  */
 function keyOf(secret: string) {
   try {
@@ -120,7 +112,7 @@ function keyOf(secret: string) {
     const alg = algorithms[jwk.crv ?? jwk.kty ?? ''];
     if (alg !== undefined) return { alg, key: createPrivateKey({ key: jwk, format: 'jwk' }), kid: jwk.kid };
   } catch {
-    // It is no JSON object, or parts of a private key are missing, as in a public key, or do not fit together.
+    // For example, it is no JSON, or a public key.
   }
   throw new Error('The secret of this tool is no private key (RSA, P-256 or Ed25519) as JWK');
 }

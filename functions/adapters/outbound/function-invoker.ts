@@ -3,10 +3,10 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** The maximum size of a result. Lambda returns 6 MB at most, and a model gets only a part of this. */
+/** Lambda returns 6 MB at most, of which a model gets only a part. */
 const maxBytes = 1_000_000;
 
-/** The failures of a call by the types of Lambda's errors. Any other type is an error of this service. */
+/** By the types of Lambda's errors. Any other type is an error of this service. */
 const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFailure>>> = {
   AccessDeniedException: ['forbidden', 'This service may not call the function'],
   ResourceNotFoundException: ['changed', 'The function does not exist'],
@@ -16,9 +16,9 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
 type Credentials = () => Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
 
 /**
- * Makes the function that invokes Lambda functions. It does not use the SDK's client, which would enlarge the bundles
- * of functions that reply, and would read any answer to its end.
- * @param endpoint a URL in place of the address of Lambda in the function's Region. Undefined on AWS
+ * Does not use the SDK's client, which would enlarge the bundles of functions that reply, and would read any answer to
+ * its end.
+ * @param endpoint undefined on AWS
  */
 export const functionInvoker =
   (credentials: Credentials, endpoint: string | undefined): InvokeFunction =>
@@ -36,7 +36,7 @@ export const functionInvoker =
       headers: Object.fromEntries((await signer.sign()).headers),
       ...{ rules: undefined, redirects: 0, times: { response: timeout, whole: timeout } },
     });
-    // The type is such as `AccessDeniedException`, at times with a suffix after a colon.
+    // Such as `AccessDeniedException`, at times with a suffix after a colon.
     const [error = ''] = String(headers['x-amzn-errortype']).split(':');
     const rejection = rejections[error];
     if (rejection !== undefined) throw new OutboundFailure(...rejection);

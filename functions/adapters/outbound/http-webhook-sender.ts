@@ -6,29 +6,21 @@ import type { WebhookSender } from '#domain/webhooks/services.ts';
 import { checkedAddresses, type OutboundRules } from './addresses.ts';
 import { dropBody, sendOutbound } from './send-outbound.ts';
 
-/**
- * A client that creates a batch waits for the lookup of its webhook's host. If the lookup takes longer, the address is
- * accepted, as one whose name does not resolve.
- */
+/** A client that creates a batch waits for the lookup of its webhook's host. */
 const lookupTimeoutMilliseconds = 3000;
 
-/** The body of a response is dropped. Up to this size it is received, so that the receiver can finish sending it. */
+/** Up to this size, a body is received and dropped, so that the receiver can finish sending it. */
 const responseBytes = 64 * 1024;
 
 interface SenderOptions {
   rules: OutboundRules;
-  /** Whether a URL may be `http://127.0.0.1:PORT` or `http://[::1]:PORT`. Every other URL must be https. */
+  /** Whether a URL may be `http://127.0.0.1:PORT` or `http://[::1]:PORT`. */
   allowsPlainLoopback: boolean;
-  /** Milliseconds until the head of the response must have arrived. Then its body is no longer received either. */
   timeout: number;
   clock: Clock;
 }
 
-/**
- * The rules for a URL. If it is a plain http URL of loopback, and the options allow it, the rules allow its address
- * too.
- * @throws OutboundFailure `malformed` for any other URL that is not https
- */
+/** @throws OutboundFailure `malformed` for a URL that is not https, unless it is one of loopback that is allowed */
 function rulesFor(url: URL, { rules, allowsPlainLoopback }: SenderOptions): OutboundRules {
   if (url.protocol === 'https:') return rules;
   if (!allowsPlainLoopback || !isPlainLoopbackUrl(url.href))
@@ -64,9 +56,7 @@ export const httpWebhookSender = (options: SenderOptions): WebhookSender => ({
   },
 });
 
-/**
- * Converts a Retry-After, seconds or a date (RFC 9110, section 10.2.3), to milliseconds from now. Null for any other.
- */
+/** In milliseconds, from seconds or a date (RFC 9110, section 10.2.3); null for any other header. */
 export function retryAfterOf(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? '';
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;

@@ -7,7 +7,6 @@ import { readableHtml } from './readable-html.ts';
 
 type Kind = 'html' | 'xml' | 'text';
 
-/** Media types that contain readable text, and how each is read. `kindOf` adds text/* and suffixes. */
 const kinds: Readonly<Record<string, Kind>> = {
   'text/html': 'html',
   'application/xhtml+xml': 'html',
@@ -28,7 +27,6 @@ function kindOf(type: string): Kind | undefined {
 }
 
 export interface PageToRead {
-  /** The Content-Type header, if there is one. */
   header: string | undefined;
   body: Uint8Array;
   address: string;
@@ -37,7 +35,7 @@ export interface PageToRead {
 export type PageText = Pick<WebPage, 'title' | 'text' | 'contentType'>;
 
 /**
- * The readable text of a response. It may take a second, so call it only in a worker thread.
+ * It may take a second, so call it only in a worker thread.
  * @throws OutboundFailure `unreadable` if the body is not text, or has an encoding that is not supported
  */
 export async function pageText({ header, body, address }: PageToRead): Promise<PageText> {
@@ -50,7 +48,7 @@ export async function pageText({ header, body, address }: PageToRead): Promise<P
   return { ...readableHtml(text, new URL(address)), contentType };
 }
 
-/** The maximum length of a type. A longer one is cut, because it can reach an error message. */
+/** A longer type is cut, because it can reach an error message. */
 const longestType = 100;
 
 function declared(header: string): { type: string; charset: string | undefined } {
@@ -58,10 +56,6 @@ function declared(header: string): { type: string; charset: string | undefined }
   return { type: type.toLowerCase().slice(0, longestType), charset: parameters.charset };
 }
 
-/**
- * Guesses the type by the first 1,024 bytes, if there is no Content-Type: binary if they have a zero byte, else HTML by
- * the first tag, else text.
- */
 function guess(body: Uint8Array): { type: string; charset: undefined } {
   const start = Buffer.from(body.subarray(0, 1024));
   if (start.includes(0)) return { type: 'application/octet-stream', charset: undefined };
@@ -69,11 +63,6 @@ function guess(body: Uint8Array): { type: string; charset: undefined } {
   return { type: isHtml ? 'text/html' : 'text/plain', charset: undefined };
 }
 
-/**
- * Decodes a body. Its encoding is that of the byte order mark, the header or the page's own declaration, whichever is
- * first in this order. Without any of them: UTF-8 if the bytes are valid UTF-8, else windows-1252.
- * @throws OutboundFailure `unreadable` for an encoding that browsers do not decode
- */
 function decode(body: Uint8Array, charset: string | undefined, kind: Kind): string {
   const encoding = sniffEncoding(body, {
     xml: kind === 'xml',
@@ -82,7 +71,6 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
   });
   // Browsers do not decode such encodings either: with them, a text can hide its content from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
-  // Pages hardly use `x-user-defined`, and not every version of Node.js decodes it. In windows-1252, at least its ASCII
-  // characters are the same.
+  // Not every version of Node.js decodes `x-user-defined`. Its ASCII characters are those of windows-1252.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);
 }

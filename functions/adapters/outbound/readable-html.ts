@@ -1,6 +1,6 @@
 import { Tokenizer } from 'htmlparser2';
 
-/** Elements that break lines, with the number of line breaks before and after each. */
+/** The number of line breaks before and after each element. */
 const breaks = new Map<string, 1 | 2>();
 for (const name of 'p h1 h2 h3 h4 h5 h6 ul ol dl pre table blockquote'.split(' ')) breaks.set(name, 2);
 for (const name of 'article section main header footer nav aside figure form hr'.split(' '))
@@ -13,15 +13,10 @@ for (const name of 'fieldset legend figcaption hgroup menu option search caption
 const headingPrefix = (name: string): string =>
   /^h[1-6]$/.test(name) ? `${'#'.repeat(Number(name[1]))} ` : '';
 
-/**
- * Lays out text in lines as elements open and close: collapses spaces, separates blocks, and writes Markdown, such as
- * headings and links.
- */
 class TextLayout {
   private readonly segments: string[] = [];
   private pendingBreaks = 0;
   private pendingSpace = false;
-  /** Markdown prefix of a heading or list item; written before its first text. */
   private prefix = '';
   private preformatted = 0;
   private link: { address: string; isOpen: boolean } | undefined;
@@ -71,7 +66,6 @@ class TextLayout {
     this.pendingSpace = words.endsWith(' ');
   }
 
-  /** The current position in the output, to be a bound of `toString`. */
   position(): number {
     return this.segments.length;
   }
@@ -94,7 +88,6 @@ class TextLayout {
     this.pendingBreaks = Math.max(this.pendingBreaks, breaks.get(name) ?? 0);
   }
 
-  /** Writes the breaks, space, prefix and link bracket that are due before the next text. */
   private writeSeparators(): void {
     if (this.pendingBreaks > 0) {
       if (this.segments.length > 0) this.segments.push(this.pendingBreaks === 2 ? '\n\n' : '\n');
@@ -115,26 +108,20 @@ interface ReadableText {
   text: string;
 }
 
-/** Elements whose content is not readable text. */
 const skippedElements = new Set('script style template svg iframe noembed noframes object canvas'.split(' '));
 
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
 const minMainCharacters = 200;
-/** The maximum length of a title, which is one line. A longer one is cut and ends in an ellipsis. */
 const titleCharacters = 300;
-/** The maximum length of a link's address. Longer ones usually contain data, and their links become plain text. */
+/** Longer addresses usually contain data. */
 const addressCharacters = 2000;
 /**
- * Limit for the sum of all addresses, each counted with its base address. Without it, many short links could grow to
- * hundreds of megabytes by a long <base>. Links beyond the limit become plain text.
+ * For the sum of all addresses, each counted with its base address: by a long <base>, many short links could grow to
+ * hundreds of megabytes.
  */
 const allAddressesCharacters = 5_000_000;
 
-/**
- * The readable text of an HTML page, in Markdown. If the page has a <main> of some length, only the text of that. It
- * reads the tokens once and builds no tree. 5 MB may take 0.6 s, so whole pages are read in threads. Invalid HTML is
- * not an error.
- */
+/** In Markdown: the text of the page, or only that of a <main> of some length. 5 MB may take 0.6 s. */
 export function readableHtml(html: string, address: URL): ReadableText {
   const reader = new PageReader(address);
   readTags(html, reader, { nameOf: htmlName, isRead: (attribute) => readAttributes.has(attribute) });
@@ -145,18 +132,13 @@ type Attributes = ReadonlyMap<string, string>;
 
 interface TagReader {
   text(fragment: string): void;
-  /** `attributes` has only those that are read. Of attributes with the same name, the first one counts. */
+  /** Of attributes with the same name, the first one counts. */
   open(name: string, attributes: Attributes, selfClosing: boolean): void;
   close(name: string): void;
 }
 
 const noAttributes: Attributes = new Map();
 
-/**
- * Reads the tags of HTML or XML once.
- * @param options.nameOf the form in which the reader gets names
- * @param options.isRead whether the reader gets the attribute
- */
 export function readTags(
   markup: string,
   reader: TagReader,
@@ -205,17 +187,16 @@ export function readTags(
 
 const readAttributes = new Set(['href', 'alt']);
 
-/** The maximum length of a name. The longest that matter are blockquote and figcaption. Longer names become ''. */
+/** The longest names that matter are blockquote and figcaption. */
 const longestName = 16;
 const htmlName = (name: string): string => (name.length > longestName ? '' : name.toLowerCase());
 
 class PageReader implements TagReader {
   private readonly layout = new TextLayout();
-  /** The text since the last tag. The tokenizer emits it in fragments, which may have only one character each. */
+  /** The tokenizer emits text in fragments, which may have only one character each. */
   private fragments = '';
   private title: string | undefined;
   private inTitle = false;
-  /** Set inside a skipped element. `depth` counts nested elements of the same name. */
   private skipped: { name: string; depth: number } | undefined;
   private main: { start: number; end: number | undefined } | undefined;
   private readonly address: URL;

@@ -8,12 +8,10 @@ import type { OutboundRules } from './addresses.ts';
 import { ConnectionPool, sendOutbound } from './send-outbound.ts';
 
 interface Options {
-  /** Their `allow` has the addresses that may get a secret without TLS too, such as those of the setting toolAllow. */
+  /** The addresses in their `allow` may get a secret without TLS. */
   rules: OutboundRules;
   credentialOf: (auth: ToolAuth | undefined, target: CredentialTarget) => Promise<Credential>;
-  /**
-   * Returns how many agents the current request has come through. The requests of tools have a header with one more.
-   */
+  /** How many agents the current request has come through. */
   depth: () => number;
 }
 
@@ -22,10 +20,8 @@ export function rejectPlainHttp(url: URL, { allow }: Pick<OutboundRules, 'allow'
   if (!maySendSecret(url, allow)) throw new OutboundFailure('forbidden', 'A secret is sent over https alone');
 }
 
-/** Stands in place of a body: the server has rejected the credential. */
 const rejected = Symbol('rejected');
 
-/** Sends the requests of tools. They go to the addresses in their entries, with the credentials of these. */
 export const remoteHttp = ({ rules, credentialOf, depth }: Options): RemoteHttp => ({
   openPool: () => new ConnectionPool(),
   async send<Body>(request: RemoteRequest, read: ReadRemote<Body>): Promise<Body> {

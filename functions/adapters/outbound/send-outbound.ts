@@ -14,11 +14,6 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { bare, checkedAddresses, type OutboundRules } from './addresses.ts';
 
-/**
- * The body of a response, decompressed, as it comes.
- * @throws OutboundFailure `too-large` for more than `maxBytes` of decompressed data, `broken` for an unknown content
- *   coding; errors of the connection or the decompression unchanged
- */
 async function* chunksOf(
   response: IncomingMessage,
   maxBytes: number,
@@ -32,14 +27,14 @@ async function* chunksOf(
       throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
     yield chunk;
   }
-  // Without Content-Length, a body ends with the connection. So an aborted body looks like a complete one.
+  // A body may end with the connection. So an aborted body can look like a complete one.
   signal.throwIfAborted();
 }
 
 const readAll = async (_head: ResponseHead, chunks: AsyncIterable<Buffer>): Promise<Buffer> =>
   Buffer.concat(await Array.fromAsync(chunks));
 
-/** Receives and drops the body. An error in the body is not a failure. */
+/** An error in the body is not a failure. */
 export const dropBody: ReadBody<void> = async (_head, chunks) =>
   void (await Array.fromAsync(chunks, () => undefined).catch(() => undefined));
 
@@ -60,7 +55,7 @@ function decoded(response: IncomingMessage): AsyncIterable<unknown> {
   throw new OutboundFailure('broken', 'The answer has a compression that is not supported');
 }
 
-/** `deflate` means the zlib format, but some servers send raw deflate data. The first byte shows which it is. */
+/** `deflate` means the zlib format, but some servers send raw deflate data. */
 async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
   const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const first = await chunks.next();
@@ -87,25 +82,20 @@ export interface OutboundRequest {
   body?: Uint8Array;
   /** Undefined for an address of an operator, or one that this service has signed: it is not checked. */
   rules: OutboundRules | undefined;
-  /**
-   * The maximum number of redirects, each checked like the first address. With 0, or if the method is not GET, a 3xx is
-   * returned.
-   */
+  /** Each redirect is checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
   redirects: number;
   /**
-   * Timeouts in milliseconds. `response`: for the address check and the head of each server's response. `whole`: for
-   * all, with redirects and the body.
+   * In milliseconds. `response`: for the address check and the head of each server's response. `whole`: for all, with
+   * redirects and the body.
    */
   times: { response: number; whole: number };
-  /** The maximum size of the decompressed body. A larger one is a failure. */
   maxBytes: number;
-  /** Keeps connections for the next request to the same server. A name is checked only when a connection is made. */
+  /** With a pool, a name is checked only when a connection is made. */
   pool?: ConnectionPool | undefined;
   signal: AbortSignal;
 }
 
 export interface ResponseHead {
-  /** The final URL, after redirects. */
   url: URL;
   status: number;
   headers: IncomingHttpHeaders;
@@ -113,13 +103,10 @@ export interface ResponseHead {
 
 type OutboundResponse<Body> = ResponseHead & { body: Body };
 
-/**
- * Reads a body as it comes, within the timeout and `maxBytes`. The connection is closed if nothing was read, or if the
- * reader leaves the body before its end.
- */
+/** The connection is closed if nothing was read, or if the reader leaves the body before its end. */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
-/** The open connections of one reply. They must not outlive it: the function may be frozen then. */
+/** For one reply: open connections must not outlive it, because the function may be frozen then. */
 export class ConnectionPool {
   readonly #agents = {
     'http:': new HttpAgent({ keepAlive: true }),
@@ -133,13 +120,10 @@ export class ConnectionPool {
   }
 }
 
-/** The maximum size of a response's headers. */
 const headerBytes = 32 * 1024;
 
 /**
- * Sends a request to an address that a user, agent or operator named. It connects only where the rules allow, and ends
- * within the timeout and with a bounded response, whatever the server does. A response with any status is a response.
- * @param read reads the body. Default: the body is one buffer
+ * An error status is no failure.
  * @throws OutboundFailure, also for any error of `read`; or the signal's reason
  */
 export async function sendOutbound<Body = Buffer>(
@@ -187,10 +171,6 @@ async function follow<Body>(
   }
 }
 
-/**
- * Checks the address, sends one request and waits for the head of its response.
- * @param hop the number of redirects before it
- */
 async function responseOf(
   request: OutboundRequest,
   url: URL,
@@ -252,7 +232,7 @@ function connect(
   return promise;
 }
 
-/** Makes a lookup that gives the checked addresses and does not resolve the name again. TLS still verifies the name. */
+/** Does not resolve the name again. TLS still verifies the name. */
 const connecting =
   (check: () => Promise<readonly string[]>): LookupFunction =>
   (_host, { all }, done) => {
@@ -278,9 +258,7 @@ function redirectOf({ statusCode = 0, headers }: IncomingMessage, url: URL): URL
 
 const timeoutText = (milliseconds: number): string => `It took longer than ${milliseconds / 1000} seconds`;
 
-/**
- * Makes a failure by the error code of Node.js or OpenSSL. Their messages must not reach users: they contain addresses.
- */
+/** The messages of Node.js and OpenSSL must not reach users: they may contain addresses. */
 function failureOf(error: unknown): OutboundFailure {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'HPE_HEADER_OVERFLOW')

@@ -6,16 +6,14 @@ import { untilAborted } from '#domain/platform/promises.ts';
 import type { OutboundRules } from './addresses.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** Limits of one page; the times are milliseconds. `whole` includes the conversion to text. */
+/** The times are milliseconds. `whole` includes the conversion to text. */
 const limits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
-/** Reads pages over HTTP, only from hosts that the rules allow. */
 export const httpWebPages = ({
   rules,
   textWorker,
 }: {
   rules: OutboundRules;
-  /** Converts the pages to text, in a thread. */
   textWorker: TextWorker;
 }): WebPages => ({
   async read(workspaceId, address, hosts, signal): Promise<WebPage> {

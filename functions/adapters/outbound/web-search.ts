@@ -5,26 +5,18 @@ import { jsonIn } from '#domain/platform/parse-json.ts';
 import { readableHtml } from './readable-html.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/**
- * Limits of one search; the times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for a slow search
- * engine.
- */
+/** The times are milliseconds. A search usually takes 2 s; 10 s let SearXNG wait for a slow search engine. */
 const limits = { times: { response: 10_000, whole: 10_000 }, maxBytes: 2_000_000 };
 
-/** The maximum length of a title or snippet. A longer text is cut and ends in an ellipsis. */
 const snippetCharacters = 1000;
 
-/** How much HTML is read for a title or snippet. */
 const snippetHtmlCharacters = 20_000;
 
 const searxngResponse = z.object({
   results: z.array(z.object({ title: z.string(), url: z.string(), content: z.string().nullish() })),
 });
 
-/**
- * Searches with SearXNG.
- * @param address the URL of the instance, with or without `/search`. Its settings must allow the format `json`
- */
+/** @param address with or without `/search`. The settings of the instance must allow the format `json` */
 export const searxng = (address: string): WebSearch => ({
   async search(query, count, signal) {
     const url = new URL(address);
@@ -71,11 +63,7 @@ const resultOf = (title: string, url: string, content: string): WebSearchResult 
 const shortened = (text: string): string =>
   text.length <= snippetCharacters ? text : `${text.slice(0, snippetCharacters - 1).toWellFormed()}…`;
 
-/**
- * Sends a GET to a service that an operator configured, and validates the JSON of its response.
- * @throws OutboundFailure `refused` for any status but 200, `unreadable` if the response does not match the schema; or
- *   as `sendOutbound`
- */
+/** @param url of a service that an operator has configured: it is not checked */
 async function readJson<Value>(
   schema: z.ZodType<Value>,
   url: URL,

@@ -4,8 +4,6 @@ import { pageText } from '#adapters/outbound/page-text.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { TextWork, TextWorkResponse } from './text-worker.ts';
 
-// Entry point of a worker thread: it does one work after the other.
-
 const search = searchIndexes();
 
 async function resultOf(work: TextWork): Promise<unknown> {

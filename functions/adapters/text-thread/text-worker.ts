@@ -4,7 +4,6 @@ import type { PageText, PageToRead } from '#adapters/outbound/page-text.ts';
 import type { PassageOfText, Scored, SearchedText } from '#domain/knowledge/knowledge.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
 
-/** The types of work that take too long for the event loop, with their results. */
 interface TextWorks {
   rank: {
     work: { texts: readonly SearchedText[]; query: string; limit: number };
@@ -23,9 +22,9 @@ export type TextWorkResponse =
 
 export interface TextWorker {
   /**
-   * Lets the thread do a work. The thread does one at a time, and workspaces take turns.
-   * @throws the signal's reason if it aborts before the work starts; OutboundFailure; Error if the work takes too long
-   *   or too much memory, or fails in another way
+   * The thread does one work at a time, and workspaces take turns.
+   * @throws the signal's reason if it aborts before the work starts; Error if the work fails, or takes too long or too
+   * much memory
    */
   run<Type extends WorkType>(
     workspaceId: string,
@@ -34,25 +33,16 @@ export interface TextWorker {
   ): Promise<TextWorks[Type]['result']>;
 }
 
-/**
- * The time limit of a work, in milliseconds. The slowest known work takes 5 s of a whole processor, and a function of
- * 1,024 MB has about 0.6 of one. If a work takes longer, it ends with its thread, and the next work starts another
- * thread.
- */
+/** The slowest known work takes 5 s of a whole processor, and a function of 1,024 MB has about 0.6 of one. */
 const workMilliseconds = 30_000;
 
-/**
- * The limit of the thread's heap, in MB. The largest index takes about 400 while it is loaded. If a work needs more, it
- * ends with its thread, and the next work starts another thread.
- */
+/** In MB. The largest index takes about 400 while it is loaded. */
 const heapMegabytes = 640;
 
-/** Does a waiting work. Never rejects. */
+/** Never rejects. */
 type Waiting = () => Promise<void>;
 
-/** @param thread URL of text-thread.ts, or of its bundle */
 export function textWorker(thread: URL, megabytes = heapMegabytes): TextWorker {
-  /** The waiting work of each workspace. The workspace at the start has the next turn. */
   const waiting = new Map<string, Waiting[]>();
   let worker: Worker | undefined;
   let isBusy = false;
@@ -107,12 +97,10 @@ function takeTurn(waiting: Map<string, Waiting[]>): Waiting | undefined {
 
 function startThread(thread: URL, megabytes: number): Worker {
   const worker = new Worker(thread, { resourceLimits: { maxOldGenerationSizeMb: megabytes } });
-  // The thread does not keep the process alive.
   worker.unref();
   return worker;
 }
 
-/** @throws Error if the thread ends before its response */
 function responseTo(worker: Worker, work: TextWork): Promise<TextWorkResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<TextWorkResponse>();
   const fail = () => reject(new Error(`The work "${work.type}" took too long`));
