@@ -22,7 +22,6 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/** Of the definitions, as JSON. */
 const cachedBytes = 16 * 1024 * 1024;
 
 /** A version may have 350 KB, and one batch read 16 MB. */
@@ -56,7 +55,6 @@ export function dynamoAgentReader(table: Table): AgentReader {
       }
     },
     async *listPublished(workspaceId) {
-      // A page of 1 MB may have thousands of index entries.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
         for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(

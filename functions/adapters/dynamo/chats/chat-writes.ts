@@ -46,7 +46,6 @@ function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   };
 }
 
-/** @param agentId in a user's list, only the chats of this agent */
 export function idsIn({ sk, ids, by_agent: byAgent }: Item, agentId?: string): number[] {
   if (byAgent === undefined) return (ids as number[] | undefined) ?? [Number(sk)];
   return Object.entries(byAgent as Record<string, number[]>)

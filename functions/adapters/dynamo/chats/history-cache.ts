@@ -11,7 +11,6 @@ const mostCharacters = 8_000_000;
 /** So a cached history stays below the limits of `MessageStore.recent` for steps and for the number of messages. */
 const mostCharactersOfChat = 250_000;
 
-/** Counted for a message in addition to its texts, and for each attached file. */
 const charactersOfAttributes = 500;
 
 const pause = 60_000;

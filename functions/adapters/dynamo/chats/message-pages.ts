@@ -6,7 +6,6 @@ import { lastPosition } from '#domain/chats/message.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
-/** Of items: messages and feedback counts. */
 const messagesPerRead = 50;
 
 /** Each may have some megabytes. */

@@ -71,6 +71,5 @@ async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
 const binary = (bytes: Buffer): Buffer =>
   Object.defineProperty(Buffer.from(bytes), 'toJSON', { value: () => bytes.toString('base64') });
 
-/** Base64 from `ItemProtocol`, bytes from the SDK's own protocol. */
 const bytesOf = (value: unknown): Buffer =>
   typeof value === 'string' ? Buffer.from(value, 'base64') : Buffer.from(value as Uint8Array);

@@ -100,7 +100,6 @@ const preparationLeases = (table: Table): PreparationLeases => ({
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
-/** For the file's own item, and for the messages that attach the file. */
 export const { itemOf: fileItem, fieldsOf } = attributesNamed<Omit<StoredFile, 'workspaceId'>>({
   uuid: ['uuid'],
   name: ['name'],

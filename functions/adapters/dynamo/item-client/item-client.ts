@@ -61,7 +61,6 @@ function textOf(body: Readable): Promise<string> {
 type Data = string | ArrayBuffer | ArrayBufferView;
 
 const secretKeys = new Map<string, KeyObject>();
-/** Of the derived keys, which the SDK caches. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
 const maxCachedSecrets = 50;

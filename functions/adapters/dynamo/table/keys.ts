@@ -75,7 +75,6 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
   }),
-  /** Names the published version, unless an earlier release wrote the entry. */
   publishedEntry: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `PUBLISHED#${agentId}`,
@@ -112,7 +111,6 @@ export const keys = {
     pk: chat(workspaceId, chatId),
     sk: `M#${padded(position)}#FEEDBACK`,
   }),
-  /** By it, a purge of the chat finds the request. */
   chatBatchRequest: (workspaceId: string, chatId: number, batchId: string, requestIndex: number): Key => ({
     pk: chat(workspaceId, chatId),
     sk: `BATCH#${batchId}#${requestIndex}`,

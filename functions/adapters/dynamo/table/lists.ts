@@ -55,7 +55,6 @@ export const numbersOfCreation = 30;
 /** As a power of two. To find an offset, a page skips the entries of at most one group. */
 const groupBits = 17;
 
-/** As a power of two. With more counts, fewer concurrent creations conflict. */
 const shardBits = 6;
 
 /** 2^32 over the golden ratio, rounded: consecutive numbers times this differ in their top bits. */
@@ -178,7 +177,6 @@ async function listedOn(
   return { listed: [], hasMore: false };
 }
 
-/** `from` and `to` bound the keys of the entries, `isIn` the numbers that they name. */
 interface Bounds {
   from?: number;
   to?: number;

@@ -65,7 +65,6 @@ export interface Table {
   putAll(items: readonly Item[]): Promise<void>;
   /** Not atomic, and in no order. */
   deleteAll(keys: readonly Key[]): Promise<void>;
-  /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;

@@ -82,7 +82,6 @@ const auditedChanges = (table: Table, audit: Audit) =>
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
       ]);
-      // If the condition has failed, the key was revoked or removed meanwhile.
       return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
     },
 
@@ -120,7 +119,6 @@ export type Audit = (
   changes: AuditEntry['changes'],
 ) => Write[];
 
-/** The maximum of writes that an `Audit` returns. */
 export const auditWrites = 2;
 
 /** @param inWorkspace whether the entry is in the list of its workspace too */
