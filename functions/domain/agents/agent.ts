@@ -6,7 +6,7 @@ export interface Agent {
   workspaceId: string;
   publishState: 'draft' | 'published' | 'unpublished';
   definition: AgentDefinition;
-  /** 0 if no version was ever published. It stays after an unpublish. */
+  /** 0 if no version was ever published. An unpublish does not change it. */
   newestVersion: number;
   publishedVersionId: string | null;
   publishedAt: string | null;
@@ -30,8 +30,8 @@ export interface AgentVersion {
 }
 
 /**
- * For an agent whose `meta` has no limit. It is sent, because the provider's own default might cut replies at an
- * unknown length.
+ * For an agent whose `meta` has no limit. It is sent, because a provider's own default might cut replies at an unknown
+ * length.
  */
 export const defaultMaxOutputTokens = 8192;
 
@@ -74,16 +74,15 @@ export interface AgentStore extends AgentReader {
   create(agent: Agent): Promise<void>;
   /**
    * @param published the new published version; null unpublishes the agent
-   * @throws badRequest if another caller saved the agent after it was read
+   * @throws badRequest if another caller changed the agent after it was read
    */
   save(agent: Agent, published: AgentVersion | 'unchanged' | null): Promise<void>;
   version(workspaceId: string, agentId: string, number: number): Promise<AgentVersion | undefined>;
-  /** The oldest first, in pages. */
   versions(workspaceId: string, agentId: string): AsyncIterable<AgentVersion[]>;
   /**
    * With its versions. A repeated call continues after one that was interrupted.
    * @param agent as it was read; undefined if an interrupted call has deleted the agent itself
-   * @throws badRequest if another caller saved the agent after it was read
+   * @throws badRequest if another caller changed the agent after it was read
    */
   delete(workspaceId: string, agentId: string, agent: Agent | undefined): Promise<void>;
 }

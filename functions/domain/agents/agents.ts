@@ -44,7 +44,7 @@ export async function createAgent(
 /**
  * Its chats stay. A repeated call continues after one that was interrupted.
  * @param check throws if the agent must stay. Not called if an interrupted call has deleted the agent itself
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile; what `check` throws
+ * @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile; what `check` throws
  */
 export async function deleteAgent(
   { agents }: AgentEditing,
@@ -68,7 +68,7 @@ export async function findAgent(services: Services<'agents'>, agentId: string): 
 
 /**
  * Replaces the draft, not what clients see.
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
+ * @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile
  */
 export const updateAgent = (
   services: AgentEditing & Services<'clock'>,
@@ -87,7 +87,7 @@ async function changeAgent(
   return agent;
 }
 
-/** @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile */
+/** @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile */
 export async function publishAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
   agentId: string,
@@ -100,7 +100,7 @@ export async function publishAgent(
  * The draft stays as it is.
  * @param check rejects if the version must not be published
  * @throws notFound for an unknown agent or version; badRequest if the version is the published one, or if another
- * caller saves the agent meanwhile
+ * caller changes the agent meanwhile
  */
 export async function rollBackAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
@@ -144,7 +144,7 @@ async function publish(
   return version;
 }
 
-/** @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile */
+/** @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile */
 export function unpublishAgent(services: AgentEditing & Services<'clock'>, agentId: string): Promise<Agent> {
   const unpublished = { publishState: 'unpublished', publishedVersionId: null, publishedAt: null } as const;
   return changeAgent(services, agentId, unpublished, null);

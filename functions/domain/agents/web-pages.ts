@@ -10,7 +10,7 @@ export interface WebPage {
 
 export interface WebPages {
   /**
-   * @param hosts host names, or `*.` and a parent domain, for redirects too; undefined allows all
+   * @param hosts if given, the only allowed hosts, for redirects too: names, or `*.` and a parent domain
    * @throws OutboundFailure with the reason, or the signal's reason
    */
   read(

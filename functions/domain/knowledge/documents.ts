@@ -78,7 +78,6 @@ const betweenCharacters = (text: string, at: number): number =>
 export interface AddedDocument {
   document: KnowledgeDocument;
   replaced: boolean;
-  /** What is missing in the text, as in `ExtractedText`. */
   notices: readonly string[];
 }
 

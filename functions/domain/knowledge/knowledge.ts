@@ -38,13 +38,13 @@ export const knowledgeLimits = {
    * to about 400 MB of memory.
    */
   textBytes: 10 * 1024 * 1024,
+  /** The same limit as for names of chats. */
   nameCharacters: 256,
   /** A change is one transaction, which has at most 100 writes. */
   documentsAtOnce: 50,
 } as const;
 
 export interface KnowledgeChange {
-  /** Each replaces the document that has the same id. */
   put: { document: KnowledgeDocument; passages: readonly Passage[] }[];
   remove: string[];
 }
@@ -82,7 +82,6 @@ export class KnowledgeBaseFailure extends Error {
 }
 
 export interface KnowledgeBase {
-  /** @throws KnowledgeBaseFailure */
   retrieve(
     request: { knowledgeBaseId: string; query: string; limit: number },
     signal: AbortSignal,

@@ -10,7 +10,7 @@ export interface Clock {
   every(milliseconds: number, call: () => void): Cancel;
 }
 
-/** The texts of `uuid` increase with time. */
+/** Those of `uuid` increase with time. */
 export interface Identifiers {
   uuid(): string;
   workspaceId(): string;
@@ -26,7 +26,7 @@ export interface Log {
   error(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** `stalled`: by the idle timeout. `slow`: by the deadline. Values of a metric's dimension. */
+/** `stalled`: the idle timeout has aborted the reply. `slow`: its deadline has. Values of a metric's dimension. */
 export type FailureOfModel = ModelFailureKind | 'stalled' | 'slow';
 
 /** `fallback`: another model is called. Values of a metric's dimension. */

@@ -29,7 +29,6 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** In milliseconds. */
 const interval = 5000;
 
 /**
@@ -38,7 +37,7 @@ const interval = 5000;
  */
 const validity = 30_000;
 
-/** The others are counted together, so that a report stays small. */
+/** In a report, the other workspaces are counted together, so that it stays small. */
 const namedWorkspaces = 12;
 
 /**
@@ -54,7 +53,6 @@ export class Shares {
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** Whether this process was busy at its last exchange. */
   private isCounted = false;
 
   constructor(services: Shares['services'], process: string, sizeOf: (pool: Pool) => number) {
@@ -169,7 +167,6 @@ export class Shares {
 class SharedPool {
   readonly own = new Map<string, number>();
   others: ReadonlyMap<string, number> = new Map();
-  /** In the order of the workspaces' turns. */
   private readonly waiting = new Map<string, (() => void)[]>();
   private readonly size: number;
 

@@ -29,7 +29,10 @@ export type ClientTokens = (
   signal: AbortSignal,
 ) => Promise<Cached<string>>;
 
-/** @throws Error if the secret does not exist, or is not for this host; as `ClientTokens`. Nothing may be sent then */
+/**
+ * @throws Error if the secret does not exist, or is not for this host; the errors of `ClientTokens`. Nothing may be
+ * sent then
+ */
 export async function credentialOf(
   values: Pick<SecretValues, 'valueFor'>,
   auth: ToolAuth | undefined,
@@ -66,7 +69,7 @@ export async function credentialOf(
 }
 
 /**
- * Also replaces forms of the secrets in which a server may repeat them, in texts and field names.
+ * Replaces the secrets by `[secret]` in texts and field names, also in other forms in which a server may repeat them.
  * @param secrets each of at least 8 characters
  */
 export function redactor(secrets: readonly string[]): <Value>(value: Value) => Value {

@@ -55,7 +55,7 @@ export const byName = (one: { name: string }, other: { name: string }): number =
   one.name < other.name ? -1 : 1;
 
 /**
- * Adds the name to `taken`. Providers allow at most 64 characters.
+ * Adds the name to `taken`. It has at most 64 characters, a limit of providers.
  * @param unusable matches the characters that become underscores
  */
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
@@ -148,7 +148,6 @@ function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaOb
 const dataKeywords = new Set(['enum', 'const', 'default', 'examples']);
 const namingKeywords = new Set(['properties', '$defs', 'definitions']);
 
-/** Converts the schemas that are directly in the schema. */
 export function withSchemas(schema: SchemaObject, convert: (child: SchemaObject) => unknown): SchemaObject {
   const each = (child: unknown) => (isObject(child) ? convert(child) : child);
   const eachIn = (parent: SchemaObject, change: (child: unknown, name: string) => unknown) =>

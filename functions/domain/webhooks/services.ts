@@ -32,7 +32,6 @@ export type DeliveryOwner = Pick<WebhookDelivery, 'workspaceId' | 'batchId'>;
 /** A batch ends once, so its id identifies the event. */
 export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string => `evt_${batchId}`;
 
-/** `BatchTransitions.complete` creates a delivery. */
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
@@ -56,7 +55,6 @@ export interface DeliveryStore {
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** Returns false if another caller has changed the webhook. */
   replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
-  /** Oldest first. */
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }
 

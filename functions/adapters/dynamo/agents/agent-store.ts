@@ -60,7 +60,6 @@ export function dynamoAgentReader(table: Table): AgentReader {
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
-          // Leaves out an agent that was unpublished after its index entry was read.
           yield items.filter((item) => item !== undefined).map(versionOf);
         }
     },

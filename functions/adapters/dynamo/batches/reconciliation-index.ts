@@ -3,7 +3,7 @@ import { allOf, between, fieldsOf, type Table, where } from '#adapters/dynamo/ta
 import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
-/** Enough for two rounds of the reconciler's 16 concurrent checks. */
+/** Enough for two rounds of the reconciler's concurrent checks. */
 const webhooksPerPage = 32;
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {

@@ -59,7 +59,7 @@ const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Ba
 
 const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
-/** All slots of a batch are in its item, so that a change needs no transaction, which may conflict. */
+/** All slots of a batch are in its item, so that these changes need no transaction, which may conflict. */
 export const slotTransitions = (table: Table): SlotTransitions => ({
   topUp(batch, slots, until) {
     const change = topUp(batch, slots, until);
@@ -106,7 +106,7 @@ const changes = (table: Table) =>
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
-        // Then the old slot is no longer known, and counts as not clean, as this write has left it.
+        // If this write was made before, the former slot is unknown and counts as not clean.
         isDone: (stored) => slotIn(stored, number)?.w === name,
       });
       if (item === undefined) return undefined;

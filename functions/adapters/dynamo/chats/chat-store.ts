@@ -133,7 +133,6 @@ const leases = (table: Table) =>
         ...changingIf(leaseItem(lease), { message_count: chat.messageCount, ...leaseItem(chat.lease) }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // The stored lease may be this one: the SDK repeats a write whose response was lost.
       return isDone || item?.lease_id === lease.id;
     },
 

@@ -65,7 +65,7 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
     }),
 });
 
-/** By it, an erasure of the user who gave the feedback finds it. */
+/** By this entry, an erasure of the user who gave the feedback finds it. */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
   ...keys.userRating(workspaceId, feedback.externalUserId, id, position),
   chat_id: id,

@@ -156,7 +156,7 @@ export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)
   ...texts,
 });
 
-/** Puts texts for which the item has no space into the content store, the longer one first. `names` are theirs. */
+/** Puts texts beyond `inlineBytes` into the content store, the longer one first. `names` are theirs. */
 export async function storeLargeTexts(
   contents: Contents,
   chat: Chat,

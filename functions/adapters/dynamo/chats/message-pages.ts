@@ -40,7 +40,7 @@ export async function* pagesBack(
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
-  // Positions have no gaps, so a page with a message at `last` or later misses no message before it. Any other page may
+  // Positions have no gaps, so a page with a message at `last` or later misses none before `last`. Any other page may
   // have been read too early.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);

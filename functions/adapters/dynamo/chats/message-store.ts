@@ -72,7 +72,7 @@ export const dynamoMessageStore = (table: Table, contents: Contents): MessageSto
 const isRejected = (error: unknown): boolean =>
   error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
-/** If so, an earlier attempt has stored the item. */
+/** If so, the item counts as stored by an earlier attempt. */
 const isSame = (stored: Item | undefined, item: Item): boolean =>
   isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 

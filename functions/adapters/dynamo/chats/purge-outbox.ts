@@ -40,7 +40,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // Last, because by the items a repeated call after a crash finds what else must be deleted.
+      // The items are deleted last: by them, a repeated call after a crash finds what else must be deleted.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));

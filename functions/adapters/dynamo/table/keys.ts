@@ -116,7 +116,7 @@ export const keys = {
     sk: `BATCH#${batchId}#${requestIndex}`,
   }),
   feedback: (workspaceId: string, chatId: number, position: number, externalUserId: string): Key => ({
-    // A user's id of 256 characters may have 1,024 bytes, the maximum of a sort key.
+    // The sort key is the user alone: an id of 256 characters may have 1,024 bytes, the maximum of a sort key.
     pk: `${chat(workspaceId, chatId)}#F#${position}`,
     sk: externalUserId,
   }),

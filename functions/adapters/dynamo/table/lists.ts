@@ -199,7 +199,7 @@ async function readListed(
   const pages = table.queryPages({
     ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
-    // Up to `numbersOfCreation` entries may name no number within the bounds.
+    // Up to `numbersOfCreation` entries may name only numbers outside of the bounds.
     Limit: skip + most + numbersOfCreation,
   });
   const found: Listed[] = [];

@@ -28,6 +28,7 @@ interface Attempts<Result> {
 /** In milliseconds. Long, because a throttled transaction also consumes capacity of its other partitions. */
 const throttledPause = 1500;
 
+/** The pauses between the attempts take about 14 s on average. */
 const throttledAttempts = 20;
 
 function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise<void> {

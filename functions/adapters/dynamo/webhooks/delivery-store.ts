@@ -19,7 +19,7 @@ import type {
   WebhookDelivery,
 } from '#domain/webhooks/services.ts';
 
-/** By it, the reconciler finds overdue deliveries. */
+/** By this entry, the reconciler finds overdue deliveries. */
 export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
   ...keys.operatorsWebhook(workspaceId, due, batchId),
   workspace_id: workspaceId,

@@ -78,6 +78,7 @@ function ownLimitsOf(item: Item): Partial<Limits> {
   return own;
 }
 
+/** A transaction has at most 100 writes. */
 const usersPerTransaction = 100 - auditWrites;
 
 export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
