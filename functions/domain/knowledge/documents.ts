@@ -83,7 +83,7 @@ export interface AddedDocument {
 
 interface SourceFile {
   name: string;
-  /** Its extension determines the format. */
+  /** The file's name; `name` is that of the document. */
   file: string;
   read: () => Promise<Uint8Array>;
 }
