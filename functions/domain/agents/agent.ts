@@ -1,12 +1,12 @@
 import { type AgentDefinition, type AgentResource, publicTool } from '#contract/agent.ts';
 
-/** An agent as operators edit it: its definition is the draft. Clients see the draft only after it is published. */
+/** `definition` is the draft. Clients see it only after it is published. */
 export interface Agent {
   id: string;
   workspaceId: string;
   publishState: 'draft' | 'published' | 'unpublished';
   definition: AgentDefinition;
-  /** Number of the newest version that was ever published; 0 if there is none. It stays after an unpublish. */
+  /** 0 if no version was ever published. An unpublish does not change it. */
   newestVersion: number;
   publishedVersionId: string | null;
   publishedAt: string | null;
@@ -16,7 +16,7 @@ export interface Agent {
   revision: number;
 }
 
-/** A published version of an agent. It never changes. */
+/** Never changes. */
 export interface AgentVersion {
   id: string;
   agentId: string;
@@ -25,17 +25,17 @@ export interface AgentVersion {
   definition: AgentDefinition;
   publishedAt: string;
   agentCreatedAt: string;
-  /** After a rollback: the number of the earlier version that has the same content. */
+  /** After a rollback: the number of the version that has the same content. */
   copyOf?: number;
 }
 
 /**
- * Maximum of output tokens of one model call, for an agent whose `meta` has no limit. It is sent, because the
- * provider's own default might cut replies at an unknown length.
+ * For an agent whose `meta` has no limit. It is sent, because a provider's own default might cut replies at an unknown
+ * length.
  */
 export const defaultMaxOutputTokens = 8192;
 
-/** What clients see of a published agent: the published version's content, also if the draft has changed since. */
+/** With the published version's content, also if the draft has changed since. */
 export const publishedAgentResource = (version: AgentVersion): AgentResource => ({
   id: version.agentId,
   workspace_id: version.workspaceId,
@@ -49,7 +49,6 @@ export const publishedAgentResource = (version: AgentVersion): AgentResource => 
   updated_at: version.publishedAt,
 });
 
-/** The agent as operators see it: with the draft's content. */
 export const agentResource = (agent: Agent): AgentResource => ({
   id: agent.id,
   workspace_id: agent.workspaceId,
@@ -62,35 +61,28 @@ export const agentResource = (agent: Agent): AgentResource => ({
   updated_at: agent.updatedAt,
 });
 
-/** Reads agents, for functions and for operators. */
 export interface AgentReader {
   get(workspaceId: string, agentId: string): Promise<Agent | undefined>;
-  /** The version that serves replies; undefined if the agent is not published, or the workspace has no such agent. */
+  /** Undefined if the agent is not published, or the workspace has no such agent. */
   published(workspaceId: string, agentId: string): Promise<AgentVersion | undefined>;
-  /** The published versions, in the order of their agents' ids, in pages. */
   listPublished(workspaceId: string): AsyncIterable<AgentVersion[]>;
-  /** The workspace of an agent, published or not. Undefined if there is no such agent. */
   workspaceOf(agentId: string): Promise<string | undefined>;
 }
 
-/** Further reads of agents, and their changes, for operators' commands. */
 export interface AgentStore extends AgentReader {
-  /** In order of creation. */
   list(workspaceId: string): Promise<Agent[]>;
   create(agent: Agent): Promise<void>;
   /**
-   * Stores a changed agent.
    * @param published the new published version; null unpublishes the agent
-   * @throws badRequest if another caller saved the agent after it was read
+   * @throws badRequest if another caller changed the agent after it was read
    */
   save(agent: Agent, published: AgentVersion | 'unchanged' | null): Promise<void>;
   version(workspaceId: string, agentId: string, number: number): Promise<AgentVersion | undefined>;
-  /** All versions, the oldest first, in pages. */
   versions(workspaceId: string, agentId: string): AsyncIterable<AgentVersion[]>;
   /**
-   * Deletes an agent with its versions. A repeated call continues after one that was interrupted.
+   * With its versions. A repeated call continues after one that was interrupted.
    * @param agent as it was read; undefined if an interrupted call has deleted the agent itself
-   * @throws badRequest if another caller saved the agent after it was read
+   * @throws badRequest if another caller changed the agent after it was read
    */
   delete(workspaceId: string, agentId: string, agent: Agent | undefined): Promise<void>;
 }

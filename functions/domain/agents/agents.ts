@@ -11,18 +11,13 @@ export interface AgentServices extends WorkspaceServices {
   webSearch: WebSearch | null;
 }
 
-/** The services that only operators' commands use. */
 export interface AgentEditing {
   agents: AgentStore;
 }
 
-/** The named services: those that a use case needs. */
 type Services<Name extends keyof AgentServices> = Pick<AgentServices, Name>;
 
-/**
- * Creates an agent as a draft. Clients cannot use it before it is published.
- * @throws notFound for an unknown workspace
- */
+/** @throws notFound for an unknown workspace */
 export async function createAgent(
   services: AgentEditing & Services<'clock' | 'identifiers' | 'workspaces'>,
   input: { workspaceId: string; definition: AgentDefinition },
@@ -47,11 +42,9 @@ export async function createAgent(
 }
 
 /**
- * Deletes an agent with its versions. Its chats stay, and new sends to them fail with `Agent not found`. A repeated
- * call continues after one that was interrupted.
- * @param check gets the agent before it is deleted; it throws if the agent must stay. Not called if an interrupted call
- *   has deleted the agent itself
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile; what `check` throws
+ * Its chats stay. A repeated call continues after one that was interrupted.
+ * @param check throws if the agent must stay. Not called if an interrupted call has deleted the agent itself
+ * @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile; what `check` throws
  */
 export async function deleteAgent(
   { agents }: AgentEditing,
@@ -65,10 +58,7 @@ export async function deleteAgent(
   await agents.delete(workspaceId, agentId, agent);
 }
 
-/**
- * Finds an agent by its id alone, for operators, who name an agent without its workspace.
- * @throws notFound `Agent not found`
- */
+/** @throws notFound `Agent not found` */
 export async function findAgent(services: Services<'agents'>, agentId: string): Promise<Agent> {
   const workspaceId = await services.agents.workspaceOf(agentId);
   const agent = workspaceId === undefined ? undefined : await services.agents.get(workspaceId, agentId);
@@ -77,8 +67,8 @@ export async function findAgent(services: Services<'agents'>, agentId: string): 
 }
 
 /**
- * Replaces the draft's content. What clients see does not change until the agent is published again.
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
+ * Replaces the draft, not what clients see.
+ * @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile
  */
 export const updateAgent = (
   services: AgentEditing & Services<'clock'>,
@@ -97,10 +87,7 @@ async function changeAgent(
   return agent;
 }
 
-/**
- * Publishes the draft's content as the agent's next version.
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
- */
+/** @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile */
 export async function publishAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
   agentId: string,
@@ -110,10 +97,10 @@ export async function publishAgent(
 }
 
 /**
- * Publishes the content of an earlier version as the agent's next version. The draft stays as it is.
- * @param check gets the version before it is published; it rejects if the version must not be published
+ * The draft stays as it is.
+ * @param check rejects if the version must not be published
  * @throws notFound for an unknown agent or version; badRequest if the version is the published one, or if another
- *   caller saves the agent meanwhile
+ * caller changes the agent meanwhile
  */
 export async function rollBackAgent(
   services: AgentEditing & Services<'clock' | 'identifiers'>,
@@ -157,10 +144,7 @@ async function publish(
   return version;
 }
 
-/**
- * Unpublishes the agent: new sends fail with `Agent version not found` until it is published again.
- * @throws notFound `Agent not found`; badRequest if another caller saves the agent meanwhile
- */
+/** @throws notFound `Agent not found`; badRequest if another caller changes the agent meanwhile */
 export function unpublishAgent(services: AgentEditing & Services<'clock'>, agentId: string): Promise<Agent> {
   const unpublished = { publishState: 'unpublished', publishedVersionId: null, publishedAt: null } as const;
   return changeAgent(services, agentId, unpublished, null);

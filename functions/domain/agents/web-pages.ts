@@ -1,17 +1,16 @@
 export interface WebPage {
-  /** The final URL, after redirects. */
+  /** After redirects. */
   url: string;
   /** Empty if the page has none. */
   title: string;
   text: string;
-  /** The media type of the response without its parameters, such as `text/html`. */
+  /** Without parameters, such as `text/html`. */
   contentType: string;
 }
 
 export interface WebPages {
   /**
-   * Fetches a page and returns it as readable text. Workspaces take turns in the conversion of long pages to text.
-   * @param hosts if given, only these hosts are allowed, also in redirects: host names, or `*.` and a parent domain
+   * @param hosts if given, the only allowed hosts, for redirects too: names, or `*.` and a parent domain
    * @throws OutboundFailure with the reason, or the signal's reason
    */
   read(
@@ -30,7 +29,7 @@ export interface WebSearchResult {
 
 export interface WebSearch {
   /**
-   * At most `limit` results, best first.
+   * Best first.
    * @throws OutboundFailure with the reason, or the signal's reason
    */
   search(query: string, limit: number, signal: AbortSignal): Promise<WebSearchResult[]>;

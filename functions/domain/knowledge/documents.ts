@@ -2,19 +2,16 @@ import { ServiceError } from '#contract/errors.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
-/** Maximum length of a passage, in UTF-16 code units: long enough for a fact and its context. */
+/** In UTF-16 code units: long enough for a fact and its context. */
 const passageCharacters = 1000;
 
-/**
- * The next passage repeats up to about this many characters of the end of a passage. So the text around a cut is
- * usually complete in one of the passages.
- */
+/** So the text around a cut is usually complete in one of the passages. */
 const overlapCharacters = 100;
 
-/** Text is cut at the best break in a passage's second half: one in the first half would make it too short. */
+/** A cut in the first half would make a passage too short. */
 const minPassageCharacters = passageCharacters / 2;
 
-/** Where a passage may end, the best break first: at the end of each match. */
+/** The best break first. A passage may end at the end of a match. */
 const breaks = [
   /\n[^\S\n]*\n\s*/g, // a paragraph
   /[.!?…]['"”’)\]]*\s+|[。！？][」』）”]*|\n/g, // a sentence or a line
@@ -22,11 +19,9 @@ const breaks = [
 ] as const;
 
 /**
- * Splits a text into passages that overlap a little: between paragraphs if possible, otherwise between sentences or
- * words, and anywhere in a text without blanks. A passage never crosses the end of a page, so its page number holds for
- * all of it.
+ * A passage never crosses the end of a page.
  * @param pageOffsets where each page starts, in ascending order; empty for a text without pages
- * @returns the passages in the order of the text, without blanks at their ends. Blank parts of the text have none
+ * @returns passages without blanks at their ends; blank parts of the text have none
  */
 export function splitText(text: string, pageOffsets: readonly number[] = []): Passage[] {
   if (pageOffsets.length === 0) return splitPart(text, 0, text.length);
@@ -62,10 +57,6 @@ function endOf(text: string, start: number, to: number): number {
   return betweenCharacters(text, maxEnd);
 }
 
-/**
- * Where the next passage starts, in the last `overlapCharacters` before `end`: with a sentence if one starts there,
- * otherwise with a word if possible.
- */
 function nextStart(text: string, end: number): number {
   const start = end - overlapCharacters;
   const overlap = text.slice(start, end);
@@ -80,25 +71,19 @@ function nextStart(text: string, end: number): number {
 const endsOf = (text: string, pattern: RegExp): number[] =>
   Array.from(text.matchAll(pattern), ({ index, 0: match }) => index + match.length);
 
-/**
- * The offset, or the one before it if the offset is inside a surrogate pair: a character outside the Basic Multilingual
- * Plane is two UTF-16 code units.
- */
+/** The offset, or the one before it if the offset is inside a surrogate pair. */
 const betweenCharacters = (text: string, at: number): number =>
   (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at;
 
 export interface AddedDocument {
   document: KnowledgeDocument;
-  /** Whether it replaced a document of the same name. */
   replaced: boolean;
-  /** What is missing in the text, as in `ExtractedText`. */
   notices: readonly string[];
 }
 
 interface SourceFile {
-  /** The document's name. */
   name: string;
-  /** The file's name. Its extension determines the format. */
+  /** The file's name; `name` is that of the document. */
   file: string;
   read: () => Promise<Uint8Array>;
 }
@@ -106,9 +91,9 @@ interface SourceFile {
 type Prepared = Pick<AddedDocument, 'document' | 'notices'> & { passages: readonly Passage[] };
 
 /**
- * Adds documents to a workspace's knowledge, all or none. A document replaces one of the same name, and gets its id.
- * @throws notFound for an unknown workspace; badRequest naming the wrong or repeated name, the unreadable document or
- *   the exceeded limit
+ * All or none. A document replaces one of the same name, and gets its id.
+ * @throws notFound for an unknown workspace; badRequest for a wrong or repeated name, an unreadable document or an
+ * exceeded limit
  */
 export async function addDocuments(
   services: Services<'clock' | 'identifiers' | 'knowledge' | 'textExtractor' | 'workspaces'>,
@@ -119,7 +104,7 @@ export async function addDocuments(
     throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
   rejectNames(documents.map(({ name }) => name));
   const prepared: Prepared[] = [];
-  // Documents are read one after the other, because one may take several times its size in memory.
+  // One after the other, because a document may take several times its size in memory.
   for (const document of documents) prepared.push(await prepare(services, document));
   let added: AddedDocument[] = [];
   await services.knowledge.change(workspaceId, (known) => {
@@ -192,10 +177,7 @@ function rejectTooMuch(known: readonly KnowledgeDocument[], put: readonly Prepar
     );
 }
 
-/**
- * A workspace's documents, sorted by name.
- * @throws notFound for an unknown workspace
- */
+/** @throws notFound for an unknown workspace */
 export async function listDocuments(
   services: Services<'knowledge' | 'workspaces'>,
   workspaceId: string,
@@ -206,9 +188,8 @@ export async function listDocuments(
 }
 
 /**
- * Removes documents from a workspace's knowledge, all or none.
+ * All or none.
  * @param input.documents ids or names; an id comes before the same name
- * @returns the removed documents, each once
  * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export async function removeDocuments(

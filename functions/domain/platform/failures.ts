@@ -1,23 +1,15 @@
 /**
- * How a model has failed.
- * - throttled: the provider asks for fewer calls, or is overloaded.
- * - unavailable: the provider cannot be reached, is down, or breaks off its response.
- * - tooLong: the request is longer than the model's context window, or larger than the provider accepts.
- * - refused: the provider rejects this request, for example for its content or for the key; a retry would not help.
- * - failed: anything else, such as a response without a regular end.
+ * `throttled`: also if the provider is overloaded. `tooLong`: also for a request that is larger than the provider
+ * accepts. `refused`: a retry would not help.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 
-/**
- * A failure of a model. It does not contain the provider's own message, because this error is logged and the message
- * may quote the prompt.
- */
+/** Without the provider's own message, because this error is logged and the message may quote the prompt. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   readonly kind: ModelFailureKind;
-  /** Milliseconds that the provider asks to wait; undefined if it does not say. */
+  /** Milliseconds; undefined if the provider does not say. */
   readonly retryAfter: number | undefined;
-  /** Whether the provider rejects the content of the request. */
   readonly isOfContent: boolean;
 
   constructor(
@@ -33,7 +25,6 @@ export class ModelFailure extends Error {
   }
 }
 
-/** Texts for clients about a failure of a model, by its kind. */
 export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   throttled: 'The model is busy: try again later',
   unavailable: 'The model cannot be reached: try again later',
@@ -42,10 +33,7 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   failed: 'The model could not complete the reply',
 };
 
-/**
- * A request to the outside that failed, or that may not be sent. The message is for the one who has named the address
- * or the function.
- */
+/** The message is for the one who has named the address or the function. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
@@ -60,7 +48,6 @@ export class OutboundFailure extends Error {
   }
 }
 
-/** Why a request failed. `forbidden` and `unlisted`: this service may not send it. */
 export type OutboundFailureKind = keyof typeof outboundFailureTexts;
 
 const outboundFailureTexts = {
@@ -82,13 +69,9 @@ const outboundFailureTexts = {
   changed: 'The server has no such tool any more',
 } as const;
 
-/**
- * The table cannot store something: an item that is too large, for example, or a chat for which the workspace has no
- * further id. A retry would not help.
- */
+/** The table cannot store something, such as an item that is too large. A retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }
 
-/** The error message that clients see if a reply could not be stored. */
 export const notStored = 'The reply could not be stored';

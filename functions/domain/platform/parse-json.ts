@@ -5,19 +5,16 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 
-/** Square brackets and braces differ only in this bit. Setting it turns no other character into a brace. */
+/** Square brackets and braces differ only in this bit. */
 const bracketBit = 0x20;
-/** The code of `}`. */
 const closing = 0x7d;
 
-/** By character code: 1 for a character that the count looks at. */
 const structural = new Uint8Array(0x1_00_00);
 for (const character of '",[]{}') structural[character.charCodeAt(0)] = 1;
 
 /**
- * Parses JSON that this service has not written, such as that of a client or a model. First counts levels and values
- * without building any of them, because an array or an object takes far more memory than its two characters.
- * @param name name of the text, for errors
+ * For JSON that this service has not written. Counts levels and values first, because an array or an object takes far
+ * more memory than its two characters.
  * @param mostValues maximum of fields and elements together; each empty array or object counts as one more
  * @throws badRequest that names the limit, or if the text is not JSON
  */
@@ -28,7 +25,7 @@ export function parseJson(name: string, text: string, mostValues: number): unkno
   return value;
 }
 
-/** Parses a JSON text, without the limits of `parseJson`. Undefined if it is no JSON. */
+/** Without the limits of `parseJson`. Undefined if the text is no JSON. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -63,7 +60,6 @@ function nextStructural(text: string, start: number): number {
   return index;
 }
 
-/** The index of the quote that ends a string. At least the length of the text if there is none. */
 function endOfString(text: string, start: number): number {
   let index = start + 1;
   while (index < text.length) {
@@ -74,10 +70,7 @@ function endOfString(text: string, start: number): number {
   return index;
 }
 
-/**
- * A copy of a JSON value that can be encoded as UTF-8: in each string and each field name, lone surrogates become
- * U+FFFD.
- */
+/** In strings and field names, lone surrogates become U+FFFD, so that the value can be encoded as UTF-8. */
 export function wellFormed<Value>(value: Value): Value;
 export function wellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();

@@ -1,7 +1,6 @@
 /**
- * Like `Promise.all`, but rejects only when every promise has ended, with the first rejection in the order of the
- * promises. Lambda may freeze a function after its response, so nothing that the function has started may continue
- * then.
+ * Rejects only when every promise has ended: Lambda may freeze a function after its response, so nothing that the
+ * function has started may continue then.
  */
 export async function allEnded<Promises extends readonly unknown[]>(
   promises: readonly [...Promises],
@@ -11,17 +10,12 @@ export async function allEnded<Promises extends readonly unknown[]>(
 }
 
 /**
- * Milliseconds after a deletion, after which nothing should write to the deleted data any more. A function that had
- * read the data before may write for 900 s, Lambda's longest timeout. The other 300 s are for differences between
- * clocks, and for callers that the gateway has authorized before. These are covered only if `authorizerCacheSeconds` is
- * at most 300.
+ * Milliseconds after a deletion until nothing should write to the deleted data any more: 900 s, Lambda's longest
+ * timeout, and 300 s for differences between clocks and for callers that the gateway has authorized before.
  */
 export const lastWriteAfter = 20 * 60_000;
 
-/**
- * Settles like `work`. If the signal aborts before that, rejects with the signal's reason at once, although the work
- * continues.
- */
+/** Rejects when the signal aborts, although `work` continues. */
 export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   const { promise, resolve, reject } = Promise.withResolvers<Value>();
   const onAbort = () => reject(signal.reason);
@@ -31,20 +25,16 @@ export function untilAborted<Value>(work: Promise<Value>, signal: AbortSignal): 
   return promise;
 }
 
-/** The maximum number of values in a cache, of all workspaces together. A further value empties the cache first. */
 const cachedValues = 1000;
 
 export interface Cached<Value> {
   value: Value;
-  /** Drops the value from the cache, if it is still there. Call it after a server has rejected the value. */
+  /** Call it after a server has rejected the value. */
   forget(): void;
 }
 
 /**
- * Makes a cache in the memory of this process. Uses of a key at the same time share one read. A failed read is not
- * cached.
- * @returns a function that gets the cached value while `now` is before its `until`, both in epoch milliseconds, and
- *   reads it anew otherwise
+ * Concurrent uses of a key share one read, and a failed read is not cached. `now` and `until` are epoch milliseconds.
  */
 export function timedCache<Value extends { until: number }>() {
   const entries = new Map<string, Cached<Promise<Value>> & { until: number }>();

@@ -1,7 +1,4 @@
-/**
- * Makes a cache of the values that were used last. `get` and `set` use a value; `has` does not.
- * @param most the limit for the sum of their sizes. A value that is larger is not cached, but removes all others
- */
+/** @param most the limit for the sum of the sizes. A larger value is not cached, but removes all others */
 export function recentlyUsed<Value>(most: number) {
   const entries = new Map<string, { value: Value; size: number }>();
   let sum = 0;

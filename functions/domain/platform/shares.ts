@@ -2,10 +2,9 @@ import { ServiceError } from '#contract/errors.ts';
 import type { Pool } from '#contract/limits.ts';
 import type { Cancel, Clock, Log } from './services.ts';
 
-/** Numbers of slots by pool and workspace. The name `''` stands for the workspaces that are not named. */
+/** By pool and workspace. The name `''` stands for the workspaces that are not named. */
 export type Slots = Readonly<Partial<Record<Pool, Readonly<Record<string, number>>>>>;
 
-/** The slots that workspaces have in one process. If it is not busy, its report contains none. */
 export interface SlotReport {
   process: string;
   /** Milliseconds since 1970. */
@@ -14,19 +13,14 @@ export interface SlotReport {
 }
 
 export interface SlotReports {
-  /** Replaces the report of its process. */
   put(report: SlotReport): Promise<void>;
-  /** The stored reports, also those of processes that have ended. */
+  /** Also those of processes that have ended. */
   all(): Promise<SlotReport[]>;
 }
 
-/** Gives a slot back. A further call does nothing. */
 export type Leave = () => void;
 
-/**
- * A process reports its slots if at least this many are taken or waited for in one pool. The processes of a reader and
- * of a webhook serve one request each, so they report even a single slot.
- */
+/** Processes of readers and of webhooks serve one request each, so they report even a single slot. */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
   uploads: 16,
@@ -35,25 +29,20 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
   webhooks: 1,
 };
 
-/** Milliseconds after which a busy process reports again. */
 const interval = 5000;
 
 /**
- * Milliseconds for which a report counts, and for which a process counts the reports that it has read. So the slots of
- * a killed process may count for about twice this time.
+ * In milliseconds. A report that was read counts for this time again, so the slots of a killed process may count for
+ * about twice as long.
  */
 const validity = 30_000;
 
-/**
- * Maximum of workspaces that a report names for a pool; it counts the others together, so that a report stays small.
- */
+/** In a report, the other workspaces are counted together, so that it stays small. */
 const namedWorkspaces = 12;
 
 /**
- * Divides the slots of each pool among the workspaces. A workspace may have as many slots as are free (the dynamic
- * thresholds of Choudhury and Hahne, 1998): a single one gets about half of the slots, and each of `n` busy ones about
- * one of `n + 1` parts. So there is room for another workspace. The counts are those of the whole stage, as far as its
- * processes report them.
+ * A workspace may have as many slots of a pool as are free (the dynamic thresholds of Choudhury and Hahne, 1998), so
+ * that there is room for another one. The counts are those of the whole stage, as far as its processes report them.
  */
 export class Shares {
   private readonly services: { clock: Clock; log: Log; reports: SlotReports };
@@ -64,21 +53,15 @@ export class Shares {
   private exchangedAt = Number.NEGATIVE_INFINITY;
   private exchanging: Promise<void> | undefined;
   private cancelNext: Cancel | undefined;
-  /** Whether this process was busy at its last exchange. */
   private isCounted = false;
 
-  /** @param process the unique id of this process */
   constructor(services: Shares['services'], process: string, sizeOf: (pool: Pool) => number) {
     this.services = services;
     this.process = process;
     this.sizeOf = sizeOf;
   }
 
-  /**
-   * Takes a slot at once.
-   * @returns a function that gives the slot back
-   * @throws rateLimited if the workspace has its whole share already
-   */
+  /** @throws rateLimited if the workspace has its whole share already */
   take(name: Pool, workspaceId: string): Leave {
     const pool = this.pool(name);
     if (pool.hasShare(workspaceId)) throw tooManyOpen();
@@ -88,8 +71,7 @@ export class Shares {
   }
 
   /**
-   * Waits until the workspace has less than its share, and then takes a slot. Workspaces that wait take turns.
-   * @returns a function that gives the slot back
+   * Workspaces that wait take turns.
    * @throws the reason of the signal, if it aborts before the workspace has a slot
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
@@ -99,9 +81,8 @@ export class Shares {
   }
 
   /**
-   * Takes a slot for a process that serves one request. Such a process does not know the slots of other processes, so
-   * it first reports its own slot and reads their reports.
-   * @returns a function that gives the slot back; undefined if the workspace has its whole share already
+   * For a process that serves one request: it first reports its own slot and reads the other reports.
+   * @returns undefined if the workspace has its whole share already
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {
     const pool = this.pool(name);
@@ -119,7 +100,7 @@ export class Shares {
     };
   }
 
-  /** An exchange that is under way may have missed the latest change of the slots, so another one follows it. */
+  /** An exchange that is under way may have missed the latest change of the slots. */
   private async exchangeAnew(): Promise<void> {
     await this.exchanging;
     await this.exchange();
@@ -154,10 +135,7 @@ export class Shares {
     this.cancelNext = clock.after(delay, () => void this.exchange());
   }
 
-  /**
-   * Writes the report of this process, reads those of the others, and then gives free slots to requests that wait.
-   * Never rejects. Concurrent calls share one exchange.
-   */
+  /** Never rejects. Concurrent calls share one exchange. */
   private exchange(): Promise<void> {
     this.cancelNext?.();
     this.cancelNext = undefined;
@@ -186,12 +164,9 @@ export class Shares {
   }
 }
 
-/** The slots of one pool, as far as this process knows them. */
 class SharedPool {
   readonly own = new Map<string, number>();
-  /** Slots of the other processes. */
   others: ReadonlyMap<string, number> = new Map();
-  /** The waiting workspaces, in the order of their turns. */
   private readonly waiting = new Map<string, (() => void)[]>();
   private readonly size: number;
 
@@ -203,15 +178,11 @@ class SharedPool {
     return sumOf(this.own.values()) + [...this.waiting.values()].flat().length;
   }
 
-  /** Whether requests wait, maybe for slots of other processes. */
   get awaitsOthers(): boolean {
     return this.waiting.size > 0 && this.others.size > 0;
   }
 
-  /**
-   * Whether the workspace has its whole share. A workspace without a slot can always get one, because a process had
-   * room for its request.
-   */
+  /** A workspace without a slot always gets one, because a process had room for its request. */
   hasShare(workspaceId: string): boolean {
     const free = this.size - sumOf(this.own.values()) - sumOf(this.others.values());
     return countOf(this.own, workspaceId) + countOf(this.others, workspaceId) >= Math.max(1, free);
@@ -250,7 +221,6 @@ class SharedPool {
     return promise;
   }
 
-  /** Gives free slots to the requests that wait, one to each workspace in turn. */
   serveWaiting(): void {
     for (let hasGiven = true; hasGiven; ) {
       hasGiven = false;

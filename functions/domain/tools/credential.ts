@@ -3,29 +3,24 @@ import type { Cached } from '#domain/platform/promises.ts';
 import type { RemoteRequest } from './remote-http.ts';
 import type { SecretValues } from './tool-secret.ts';
 
-/** The workspace that a credential belongs to, and the address that it is sent to. */
 export type CredentialTarget = Pick<RemoteRequest, 'workspaceId' | 'url' | 'signal'>;
 
-/** What a request carries to prove who sends it. */
 export interface Credential {
   headers: Readonly<Record<string, string>>;
-  /** Parameters of the query. */
   query: Readonly<Record<string, string>>;
-  /** The secret texts in it. They must be removed from what the server sends (`redactor`). */
+  /** They must be removed from what the server sends (`redactor`). */
   secrets: readonly string[];
-  /** Drops the cached secret or token. Call it after the server has rejected the credential. */
+  /** Call it after the server has rejected the credential. */
   forget(): void;
 }
 
 export type ClientAuth = Extract<ToolAuth, { type: 'oauth_client_credentials' }>;
 
 /**
- * Gets a token that an authorization server gives to a client, or takes a cached one. Uses of the same `auth` in a
- * workspace at the same time share one token.
- * @param secretOf gets the secret of the client: a password, or a private key as JWK for `private_key_jwt`. It is
- *   called once more if the authorization server rejects the secret
- * @throws OutboundFailure if the authorization server gives no token, `unauthorized` for the status 400 or 401; Error
- *   if the secret is no such key; any error of `secretOf`; the signal's reason
+ * @param secretOf a password, or a private key as JWK for `private_key_jwt`; called once more if the authorization
+ * server rejects the secret
+ * @throws OutboundFailure if the authorization server gives no token; Error if the secret is no such key; any error of
+ * `secretOf`; the signal's reason
  */
 export type ClientTokens = (
   workspaceId: string,
@@ -35,8 +30,8 @@ export type ClientTokens = (
 ) => Promise<Cached<string>>;
 
 /**
- * Makes the credential of a tool's requests. It is empty without `auth`.
- * @throws Error if the secret does not exist, or is not for this host; as `ClientTokens`. Nothing may be sent then
+ * @throws Error if the secret does not exist, or is not for this host; the errors of `ClientTokens`. Nothing may be
+ * sent then
  */
 export async function credentialOf(
   values: Pick<SecretValues, 'valueFor'>,
@@ -74,8 +69,7 @@ export async function credentialOf(
 }
 
 /**
- * Makes a function that replaces secrets by `[secret]` in a JSON value that a server has sent: in texts and field
- * names, in several forms in which a server may repeat them.
+ * Replaces the secrets by `[secret]` in texts and field names, also in other forms in which a server may repeat them.
  * @param secrets each of at least 8 characters
  */
 export function redactor(secrets: readonly string[]): <Value>(value: Value) => Value {

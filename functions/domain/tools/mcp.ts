@@ -1,24 +1,20 @@
 import type { RemoteRequest } from './remote-http.ts';
 
-/** How one reply or one command calls an MCP server. `timeout` is for one call or one list, with its handshakes. */
+/** `timeout` is for one call or one list, with its handshakes. */
 export interface McpTarget
   extends Pick<RemoteRequest, 'workspaceId' | 'url' | 'headers' | 'auth' | 'timeout' | 'pool'> {
-  /**
-   * A version of MCP. It decides what is tried first: no handshake from `2026-07-28` on, or one for an earlier version.
-   */
+  /** A version of MCP. From `2026-07-28` on, the first try is without a handshake. */
   protocol: string;
 }
 
 export interface McpCall {
-  /** The name of the tool at the server. */
   tool: string;
   args: Record<string, unknown>;
   schema: Readonly<Record<string, unknown>>;
-  /** Headers that repeat arguments. Each has the path of its argument: names of properties, from the outermost. */
+  /** Headers that repeat arguments, each with the path of its argument: names of properties, from the outermost. */
   parameterHeaders: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A result as the server has sent it, without secrets. */
 export interface McpResult {
   content: readonly Record<string, unknown>[];
   structuredContent?: unknown;
@@ -33,7 +29,6 @@ export interface McpTool {
 }
 
 export interface McpListing {
-  /** The version of MCP that was used with the server. */
   protocol: string;
   server: string | undefined;
   instructions: string | undefined;
@@ -41,20 +36,20 @@ export interface McpListing {
 }
 
 /**
- * A connection, which the first call opens. Its errors are OutboundFailure for a failure of the server, McpRejection
- * for most errors that it returns in place of a result, Error if the secret is missing or not for the host, and the
- * signal's reason. A tool's own failure is no error, but a result with `isError`.
+ * The first call opens it. Errors are OutboundFailure for a failure of the server, McpRejection for most errors that it
+ * returns, Error if the secret is missing or not for the host, and the signal's reason. A tool's own failure is a
+ * result with `isError`.
  */
 export interface McpConnection {
   call(call: McpCall, signal: AbortSignal): Promise<McpResult>;
   list(signal: AbortSignal): Promise<McpListing>;
-  /** Ends the server's session, if there is one. The server has a second for it, and a failure is no error. */
+  /** A failure to end the server's session is no error. */
   close(): Promise<void>;
 }
 
 export type OpenMcp = (target: McpTarget) => McpConnection;
 
-/** An error that a server returns. Others have written its text. */
+/** Others have written its text. */
 export class McpRejection extends Error {
   override readonly name = 'McpRejection';
 }

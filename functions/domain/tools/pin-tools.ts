@@ -11,13 +11,10 @@ import {
 } from '#contract/tools.ts';
 import type { McpTool } from './mcp.ts';
 
-/** A tool as its system describes it now. */
 export interface LiveTool<Tool extends PinnedTool> {
-  /** The name that a new tool gets. */
   name: string;
-  /** In the form of an entry. Undefined for a tool that cannot be pinned; `notes` say why. */
+  /** Undefined for a tool that cannot be pinned; `notes` say why. */
   tool: Tool | undefined;
-  /** The same tool as it is pinned. Undefined for a new one. */
   previous: Tool | undefined;
   notes: readonly string[];
 }
@@ -27,16 +24,13 @@ export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
   state: 'new' | 'changed' | 'removed' | 'same' | 'skipped';
   before: Tool | undefined;
   after: Tool | undefined;
-  /** What an operator should know, such as why a tool was skipped. */
   notes: readonly string[];
 }
 
 /**
- * What an import makes of each tool, in the order of names. The name of a pinned tool stays, and so does its approval
- * while all else is the same. After a change a person must approve each use, until an operator has read what is new.
- * The tools with `after` are those of the entry after the import.
- * @param live the tools of the system that are wanted. A pinned tool that is not among them is `removed`
- * @param before the pinned tools
+ * In the order of names. The name of a pinned tool stays, and so does its approval while all else is the same. After a
+ * change, a person must approve each use.
+ * @param live a pinned tool that is not among them is `removed`
  */
 export function compareTools<Tool extends PinnedTool>(
   live: readonly LiveTool<Tool>[],
@@ -61,8 +55,7 @@ export const byName = (one: { name: string }, other: { name: string }): number =
   Number(one.name > other.name) - Number(one.name < other.name);
 
 /**
- * Makes a name that is not taken, and adds it to `taken`. It has at most 64 characters, a limit of providers for names
- * of tools and of arguments.
+ * Adds the name to `taken`. It has at most 64 characters, a limit of providers.
  * @param unusable matches the characters that become underscores
  */
 export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-z0-9_-]/g): string {
@@ -74,17 +67,13 @@ export function uniqueName(text: string, taken: Set<string>, unusable = /[^A-Za-
   return name;
 }
 
-/** What a model gets of a tool. */
 interface Words {
   name: string;
   description: string;
   inputSchema: SchemaObject;
 }
 
-/**
- * What is wrong with the words of a tool of another system, and the field of the pinned tool; an empty field stands for
- * the whole tool. Undefined if nothing is wrong. The name is not checked here.
- */
+/** Undefined if nothing is wrong. An empty `field` stands for the whole tool. The name is not checked. */
 export function problemOfWords(words: Words): { field: readonly string[]; problem: string } | undefined {
   const size = problemOfSize([words], toolLimits.offerBytes);
   if (size !== undefined) return { field: [], problem: size };
@@ -102,10 +91,6 @@ function problemOfInput(schema: SchemaObject): string | undefined {
   return problem.startsWith('# ') ? problem.slice(2) : `at ${problem}`;
 }
 
-/**
- * What is wrong with the size of tools. Undefined if they are not too large.
- * @param most the maximum of bytes of all words together, as JSON
- */
 export function problemOfSize(tools: readonly Words[], most: number): string | undefined {
   const words = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const bytes = words.reduce((sum, each) => sum + Buffer.byteLength(JSON.stringify(each)), 0);
@@ -116,11 +101,7 @@ export function problemOfSize(tools: readonly Words[], most: number): string | u
 
 type McpPinned = McpConfig['tools'][number];
 
-/**
- * The tools of an MCP server in the form of entries, in the order of their names at the server.
- * @param prefix the start of new names
- * @param only the names at the server of the tools that are wanted; undefined for all
- */
+/** `only` has names at the server; undefined stands for all. */
 export function toolsOfServer(
   listed: readonly McpTool[],
   before: readonly McpPinned[],
@@ -152,10 +133,6 @@ export function toolsOfServer(
   });
 }
 
-/**
- * The headers that repeat arguments (`x-mcp-header`), each with the path of its argument: names of properties, from the
- * outermost.
- */
 const headersIn = (schema: SchemaObject, path: readonly string[] = []): [string, string[]][] =>
   Object.entries(Object(schema.properties)).flatMap(([name, child]) => {
     const { 'x-mcp-header': header, ...rest } = Object(child);
@@ -163,11 +140,7 @@ const headersIn = (schema: SchemaObject, path: readonly string[] = []): [string,
     return [...(isText(header) ? [[header, at] as [string, string[]]] : []), ...headersIn(rest, at)];
   });
 
-/**
- * A copy of the schema without extensions, which models do not need, and without keywords by which the service cannot
- * check arguments.
- * @param unknown gets the keywords by which it cannot
- */
+/** Also leaves out keywords by which the service cannot check arguments, and adds them to `unknown`. */
 function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaObject {
   const known = Object.entries(schema).filter(([keyword]) => {
     if (/^(?:x-.*|\$schema|\$comment)$/.test(keyword)) return false;
@@ -177,12 +150,9 @@ function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaOb
   return withSchemas(Object.fromEntries(known), (child) => withoutExtensions(child, unknown));
 }
 
-/** Keywords whose values are data. */
 const dataKeywords = new Set(['enum', 'const', 'default', 'examples']);
-/** Keywords whose values are objects that have schemas by their names. */
 const namingKeywords = new Set(['properties', '$defs', 'definitions']);
 
-/** A copy of the schema in which each schema directly in it is converted. */
 export function withSchemas(schema: SchemaObject, convert: (child: SchemaObject) => unknown): SchemaObject {
   const each = (child: unknown) => (isObject(child) ? convert(child) : child);
   const eachIn = (parent: SchemaObject, change: (child: unknown, name: string) => unknown) =>

@@ -4,20 +4,16 @@ import type { Clock } from '#domain/platform/services.ts';
 
 export const secretLimits = {
   ofWorkspace: 100,
-  /** The maximum size of a value: what KMS encrypts in one call. */
+  /** What KMS encrypts in one call. */
   bytes: 4096,
-  /**
-   * The minimum length of a value. A shorter one could be a part of other texts, and be removed from results there too.
-   */
+  /** A shorter value could be a part of other texts, and be removed from results there too. */
   characters: 8,
   hosts: 20,
 } as const;
 
-/** A secret of a workspace for the tools of its agents. It is sent to its hosts alone. */
 export interface ToolSecret {
-  /** Unique in the workspace. */
   name: string;
-  /** Each is exactly one HOST:PORT. They are sorted, because the ciphertext is bound to them. */
+  /** Each is one HOST:PORT. They are sorted, because the ciphertext is bound to them. */
   hosts: readonly string[];
   encrypted: string;
   updatedAt: string;
@@ -25,11 +21,8 @@ export interface ToolSecret {
 
 export interface ToolSecretStore {
   get(workspaceId: string, name: string): Promise<ToolSecret | undefined>;
-  /** All secrets of the workspace, in the order of names. */
   list(workspaceId: string): Promise<ToolSecret[]>;
-  /** Creates or replaces a secret, with an audit entry that has the hosts and no value. */
   put(workspaceId: string, secret: ToolSecret): Promise<void>;
-  /** Removes a secret, with an audit entry. Returns false if there is none. */
   remove(workspaceId: string, name: string): Promise<boolean>;
 }
 
@@ -45,14 +38,11 @@ export interface ToolSecretCipher {
   decrypt(encrypted: string, owner: SecretOwner): Promise<string>;
 }
 
-/** The host and port of a URL in the form of `hosts`: `mcp.crm.example:443`. */
+/** In the form of `hosts`, such as `mcp.crm.example:443`. */
 export const hostOf = ({ hostname, port, protocol }: URL): string =>
   `${hostname.replace(/\.$/, '')}:${port || (protocol === 'https:' ? 443 : 80)}`;
 
-/**
- * Whether a secret may be sent to the URL: over https to any, otherwise only to listed addresses.
- * @param allow addresses that may get a secret without TLS, such as those of the stage's setting toolAllow
- */
+/** @param allow addresses that may get a secret without TLS */
 export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean {
   const address = hostOf(url);
   const isListed = ({ host, port }: HostAndPort) =>
@@ -60,10 +50,8 @@ export function maySendSecret(url: URL, allow: readonly HostAndPort[]): boolean 
   return url.protocol === 'https:' || allow.some(isListed);
 }
 
-/** Milliseconds for which a value is cached, unless a server rejects it. */
 const cacheMilliseconds = 5 * 60_000;
 
-/** Reads secrets and caches their decrypted values. */
 export class SecretValues {
   readonly #services;
   readonly #cached = timedCache<{ text: string; hosts: readonly string[]; until: number }>();
@@ -72,10 +60,7 @@ export class SecretValues {
     this.#services = services;
   }
 
-  /**
-   * Returns the value of a secret, for a request to this address.
-   * @throws Error if there is no such secret, or if it is not for the host. Nothing may be sent then
-   */
+  /** @throws Error if there is no such secret, or if it is not for the host. Nothing may be sent then */
   async valueFor(workspaceId: string, name: string, url: URL): Promise<Cached<string>> {
     const { toolSecrets, toolSecretCipher, clock } = this.#services;
     const now = clock.now().getTime();

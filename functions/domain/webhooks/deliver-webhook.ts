@@ -13,17 +13,13 @@ import {
 } from './services.ts';
 import { standardSignature, type Webhook, type WebhookTarget, webhookSignature } from './webhook.ts';
 
-/**
- * Encrypts the address and the secrets in one ciphertext. The address is encrypted too, because its path or query may
- * contain a token.
- */
+/** The address is encrypted too, because its path or query may contain a token. */
 const encryptTarget = (
   { secretCipher }: Services<'secretCipher'>,
   target: WebhookTarget,
   owner: DeliveryOwner,
 ): Promise<string> => secretCipher.encrypt(JSON.stringify(target), owner);
 
-/** Decrypts the address and the secrets of a stored webhook, also of one that an earlier release has stored. */
 export async function decryptTarget(
   { secretCipher }: Services<'secretCipher'>,
   webhook: Webhook,
@@ -34,10 +30,7 @@ export async function decryptTarget(
   return { url, secrets: secret === null ? [] : [await secretCipher.decrypt(secret, owner)] };
 }
 
-/**
- * Checks the address of the batch's webhook, if it has one.
- * @throws badRequest if the address is forbidden
- */
+/** @throws badRequest if the address is forbidden */
 export async function rejectForbiddenWebhook(
   services: Services<'webhookSender'>,
   { webhook }: CreateBatchBody,
@@ -46,7 +39,6 @@ export async function rejectForbiddenWebhook(
   if (rejection) throw new ServiceError('badRequest', `webhook.url: ${rejection}`);
 }
 
-/** The webhook as it is stored, with its address and its secret encrypted for this batch; null if there is none. */
 export async function encryptedWebhook(
   services: Services<'secretCipher'>,
   { webhook }: CreateBatchBody,
@@ -59,8 +51,7 @@ export async function encryptedWebhook(
 }
 
 /**
- * Replaces the secret that signs the further calls of a batch's webhook. If there was a secret, `webhook-signature`
- * also contains the signature with it, for a receiver that does not know the new one yet.
+ * The former secret also signs, for a receiver that does not know the new one yet.
  * @throws Error if the batch has no webhook, or if another caller has changed it meanwhile
  */
 export async function replaceWebhookSecret(
@@ -82,15 +73,11 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
   shares: Pick<Shares, 'join'>;
 };
 
-/**
- * The output of the workflow's task. The workflow reads its names and values, so they never change. `settled`: there is
- * nothing more to deliver.
- */
+/** The workflow reads its names and values, so they never change. `settled`: there is nothing more to deliver. */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
-  /** Whole seconds until the workflow invokes the function again; 0 if settled. */
+  /** Whole seconds; 0 if settled. */
   seconds: number;
-  /** Set if the delivery is exhausted. */
   isGivenUp?: true;
 }
 
@@ -100,11 +87,6 @@ const turnMilliseconds = 60_000;
 const finished: DeliveryProgress = { state: 'settled', seconds: 0 };
 const exhausted: DeliveryProgress = { ...finished, isGivenUp: true };
 
-/**
- * Makes the next attempt to deliver a batch's event, if it is due. Each attempt but the first of a round also needs a
- * slot.
- * @returns whether the workflow must invoke the function again, and when
- */
 export async function deliverWebhook(
   services: DeliverServices,
   owner: DeliveryOwner,
@@ -121,15 +103,15 @@ export async function deliverWebhook(
     await services.deliveries.exhaust(delivery);
     return exhausted;
   }
-  // A receiver that has failed before may take the whole timeout again, so the attempt needs a slot.
+  // A receiver that has failed before may take the whole timeout again.
   const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
   if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
   try {
-    // The target is decrypted before the attempt starts, because a failure of KMS must not count as an attempt.
+    // Before the attempt starts, because a failure of KMS must not count as an attempt.
     const target = await decryptTarget(services, webhook, owner);
     const started = await services.deliveries.start(delivery, {
       at: now.toISOString(),
-      // If the function is killed, the next attempt is due after twice the receiver's timeout plus the usual delay.
+      // In case the function is killed.
       nextAt: plus(now, 2 * timeout + varied(services, retryDelays[delivery.attempts] ?? 0)),
     });
     if (started === undefined) return waiting(now.toISOString(), now);
@@ -201,7 +183,6 @@ function nextOf(
   const { retryDelays } = services.webhookSettings;
   const delay = retryDelays[attempts - 1];
   if (delay === undefined) return { state: 'exhausted', nextAt };
-  // A receiver's Retry-After can lengthen the delay, up to the longest delay of the schedule.
   const requested = Math.min(retryAfter ?? 0, Math.max(...retryDelays));
   return { state: 'pending', nextAt: plus(now, Math.max(varied(services, delay), requested)) };
 }
@@ -231,13 +212,13 @@ function headersOf(
   };
 }
 
-/** The delay times 0.9 to 1.1, to spread the retries of deliveries that failed together. */
+/** Spreads the retries of deliveries that failed together. */
 const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();
 
-/** The workflow waits for whole seconds, at least 1, so that it does not call in a loop before the attempt is due. */
+/** At least 1 s, so that the workflow does not call in a loop before the attempt is due. */
 const waiting = (until: string, now: Date): DeliveryProgress => ({
   state: 'waiting',
   seconds: Math.max(1, Math.ceil((Date.parse(until) - now.getTime()) / 1000)),

@@ -1,39 +1,37 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 
-/** The webhook of a batch as it is stored. */
 export type Webhook = EncryptedWebhook | FormerWebhook;
 
 export interface EncryptedWebhook {
   events: WebhookEvent[];
-  /** The target as JSON, encrypted for this batch. */
+  /** A `WebhookTarget` as JSON, encrypted for this batch. */
   target: string;
 }
 
-/** A webhook that an earlier release has stored. That release encrypted only the secret. */
+/** Stored by an earlier release, which encrypted only the secret. */
 interface FormerWebhook {
   events: WebhookEvent[];
   url: string;
-  /** Encrypted for this batch. */
   secret: string | null;
 }
 
-/** Where a webhook's calls go, and the secrets that sign them. Its JSON is stored, so names and types never change. */
+/** Its JSON is stored, so names and types never change. */
 export interface WebhookTarget {
   url: string;
-  /** The newest secret comes first. Without secrets, calls are not signed. */
+  /** The newest first. Without secrets, calls are not signed. */
   secrets: string[];
 }
 
 interface SignedCall {
   secret: string;
-  /** Unix time in seconds, in the same form as in the header. */
+  /** Unix time in seconds, as in the header. */
   timestamp: string;
   /** Exactly the bytes that are sent. */
   body: string | Uint8Array;
 }
 
-/** The value of `X-Service-Signature` (specification, section 6.2). The key is the secret as UTF-8. */
+/** The value of `X-Service-Signature` (specification, section 6.2). */
 export const webhookSignature = ({ secret, timestamp, body }: SignedCall): string =>
   `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 
@@ -43,10 +41,7 @@ export const standardSignature = (call: SignedCall & { eventId: string }): strin
 
 const prefixed = /^whsec_((?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?)$/;
 
-/**
- * The key for Standard Webhooks, whose libraries decode the base64 after `whsec_`. Any other secret, also one without
- * valid base64 after `whsec_`, is the key as UTF-8.
- */
+/** Libraries for Standard Webhooks decode the base64 after `whsec_`. Any other secret is the key as UTF-8. */
 function standardKey(secret: string): string | Buffer {
   const [, base64 = ''] = prefixed.exec(secret) ?? [];
   return base64 === '' ? secret : Buffer.from(base64, 'base64');

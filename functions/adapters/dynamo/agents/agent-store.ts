@@ -22,14 +22,13 @@ const agentOf = (item: Item): Agent => fieldsOf(item);
 
 const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
-/** The maximum size of the cached versions, measured as JSON. */
 const cachedBytes = 16 * 1024 * 1024;
 
-/** The number of versions that are read at once. A version may have 350 KB, and one batch read 16 MB. */
+/** A version may have 350 KB, and one batch read 16 MB. */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {
-  // Versions never change. While a version is cached, a process reads only the index entry that names it.
+  // Versions never change, so a cached one needs no read.
   const versions = objectCache<AgentVersion>(cachedBytes);
   return {
     async get(workspaceId, agentId) {
@@ -56,13 +55,11 @@ export function dynamoAgentReader(table: Table): AgentReader {
       }
     },
     async *listPublished(workspaceId) {
-      // A page of 1 MB may have thousands of index entries.
       for await (const page of table.queryPages(startingWith(keys.publishedEntry(workspaceId, ''))))
         for (const entries of groupsOf(page, versionsPerRead)) {
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
-          // Leaves out an agent that was unpublished after its index entry was read.
           yield items.filter((item) => item !== undefined).map(versionOf);
         }
     },
@@ -115,8 +112,7 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
         throw changedMeanwhile('deleted');
       for await (const page of versionPages(table, workspaceId, agentId))
         await table.deleteAll(page.map(keyOf));
-      // This key is deleted last, because a repeated call finds the workspace of the agent, and so its versions, by
-      // this key.
+      // Last, because a repeated call finds the agent's workspace by it.
       await table.deleteAll([keys.operatorsAgent(agentId)]);
     },
   };
@@ -125,11 +121,11 @@ export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
 const changedMeanwhile = (done: string) =>
   new ServiceError('badRequest', `The agent was changed by someone else meanwhile; nothing was ${done}`);
 
-/** Reads all versions of an agent. Nothing else in their partition sorts after them. */
+/** Nothing in the partition sorts after the versions. */
 const versionPages = (table: Table, workspaceId: string, agentId: string): AsyncGenerator<Item[]> =>
   table.queryPages(where('sk > :sk', keys.agentVersion(workspaceId, agentId, 0)));
 
-/** The writes that delete an agent, but not its versions: these may be more than a transaction can have. */
+/** Without the versions, which may be more than a transaction can have. */
 const deletion = (audit: Audit, { workspaceId, id, revision, definition }: Agent): Write[] => [
   {
     Delete: {
@@ -146,10 +142,6 @@ const publishedKeys = (workspaceId: string, agentId: string): [published: Key, e
   keys.publishedEntry(workspaceId, agentId),
 ];
 
-/**
- * Makes the audit entry of a save. For a changed draft, it names the changed fields; only for name and model does it
- * contain the values.
- */
 function describe(
   { definition }: Agent,
   published: AgentVersion | 'unchanged' | null,
@@ -175,7 +167,6 @@ function describe(
   };
 }
 
-/** Makes the index entry of a published agent. Entries that older code has written contain only the agent's id. */
 const entryOf = (version: AgentVersion): Item => ({
   agent_id: version.agentId,
   version_id: version.id,

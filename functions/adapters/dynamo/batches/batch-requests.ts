@@ -11,26 +11,18 @@ import type { RequestEraser, RequestsOfUser } from '#domain/batches/batch-store.
 import { groupsOf } from '#domain/platform/services.ts';
 
 /**
- * If the texts of a request group have more bytes than this, each text gets its own item. The rest of the 400 KB of an
- * item is for the other attributes.
+ * The texts of a group with more bytes get items of their own. The rest of an item's 400 KB is for the other
+ * attributes.
  */
 const groupTextBytes = 300_000;
 
-/**
- * The maximum size in bytes, as estimated, of one part of the manifest. Each part is one item. Custom ids have up to 1
- * KB each.
- */
+/** Of one part of the manifest, as estimated. Each part is one item, of at most 400 KB. */
 const manifestBytes = 300_000;
 
-/** How long requests stay stored after their batch has expired. */
 const retentionAfterExpirySeconds = 30 * 24 * 60 * 60;
 
 type Owner = Pick<Batch, 'workspaceId' | 'id' | 'createdAt' | 'expiresAt'>;
 
-/**
- * Makes the items that store the requests of a new batch and their response format, and the index entries that name the
- * requests.
- */
 export function requestItems(
   batch: Owner,
   requests: readonly BatchRequest[],
@@ -136,8 +128,8 @@ export const dynamoRequestEraser = (table: Table): RequestEraser => ({
 });
 
 /**
- * Makes a function that erases the texts and the user of a stored request. The message becomes empty instead of
- * missing, because a request without a message counts as not stored, and a worker must still end it.
+ * The message becomes empty instead of missing: a request without a message counts as not stored, and a worker must
+ * still end it.
  */
 export const eraseRequest =
   (table: Table) =>
@@ -159,7 +151,7 @@ export const eraseRequest =
         ...empty,
         Key: keys.batchText(workspaceId, id, requestIndex),
       },
-      // This change is the last one, because the scan of an erasure finds the request by the user.
+      // Last, because the scan of an erasure finds the request by the user.
       change(`REMOVE ${entry}.#field`, 'external_user_id'),
     ];
     for (const update of updates) await table.updateIf(update);

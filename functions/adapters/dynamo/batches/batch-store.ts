@@ -14,11 +14,6 @@ import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';
 
-/**
- * The write that changes the number of a workspace's open batches.
- * @param most the maximum of open batches: if the workspace already has as many, the condition fails; null if there is
- *   no maximum
- */
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
     Key: keys.openBatches(workspaceId),
@@ -53,8 +48,7 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      // The condition fails if a cancel has changed the status, because the batch must then end with another status, or
-      // if another completion was first.
+      // After a cancel, the batch must end with another status.
       ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };
@@ -66,8 +60,8 @@ const deliveryPuts = (delivery: WebhookDelivery | null): Write[] =>
     : [{ Put: { Item: deliveryItem(delivery) } }, { Put: { Item: webhookEntry(delivery, delivery.nextAt) } }];
 
 /**
- * With the delays after conflicts, all attempts take about 2.5 s. Each creation and end of a batch changes the count of
- * the workspace's open batches, so concurrent ones may conflict.
+ * Concurrent creations and ends of batches may conflict on the count of open batches. The pauses between the attempts
+ * take about 2.5 s on average.
  */
 const maxAttempts = 20;
 
@@ -166,9 +160,8 @@ const changes = (table: Table, clock: Clock) =>
   }) satisfies Partial<BatchStore>;
 
 /**
- * The writes that put a new batch, its webhook, and the index entries by which it is found, and that count it. The
- * first two have conditions: the first, that there is no such batch; the second, that the workspace may have one more
- * open batch, if it has a limit.
+ * The first two have conditions: the first, that there is no such batch; the second, that the workspace may have one
+ * more open batch, if it has a limit.
  */
 function batchWrites(
   { batch, number, webhook }: { batch: Batch; number: number; webhook: Webhook | null },
@@ -194,10 +187,8 @@ function batchWrites(
   ];
 }
 
-/** How long a task token is stored after its state was entered, in seconds. */
 const tokenSeconds = 30 * 24 * 60 * 60;
 
-/** Returns the ids of the workspace's open batches, newest first. */
 async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const open = allOf(keys.batchList(workspaceId, 'open').entry(0));
   return (await table.queryAll({ ...open, ScanIndexForward: false })).map(({ id }) => id as string);

@@ -17,7 +17,6 @@ import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.t
 import type { BatchTransitions, Claim } from '#domain/batches/batch-transitions.ts';
 import type { Clock } from '#domain/platform/services.ts';
 
-/** Makes the item of a new batch, which has no slots and no counts of results. */
 export function storedBatch(batch: Batch): Item {
   const { completed, failed, completedAt, cancelledAt, stop, ...stored } = batch;
   const { webhookEvents, executionNumber, slotsMade, metadata, ...same } = stored;
@@ -45,10 +44,7 @@ export function batchOf(item: Item): Batch {
   };
 }
 
-/**
- * The attributes of a slot. Their names are short, because a batch may have all slots of its workspace, and each change
- * of a slot writes the batch's whole item.
- */
+/** The names are short, because each change of a slot writes the batch's whole item. */
 const slotItems = attributesNamed<Slot>({
   ...{ epoch: ['e'], owner: ['w', null], takes: ['n'], until: ['t'] },
   ...{ isClean: ['x'], first: ['b'], size: ['s'], named: ['r'] },
@@ -57,7 +53,7 @@ const slotItems = attributesNamed<Slot>({
 export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
-/** The attributes of a batch item. Their names are short, so that an item usually costs one write unit. */
+/** The names are short, so that an item usually costs one write unit. */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
   slot: ['k'],
@@ -87,7 +83,7 @@ export const itemOf = (item: Item): BatchItem => ({
 
 const attemptsToClaim = 20;
 
-/** DynamoDB's maximum of writes in one transaction. Twenty requests of one agent and twenty users need 84 writes. */
+/** DynamoDB's maximum of writes in one transaction. */
 const maxWrites = 100;
 
 const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }) => newChat !== null).length;
@@ -95,8 +91,7 @@ const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
 /**
- * Makes the function that stores batch items with the chats that they need. It uses one transaction, or several if one
- * would be too large. Requests that have an item already are left out of the result.
+ * Uses several transactions if one would be too large. Requests that have an item already are left out of the result.
  */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {
@@ -159,10 +154,10 @@ export const replaceItem =
   async (batch, before, item) => {
     const { isDone, item: stored } = await table.putIf({
       Item: storedBatchItem(batch, item),
-      // A new owner of a request raises the number of the attempt, so this condition fails after a change of the owner.
+      // A new owner of a request raises the number of the attempt.
       ...ifStill({ attempt: before?.attempt, status: before?.status }),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // If the stored item has the same epoch and status, an earlier attempt of the SDK has written it.
+    // An earlier attempt of the SDK may have written the item.
     return isDone || (stored?.e === item.epoch && stored.status === item.status);
   };

@@ -3,7 +3,7 @@ import { allOf, between, fieldsOf, type Table, where } from '#adapters/dynamo/ta
 import { webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ReconciliationIndex, WebhookEntry } from '#domain/batches/batch-store.ts';
 
-/** The number of entries on a page: enough for two rounds of the reconciler's 16 concurrent checks. */
+/** Enough for two rounds of the reconciler's concurrent checks. */
 const webhooksPerPage = 32;
 
 export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
@@ -44,10 +44,7 @@ export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
   };
 }
 
-/**
- * The character that sorts after `#`, the separator of the parts of a key. So a workspace's id followed by this
- * character sorts after all keys of the workspace.
- */
+/** Sorts after `#`, so that a workspace's id and this character sort after all keys of the workspace. */
 const afterSeparator = '$';
 
 const keyOfEntry = ({ workspaceId, due, batchId }: WebhookEntry): Key =>

@@ -19,16 +19,14 @@ interface BatchUpdate {
   values: Item;
   returns?: 'ALL_OLD' | 'ALL_NEW';
   /**
-   * Called with the stored item after the condition has failed. It returns whether the item shows that this write was
-   * made before: the SDK repeats a write whose response was lost.
+   * Gets the stored item after the condition has failed. Returns whether this write was made before: the SDK repeats a
+   * write whose response was lost.
    */
   isDone?: (item: Item) => boolean;
 }
 
 /**
- * Changes the item of a batch.
- * @returns the item after the change, or before it if `returns` says so; undefined if the condition failed. If the
- *   condition failed but `isDone` returns true, the stored item
+ * @returns the item as `returns` says, or the stored one if `isDone` returns true; undefined if the condition failed
  */
 export async function updateBatch(
   table: Table,
@@ -61,10 +59,7 @@ const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Ba
 
 const ofOwner = (number: number) => ({ condition: 'slots.#k.e = :e', names: { '#k': String(number) } });
 
-/**
- * Makes the changes of slots. All slots of a batch are in the batch's item, so each change is one conditional update,
- * and needs no transaction that may conflict.
- */
+/** All slots of a batch are in its item, so that these changes need no transaction, which may conflict. */
 export const slotTransitions = (table: Table): SlotTransitions => ({
   topUp(batch, slots, until) {
     const change = topUp(batch, slots, until);
@@ -107,12 +102,11 @@ const changes = (table: Table) =>
           ...['slots.#k.e = :next', 'slots.#k.w = :w', 'slots.#k.n = :zero', 'slots.#k.x = :x'],
           'slots.#k.t = :t',
         ],
-        // This condition fails for a final batch too, because it has no slots.
+        // Fails for a final batch too, because it has no slots.
         ...{ condition: 'slots.#k.e = :e', names: { '#k': String(number) } },
         values: { ':e': epoch, ':next': epoch + 1, ':w': name, ':zero': 0, ':x': false, ':t': until },
         returns: 'ALL_OLD',
-        // If this write was made before, the old slot is no longer known. Then the slot counts as not clean, as the
-        // write has left it.
+        // If this write was made before, the former slot is unknown and counts as not clean.
         isDone: (stored) => slotIn(stored, number)?.w === name,
       });
       if (item === undefined) return undefined;
@@ -162,8 +156,8 @@ const changes = (table: Table) =>
   }) satisfies Partial<SlotTransitions>;
 
 /**
- * The update that gives silent slots a new time and makes missing slots. It also takes silent slots from their owners.
- * An owner may only have been frozen, and must not renew its slot while a message offers the slot to another worker.
+ * Also takes silent slots from their owners: an owner that was only frozen must not renew its slot while a message
+ * offers it to another worker.
  */
 function topUp(batch: Batch, slots: readonly number[], until: number) {
   const missing = slots.filter((number) => batch.slots[number] === undefined);

@@ -5,9 +5,7 @@ import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
 export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
 
-/**
- * The pairs are stored as one JSON text, because marshalling fails for an object that has a key such as `constructor`.
- */
+/** As one JSON text, because marshalling fails for an object that has a key such as `constructor`. */
 export const metadataItem = (metadata: Metadata | undefined): Item => ({
   metadata: metadata && JSON.stringify(metadata),
 });
@@ -26,11 +24,7 @@ const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId' | 'metadata'>>({
   messageCount: ['message_count'],
 });
 
-/**
- * Makes the item of a chat.
- * @param entry the first id of the chats that were created together with this one. It is in the keys of their list
- *   entries
- */
+/** @param entry the first id of the creation, which is in the keys of the list entries */
 export const chatItem = (chat: Chat, entry: number): Item => ({
   ...keys.chat(chat.workspaceId, chat.id),
   ...chats.itemOf(chat),
@@ -41,10 +35,7 @@ export const chatItem = (chat: Chat, entry: number): Item => ({
   ...(chat.lease !== null && { created_for: chat.lease.id }),
 });
 
-/**
- * Reads the lease of a chat, which may have expired; null without one. `stop_lease` stays in the item after its lease
- * has ended, and has no meaning for another lease.
- */
+/** `stop_lease` stays in the item after its lease has ended. */
 const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
   id === undefined
     ? null
@@ -57,10 +48,6 @@ export const chatOf = (item: Item): Chat => ({
   ...(item.created_for !== undefined && { batchId: batchIdIn(item.created_for as string) }),
 });
 
-/**
- * The update that releases the chat lease and sets the message count. Condition: the chat still has the lease
- * `leaseId`, or it has no lease and the count of `chat`.
- */
 export const releasing = (chat: Chat, leaseId: string, messageCount: number) => ({
   Key: keys.chat(chat.workspaceId, chat.id),
   ...changing(

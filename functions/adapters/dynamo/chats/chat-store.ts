@@ -10,16 +10,13 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/**
- * How often a page is read again if a chat on it was deleted while the page was read. After that, the page lacks the
- * chat.
- */
+/** How often a page is read again if a chat on it is missing, such as one that was deleted meanwhile. */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({
   async page({ workspaceId, agentId, externalUserId }, page) {
     const list = keys.chatList(workspaceId, { agentId, externalUserId });
-    // The chats of an agent with a user are the user's list, filtered. That list also has a count for each agent.
+    // The chats of an agent and a user are found in the user's list, which also counts them by agent.
     const ofAgent = externalUserId === undefined ? undefined : agentId;
     const reading = {
       count: ofAgent ?? 'n',
@@ -34,12 +31,12 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
   },
 });
 
-/** With the delays after conflicts, all attempts take about 15 s. */
+/** The pauses between the attempts take about 15 s on average. */
 const maxAttempts = 100;
 
 /**
- * Milliseconds after which the next attempt of a creation takes another id. So a chat may appear in its lists after a
- * chat with a higher id, but later by at most this time and the time of one attempt.
+ * Milliseconds after which the next attempt takes another id, so that a chat cannot appear in its lists long after
+ * chats with higher ids.
  */
 const idLifetime = 2000;
 
@@ -124,7 +121,7 @@ const leases = (table: Table) =>
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
       const chat = item && chatOf(item);
-      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
+      // The stored lease may be this one: the SDK repeats a write whose response was lost.
       if (chat !== undefined && (isDone || chat.lease?.id === lease.id)) return { taken: true, chat };
       const hasStarted = request !== undefined && item?.request_id === request.id;
       return { taken: false, chat, startedAt: hasStarted ? (item.request_count as number) + 1 : undefined };
@@ -136,7 +133,6 @@ const leases = (table: Table) =>
         ...changingIf(leaseItem(lease), { message_count: chat.messageCount, ...leaseItem(chat.lease) }),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // If the stored lease is this one, an earlier attempt of the SDK has written it, and its response was lost.
       return isDone || item?.lease_id === lease.id;
     },
 
@@ -153,7 +149,6 @@ const leases = (table: Table) =>
     },
   }) satisfies Partial<ChatStore>;
 
-/** The update that takes the lease, with the conditions of `ChatStore.takeLease`. */
 function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now, request }: LeaseRequest) {
   const updates = ['lease_id = :lease, lease_until = :until, updated_at = :now'];
   const conditions = ['agent_id = :agent AND (attribute_not_exists(lease_id) OR lease_id = :lease)'];
@@ -180,10 +175,7 @@ function leaseUpdate({ workspaceId, chatId, agentId, externalUserId, lease, now,
   };
 }
 
-/**
- * Changes a chat that has the lease, unless its reply is stopped.
- * @returns whether the chat has the lease, even if its reply is stopped
- */
+/** @returns whether the chat has the lease, even if its reply is stopped */
 async function updateUnlessStopped(
   table: Table,
   chat: Chat,

@@ -12,10 +12,7 @@ import { purgeItem } from './purge-outbox.ts';
 
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
 
-/**
- * A list of chats, and chats of one creation that are in it. `isByAgent`: this is a user's list, whose entries group
- * the ids of chats by agent.
- */
+/** Chats of one creation in a list. `isByAgent`: it is a user's list, whose entries group the chats by agent. */
 interface ListedChats {
   list: ListKeys;
   isByAgent: boolean;
@@ -38,10 +35,7 @@ function listsOf(chats: readonly Listed[]): ListedChats[] {
   return [...lists.values()];
 }
 
-/**
- * Makes the entry of a creation in a list. If the creation has one chat in the list, with the first id, the key alone
- * names this chat, except in a user's list.
- */
+/** Without `ids` and `by_agent`, an entry names the chat with the first id. */
 function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   const ids = chats.map(({ id }) => id);
   if (!isByAgent) return { ...list.entry(first), ...(!(ids.length === 1 && ids[0] === first) && { ids }) };
@@ -52,10 +46,6 @@ function entryOf({ list, isByAgent, chats }: ListedChats, first: number): Item {
   };
 }
 
-/**
- * Returns the ids of the chats that an entry of a list names.
- * @param agentId in a user's list, only the chats of this agent
- */
 export function idsIn({ sk, ids, by_agent: byAgent }: Item, agentId?: string): number[] {
   if (byAgent === undefined) return (ids as number[] | undefined) ?? [Number(sk)];
   return Object.entries(byAgent as Record<string, number[]>)
@@ -71,14 +61,13 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
 
 export interface PlannedChats {
   chats: Chat[];
-  /** The writes that store each chat, and an entry and a count in each of its lists. None has a condition. */
+  /** None of them has a condition. */
   writes: Write[];
 }
 
 /**
- * Gives new chats of one workspace the next ids, and plans the writes that create them. If the writes fail, no other
- * chats get these ids.
- * @param newChats at most `numbersOfCreation`
+ * The ids are taken even if the writes fail.
+ * @param newChats of one workspace, at most `numbersOfCreation`
  * @throws NotStorable if the workspace has no further id
  */
 export async function planChats(
@@ -112,10 +101,7 @@ export async function planChats(
   return { chats, writes: [...items.map((Item) => ({ Put: { Item } })), ...counting(counts)] };
 }
 
-/**
- * The writes that remove chats from their lists. Their conditions fail if an entry has changed since it was read. The
- * caller deletes the chats themselves, in the same transaction.
- */
+/** Only the writes in lists: the caller deletes the chats themselves, in the same transaction. */
 async function planRemoval(table: Table, deleted: readonly Found[]): Promise<Write[]> {
   const creations = Map.groupBy(deleted, ({ item }) => item.entry as number);
   const removals = [...creations].flatMap(([first, ofCreation]) =>
@@ -142,20 +128,19 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
           .filter(([, ids]) => ids.length > 0),
       );
   const isEmpty = Object.keys(after).length === 0;
-  // The deletion of an entry has this condition too. A read during another transaction may see only some of its writes,
-  // so this read may have missed the entry.
+  // Also for a deletion: during another transaction, the read may have missed the entry.
   const asRead = { [attribute]: before };
   return isEmpty
     ? { Delete: { Key, ...ifStill(asRead) } }
     : { Update: { Key, ...changingIf({ [attribute]: after }, asRead) } };
 }
 
-/** With the delays after conflicts, all attempts take about 15 s. */
+/** The pauses between the attempts take about 15 s on average. */
 const attempts = 100;
 
 /**
- * The maximum number of chats that one transaction deletes. It may have 100 writes, and each chat needs up to eight:
- * its deletion, its purge, and an entry and a count in each of three lists.
+ * A transaction may have 100 writes, and a chat needs up to eight: its deletion, its purge, and two in each of three
+ * lists.
  */
 const chatsAtOnce = 12;
 
@@ -166,11 +151,6 @@ export const dynamoChatDeletion = (table: Table): ChatDeletion => ({
     removeEmptyCounts(table, keys.chatList(workspaceId, { externalUserId })),
 });
 
-/**
- * Deletes chats, removes them from their lists, and puts their purges.
- * @param only.unchanged whether chats that have changed since they were read are left out
- * @returns the deleted chats
- */
 async function deleteChats(
   table: Table,
   chats: readonly Chat[],
@@ -234,6 +214,5 @@ async function deleting(
   ];
 }
 
-/** The condition that the chat was not used or changed since it was read, as far as these attributes show it. */
 const isAsRead = ({ updatedAt, messageCount, lease }: Chat) =>
   ifStill({ updated_at: updatedAt, message_count: messageCount, ...leaseItem(lease) });

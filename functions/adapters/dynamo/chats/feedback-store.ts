@@ -6,7 +6,7 @@ import type { FeedbackType } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Feedback, FeedbackOfUser, FeedbackStore } from '#domain/chats/services.ts';
 
-/** The attempts after conflicts: many users may rate one message at the same time. */
+/** Many users may rate one message at the same time. */
 const attempts = 200;
 
 export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
@@ -65,10 +65,7 @@ export const dynamoFeedbackStore = (table: Table): FeedbackStore => ({
     }),
 });
 
-/**
- * Makes the index entry for feedback in a chat without an external user. By this entry, an erasure of the user who gave
- * the feedback finds it.
- */
+/** By this entry, an erasure of the user who gave the feedback finds it. */
 const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedback): Item => ({
   ...keys.userRating(workspaceId, feedback.externalUserId, id, position),
   chat_id: id,
@@ -76,7 +73,6 @@ const userEntry = ({ workspaceId, id }: Chat, position: number, feedback: Feedba
   created_at: feedback.createdAt,
 });
 
-/** Replaces the feedback that was read before; the condition fails if its type has changed since. */
 const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined) => ({
   Item: {
     ...key,
@@ -87,11 +83,6 @@ const putOf = (key: Key, feedback: Feedback, previous: FeedbackType | undefined)
   ...ifStill({ type: previous }),
 });
 
-/**
- * The update of a message's feedback counts.
- * @param type undefined if the feedback is removed
- * @param previous undefined if the feedback is new
- */
 function countOf(
   { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
   position: number,

@@ -5,33 +5,29 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { wholeTurns } from './message-store.ts';
 
-/** The maximum number of characters of all cached messages, at one or two bytes a character. */
+/** Of all cached messages. A character takes one or two bytes. */
 const mostCharacters = 8_000_000;
 
 /**
- * The maximum number of characters of one cached chat. A longer history is read for each turn. So a cached history
- * never reaches the limits of `MessageStore.recent` for steps and for the number of messages.
+ * With this bound, a cached history stays below the limits of `MessageStore.recent` for steps and for the number of
+ * messages.
  */
 const mostCharactersOfChat = 250_000;
 
-/** The characters that count for a message in addition to its texts, and for each attached file. */
 const charactersOfAttributes = 500;
 
-/** How long nothing is cached after a cached history lacked the last messages, in milliseconds. */
 const pause = 60_000;
 
 export interface HistoryCache {
   messages: MessageStore;
-  /** Caches the empty history of a chat that this environment has just created. */
+  /** Caches an empty history: the chat must be new. */
   addNewChat(chat: Chat): void;
 }
 
 /**
- * Adds a cache to `store`, with the histories of chats that this environment has created or served. A cached history
- * that contains the last position, and all that the prompt may contain, needs no read: positions have no gaps, and
- * messages never change. If the cache lacks messages, they are read only after the last position is known, later than
- * without a cache. If a cached history lacks the last messages, as when several environments serve a chat, the cache
- * pauses.
+ * Adds a cache to `store`. A cached history that has what a prompt needs is not read again: positions have no gaps, and
+ * messages never change. If it lacks the last messages, as when several environments serve a chat, they are read later
+ * than without a cache. So the cache pauses then.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);
@@ -52,10 +48,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
     else cached.remove(name);
   };
-  /**
-   * Adds a message to the cache after it was stored. If it was not stored, or it is unknown whether it was, the table
-   * may have messages that the cache lacks. Then the chat is removed from the cache.
-   */
+  /** If it is unknown whether the message was stored, the table may have a message that the cache lacks. */
   const storeThrough = async <Outcome>(
     chat: Chat,
     message: Message,
@@ -75,7 +68,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const read: MessageStore['recent'] = async (chat, ...window) => {
     const messages = await store.recent(chat, ...window);
     const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
-    // Prompts may leave out the last turns. Then `messages` does not end at the last position, and is not cached.
+    // Prompts may leave out the last turns. Such a history is not cached.
     if (messages.length > 0 && messages.at(-1)?.position === (await window[0]))
       cache(nameOf(chat), messages, characters);
     return messages;
@@ -113,11 +106,7 @@ const charactersOf = (message: Message): number =>
     ? JSON.stringify(message.reasoningSteps).length
     : message.attachments.length * charactersOfAttributes);
 
-/**
- * Returns the messages for a prompt from a cached history: whole turns up to the position `last`, with at most
- * `characters`.
- * @returns undefined if the cache may lack messages that the prompt needs
- */
+/** @returns undefined if the cache may lack messages that the prompt needs */
 function newestOf(messages: readonly Message[], last: number, characters: number): Message[] | undefined {
   const end = messages.findIndex(({ position }) => position === last) + 1;
   let left = characters;

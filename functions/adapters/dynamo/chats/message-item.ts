@@ -13,10 +13,7 @@ import {
 
 const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
-/**
- * The attributes of a message without its texts. Times are milliseconds and the usage is four or five numbers, so a
- * short message usually fits into one write unit (1 KB).
- */
+/** Without the texts. The forms are short, so that a short message usually fits into one write unit (1 KB). */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
@@ -40,13 +37,11 @@ const replies = attributesNamed<
   rejectedTurns: ['rejected_turns'],
 });
 
-/** Reads the attributes that determine whether prompts contain a message. This needs none of its texts. */
 export const positionsOf = (item: Item): Pick<AssistantMessage, 'position' | 'rejectedTurns'> => ({
   position: item.position as number,
   ...(item.rejected_turns !== undefined && { rejectedTurns: item.rejected_turns as number }),
 });
 
-/** The texts of a message, which may be too large for its item. */
 const textsOf = (message: Message): { content: string; steps?: string } => ({
   content: message.content,
   ...(message.role === 'assistant' &&
@@ -83,37 +78,29 @@ function messageOf(
   };
 }
 
-/** A stored usage without cached tokens has four numbers. */
 const numbersOf = (usage: TokenUsage): number[] =>
   usageFields.slice(0, usage.cached_prompt_tokens > 0 ? 5 : 4).map((field) => usage[field]);
 
 const usageOf = (usage: readonly number[]) =>
   Object.fromEntries(usageFields.map((field, index) => [field, usage[index] ?? 0])) as unknown as TokenUsage;
 
-/** Steps that were stored before the usage had all its fields are read with zeros. */
+/** Steps of earlier releases may lack fields of the usage. */
 const stepsOf = (steps: string): ReasoningStep[] =>
   (JSON.parse(steps) as ReasoningStep[]).map((step) => ({
     ...step,
     token_usage: { ...noUsage, ...step.token_usage },
   }));
 
-/**
- * Returns the content store. Reads and writes of messages call it only for texts that are too large for their items.
- */
 export type Contents = () => ContentStore;
 
 type TextAttribute = 'content' | 'steps';
 
-/**
- * The maximum size of content and steps in one item, in bytes. The rest of the 400 KB of an item is for the other
- * attributes.
- */
+/** Of content and steps together. The rest of an item's 400 KB is for the other attributes. */
 const inlineBytes = 300_000;
 
 const nameOf = (item: Item, attribute: TextAttribute): string | undefined =>
   item[`${attribute}_name`] as string | undefined;
 
-/** The number of texts of a message that are in the content store. */
 export const largeTextsOf = (item: Item): number =>
   (['content', 'steps'] as const).filter((attribute) => nameOf(item, attribute) !== undefined).length;
 
@@ -135,8 +122,8 @@ export async function readMessage(contents: Contents, workspaceId: string, item:
 }
 
 /**
- * Reads a message; undefined if its content is longer than `most.characters`. Steps longer than `most.steps` are left
- * out. `stepCharacters` is the length of the steps as JSON, or `most.steps` if they are left out.
+ * Undefined if the content is longer than `most.characters`. Steps longer than `most.steps` are left out, and
+ * `stepCharacters` is then `most.steps`.
  */
 export async function readMessageUpTo(
   contents: Contents,
@@ -163,18 +150,13 @@ async function textUpTo(
   return text.length <= characters ? text : undefined;
 }
 
-/** Makes the item of a message with all its texts. */
 export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)): Item => ({
   ...keys.message(chat.workspaceId, chat.id, message.position),
   ...attributesOf(message),
   ...texts,
 });
 
-/**
- * Makes the item of a message. If content and steps are too large for one item, the longer of them is put into the
- * content store; if the rest is still too large, the other too.
- * @returns also the names of the texts in the content store
- */
+/** Puts texts beyond `inlineBytes` into the content store, the longer one first. `names` are theirs. */
 export async function storeLargeTexts(
   contents: Contents,
   chat: Chat,

@@ -6,10 +6,9 @@ import { lastPosition } from '#domain/chats/message.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import { largeTextsOf } from './message-item.ts';
 
-/** The number of items (messages and feedback counts) on a page when a chat is read backwards for a prompt. */
 const messagesPerRead = 50;
 
-/** The maximum number of large texts that are read concurrently for a page. Each may have some megabytes. */
+/** Each may have some megabytes. */
 const largeTextsAtOnce = 4;
 
 type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;
@@ -19,9 +18,7 @@ export interface RatedItem {
   counts: Record<string, number>;
 }
 
-/**
- * Reads the messages between two positions, both included, with their feedback counts, in parts with few large texts.
- */
+/** Both positions are included. Each part has few large texts. */
 export async function* ratedMessages(
   table: Table,
   chat: ChatKey,
@@ -32,21 +29,19 @@ export async function* ratedMessages(
     yield* withFewLargeTexts(page);
 }
 
-/** Reads the items of the messages up to a position, newest first. */
 export async function* pagesBack(
   table: Table,
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // A promise `upTo` waits for the request that acquires the chat lease. Building and signing that request takes
-  // processor time: one turn of the event loop lets this happen before this query. The race also handles a rejection of
-  // the promise in the meantime.
+  // Meanwhile, the request that `upTo` waits for can be built and signed, which takes processor time. The race also
+  // handles a rejection of `upTo`.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
-  // Positions have no gaps and messages do not change. So a page with a message at `last` or later misses no message
-  // before it. Any other page may have been read too early, and is read again.
+  // Positions have no gaps, so a page with a message at `last` or later misses none before `last`. Any other page may
+  // have been read too early.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);
     page = await pages.next();
@@ -72,9 +67,6 @@ const pagesBetween = (
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
 
-/**
- * Joins each message with its feedback counts, if it has any. They are the next item, which may be on the next page.
- */
 async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let waiting: RatedItem | undefined;
   for await (const page of pages) {
@@ -89,10 +81,6 @@ async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<Rat
   if (waiting !== undefined) yield [waiting];
 }
 
-/**
- * Joins each message with its feedback counts, if it has any. They are the previous item, which may be on the previous
- * page.
- */
 async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let counts: RatedItem['counts'] = {};
   for await (const page of pages) {
@@ -108,11 +96,9 @@ async function* ratedDescending(pages: AsyncIterable<Item[]>): AsyncGenerator<Ra
 
 const isMessage = (item: Item): boolean => item.position !== undefined;
 
-/** The feedback counts, without types whose count is 0. */
 const countsOf = ({ pk, sk, ...counts }: Item): RatedItem['counts'] =>
   Object.fromEntries(Object.entries(counts as RatedItem['counts']).filter(([, count]) => count > 0));
 
-/** Splits a page into parts with few texts from the content store each. */
 function* withFewLargeTexts(page: readonly RatedItem[]): Generator<RatedItem[]> {
   let part: RatedItem[] = [];
   let large = 0;

@@ -21,21 +21,15 @@ import {
 } from './message-item.ts';
 import { pagesBack, type RatedItem, ratedMessages } from './message-pages.ts';
 
-/**
- * The attempts after conflicts. They are enough, because few functions write the same items at the same time: those
- * that close one turn, or repeat one request.
- */
+/** Enough, because few functions write the same items at the same time. */
 const attemptsToWrite = 20;
 
-/**
- * The maximum number of messages that are read for a prompt: 60,000 characters, the default history, are 1,000 messages
- * of 60 characters.
- */
+/** 60,000 characters, the default history, are 1,000 messages of 60 characters. */
 const messagesOfWindow = 1000;
 
 /**
- * The maximum number of characters of reasoning steps, as JSON, that are read for one prompt. Messages are read newest
- * first. From the first message on whose steps exceed the rest of this number, they are returned without steps.
+ * The maximum of characters of reasoning steps for one prompt, as JSON. From the message on that exceeds it, newest
+ * first, messages are returned without steps.
  */
 const stepsOfWindow = 1_000_000;
 
@@ -74,18 +68,15 @@ export const dynamoMessageStore = (table: Table, contents: Contents): MessageSto
   },
 });
 
-/** DynamoDB's errors for an item that it cannot store, such as one that is too large. A retry does not help. */
+/** DynamoDB's errors for an item that it cannot store, such as one that is too large. */
 const isRejected = (error: unknown): boolean =>
   error instanceof Error && ['ValidationException', 'SerializationException'].includes(error.name);
 
-/** Whether the stored item equals the item of this write. Then an earlier attempt has stored it. */
+/** If so, the item counts as stored by an earlier attempt. */
 const isSame = (stored: Item | undefined, item: Item): boolean =>
   isDeepStrictEqual(stored, unmarshall(marshall(item, { removeUndefinedValues: true })));
 
-/**
- * Executes a transaction.
- * @returns the index of the first write whose condition failed; undefined if the transaction is done
- */
+/** @returns the index of the first write whose condition failed; undefined if the transaction is done */
 const failedConditionOf = (table: Table, writes: readonly Write[]): Promise<number | undefined> =>
   transactWithRetry<number | undefined>(table, {
     attempts: attemptsToWrite,
@@ -93,7 +84,6 @@ const failedConditionOf = (table: Table, writes: readonly Write[]): Promise<numb
     onConditionFailed: (failed) => ({ result: failed.indexOf(true) }),
   });
 
-/** The write of a message's item, on the condition that the position is free. */
 const putting = (Item: Item): Write => ({ Put: { Item, ...ifFree } });
 
 const ifFree = { ConditionExpression: 'attribute_not_exists(pk)' };
@@ -139,10 +129,7 @@ const reads = (table: Table, contents: Contents) =>
     },
   }) satisfies Partial<MessageStore>;
 
-/**
- * Reads from a chat.
- * @returns undefined if the read failed and the chat is deleted: its purge may have deleted a large text
- */
+/** @returns undefined if the read failed and the chat is deleted: its purge may have deleted a large text */
 async function unlessDeleted<Read>(
   table: Table,
   { workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>,
@@ -156,10 +143,7 @@ async function unlessDeleted<Read>(
   }
 }
 
-/**
- * Yields the items of messages that prompts may contain, newest first. If there are more than `messagesOfWindow`
- * messages, one undefined stands for all older ones.
- */
+/** Newest first. An undefined stands for all messages before the newest `messagesOfWindow`. */
 async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): AsyncGenerator<Item | undefined> {
   const isInPrompt = promptFilter();
   let read = 0;
@@ -171,6 +155,6 @@ async function* itemsForPrompt(...messages: Parameters<typeof pagesBack>): Async
     }
 }
 
-/** Leaves out an assistant message at the start, because its user message is missing. */
+/** An assistant message at the start lacks its user message. */
 export const wholeTurns = (messages: Message[]): Message[] =>
   messages[0]?.role === 'assistant' ? messages.slice(1) : messages;

@@ -40,8 +40,7 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
     await deleteEvents(table, chat, await remainsOf(table, chat));
     for await (const page of itemsOf(table, chat, 'M#')) {
       if (!hasTime()) return false;
-      // The items are deleted last, because they name what else must be deleted: a repeated call after a crash needs
-      // them.
+      // The items are deleted last: by them, a repeated call after a crash finds what else must be deleted.
       await Promise.all(page.map((item) => deleteFeedback(table, chat, item)));
       await Promise.all(page.map((item) => deleteEvents(table, chat, item)));
       await table.deleteAll(page.map(keyOf));
@@ -63,11 +62,9 @@ export const dynamoChatTraces = (table: Table, contents: Contents): ChatTraces =
 
 const filePrefix = 'FILE#';
 
-/** Reads the item of a purge, which has some attributes of the deleted chat; empty if it is gone. */
 const remainsOf = async (table: Table, { workspaceId, chatId, deletedAt }: Purge): Promise<Item> =>
   (await table.get(keys.operatorsPurge(deletedAt, workspaceId, chatId))) ?? {};
 
-/** Reads the items of the chat's partition whose sort key starts with the prefix, without their texts. */
 const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): AsyncGenerator<Item[]> =>
   table.queryPages({
     ...startingWith({ ...keys.chat(workspaceId, chatId), sk: prefix }),
@@ -75,16 +72,12 @@ const itemsOf = (table: Table, { workspaceId, chatId }: Purge, prefix: string): 
     ExpressionAttributeNames: { '#scope': 'scope' },
   });
 
-/**
- * Parses the name of a batch request.
- * @param name `BATCH#<batch>#<index>`, or the lease of a request, `batch:<batch>:<index>`
- */
+/** @param name `BATCH#<batch>#<index>`, or the lease of a request, `batch:<batch>:<index>` */
 function requestIn(name: string): { batchId: string; requestIndex: number } {
   const [, batchId = '', requestIndex] = /^(?:BATCH#|batch:)(.+)[#:](\d+)$/.exec(name) ?? [];
   return { batchId, requestIndex: Number(requestIndex) };
 }
 
-/** If the item has the feedback counts of a message, deletes all feedback on this message. */
 async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk }: Item): Promise<void> {
   const [, number] = /^M#(\d+)#FEEDBACK$/.exec(sk as string) ?? [];
   if (number === undefined) return;
@@ -94,7 +87,6 @@ async function deleteFeedback(table: Table, { workspaceId, chatId }: Purge, { sk
   ]);
 }
 
-/** Deletes the stored events of the reply that the item names. */
 async function deleteEvents(
   table: Table,
   { workspaceId, chatId }: Purge,
@@ -105,10 +97,7 @@ async function deleteEvents(
     await deletePartition(table, keys.replyEvents(workspaceId, chatId, responseId, 0, 0));
 }
 
-/**
- * Deletes all items of a partition.
- * @param others returns the keys of further items, which are deleted before an item
- */
+/** @param others the keys of further items, which are deleted before the item */
 async function deletePartition(
   table: Table,
   key: Key,
@@ -128,15 +117,10 @@ export const outboxKey = (purge: Purge | Erasure) =>
         createHash('sha256').update(purge.externalUserId).digest('hex'),
       );
 
-/**
- * Makes the item of a new purge or erasure, for the transaction that starts it.
- * @param chat the item of the deleted chat, whose batch request and reply in progress the item of the purge names
- */
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...outboxKey(purge),
   ...(chat.created_for !== undefined && { created_for: chat.created_for }),
-  // The id of the reply in progress, by which its stored events are found: perhaps no message will ever contain this
-  // id.
+  // Perhaps no message will ever contain the id of the reply in progress.
   ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
   workspace_id: purge.workspaceId,
   ...('chatId' in purge ? { chat_id: purge.chatId } : { external_user_id: purge.externalUserId }),
@@ -144,18 +128,14 @@ export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   due_at: Date.parse(purge.deletedAt) + requeueAfter,
 });
 
-/**
- * The condition that the item still belongs to this purge or erasure: a newer erasure of the same person may have
- * replaced it.
- */
+/** A newer erasure of the same person may have replaced the item. */
 const isSame = ({ deletedAt }: Purge | Erasure) => ifStill({ deleted_at: deletedAt });
 
 export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   has: async (purge) => (await table.get(outboxKey(purge)))?.deleted_at === purge.deletedAt,
 
   async *pages(deletedUpTo) {
-    // This key sorts after all erasures, and after the purges of every workspace that were requested up to
-    // `deletedUpTo`.
+    // This key sorts after all erasures, and after the purges that were requested up to `deletedUpTo`.
     const end = keys.operatorsPurge(deletedUpTo, '\uffff', 0);
     for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },
@@ -168,10 +148,7 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
   },
 });
 
-/**
- * Changes the item of a purge or erasure, and adds to the counts of an erasure. It does nothing if the purge or erasure
- * has ended, or if a newer erasure has replaced it.
- */
+/** Does nothing if the purge or erasure has ended, or if a newer erasure has replaced it. */
 export async function updateSame(
   table: Table,
   purge: Purge | Erasure,
@@ -193,7 +170,6 @@ export async function updateSame(
   });
 }
 
-/** Maps the counts of an erasure to attributes of its item, and back. */
 export const erasedCounts = attributesNamed<ErasedPart>({
   chats: ['erased_chats'],
   ratings: ['erased_ratings'],

@@ -8,10 +8,10 @@ import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/ser
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/** The maximum of compressed bytes in one item, which has at most 400 KB with its key. */
+/** Compressed. An item has at most 400 KB, with its key. */
 const bytesPerItem = 350_000;
 
-/** Returns when an item expires, in whole seconds since 1970, as DynamoDB's TTL needs it. */
+/** In seconds since 1970, as DynamoDB's TTL needs it. */
 const expiryOf = (now: Date): number => Math.ceil(now.getTime() / 1000) + limits.resumableMinutes * 60;
 
 export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
@@ -35,7 +35,7 @@ export const dynamoReplyEventStore = (table: Table): ReplyEventStore => ({
 
   async hasReply(reply, now) {
     const item = await table.get(keys.replyEvents(reply.workspaceId, reply.chatId, reply.responseId, 0, 0));
-    // DynamoDB's TTL may delete an expired item days later, so the time is checked here.
+    // DynamoDB's TTL may delete an expired item days later.
     return item !== undefined && (item.ttl as number) > now.getTime() / 1000;
   },
 
@@ -67,12 +67,9 @@ async function eventsOf(parts: readonly Item[]): Promise<StoredEvents> {
   };
 }
 
-/**
- * Makes a binary attribute. `ItemProtocol` writes values with `JSON.stringify`, and bytes must be base64 on the wire.
- */
+/** `ItemProtocol` writes values with `JSON.stringify`, and bytes must be base64 on the wire. */
 const binary = (bytes: Buffer): Buffer =>
   Object.defineProperty(Buffer.from(bytes), 'toJSON', { value: () => bytes.toString('base64') });
 
-/** Reads a binary attribute: base64 from `ItemProtocol`, bytes from the SDK's own protocol. */
 const bytesOf = (value: unknown): Buffer =>
   typeof value === 'string' ? Buffer.from(value, 'base64') : Buffer.from(value as Uint8Array);

@@ -19,8 +19,8 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...erasedCounts.itemOf(erased) } } },
-      // Any client with an API key may name users that never existed. The erasure of such a user leaves no audit entry,
-      // because audit entries stay as long as their workspace.
+      // Clients may name users that never existed. Audit entries stay as long as their workspace, so such users get
+      // none.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },
@@ -31,7 +31,6 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
   add: (erasure, erased) => updateSame(table, erasure, '', {}, erased),
 });
 
-/** Whether the person's partition has an item, such as that of a chat. */
 async function hasItems(table: Table, { workspaceId, externalUserId }: Person): Promise<boolean> {
   const { pk } = keys.chatList(workspaceId, { externalUserId }).entry(0);
   for await (const page of table.queryPages({ ...allOf({ pk }), Limit: 1 })) return page.length > 0;
@@ -68,10 +67,9 @@ type Trace =
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
-  /** The trace is not erased here: the next run of the erasure, or the purge of the chat, does that. */
+  /** Not erased here: the next run of the erasure, or the purge of the chat, does that. */
   | { kind: 'chat' };
 
-/** Finds the trace of the person in an item; undefined if there is none. */
 function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trace | undefined {
   const { pk, sk } = item as unknown as Key;
   const { users = [] } = (item.changes ?? {}) as { users?: string[] };
@@ -87,13 +85,11 @@ function traceOf(item: Item, person: Person, chatIds: ReadonlySet<number>): Trac
 interface Found {
   item: Item;
   sk: string;
-  /** The rest of the partition key, after the kind. */
   rest: string;
   user: string;
   chatIds: ReadonlySet<number>;
 }
 
-/** The functions that find traces, by the kind of the partition. */
 const finders: Readonly<Record<string, (found: Found) => Trace | undefined>> = {
   WHITELIST: ({ sk, user }) => (sk === user ? { kind: 'item' } : undefined),
   'USER-N': ({ rest, user }) => (rest === user ? { kind: 'chat' } : undefined),

@@ -12,10 +12,7 @@ import {
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
 
-/**
- * How long the item of an ephemeral file is stored after the file has expired, so that an error says "has expired"
- * instead of "is not a file".
- */
+/** So that errors about an expired file say "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;
 
 export const dynamoFileIndex = (table: Table): FileIndex => ({
@@ -32,8 +29,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // This item is written first, so that a purge of the chat finds the other item, even after a crash between the two
-    // writes.
+    // First, so that a purge of the chat finds the other item, even after a crash between the two writes.
     const before = await table.update({
       Key: fileOfChat,
       ...changing({ scope, ...ttlOf(file) }),
@@ -52,11 +48,10 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [
-        // The condition fails if another attempt of the same chat has attached the file concurrently: that attempt may
-        // have read the file before it was closed.
+        // Fails if another attempt of the chat has attached the file: it may have read the file before it was closed.
         { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
-        // If this item existed before, it stays: an interrupted purge of the chat that has closed the file finds the
-        // file by it.
+        // An item that existed before stays: by it, an interrupted purge of the chat that has closed the file finds the
+        // file.
         ...(before.scope === undefined ? [{ Delete: { Key: fileOfChat } }] : []),
       ]);
     return false;
@@ -90,8 +85,8 @@ const preparationLeases = (table: Table): PreparationLeases => ({
         'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // A stored lease with this time counts as this one: an earlier attempt of the SDK may have written it. If the file
-    // has no item any more, there is no lease, and the caller continues without one.
+    // An earlier attempt of the SDK may have written this time. If the file has no item any more, the caller continues
+    // without a lease.
     return isDone || item === undefined || item.preparing_until === until;
   },
   async releaseLease({ workspaceId, uuid }, until) {
@@ -105,10 +100,6 @@ const preparationLeases = (table: Table): PreparationLeases => ({
 const ttlOf = ({ expiresAt }: StoredFile): Item =>
   expiresAt === null ? {} : { ttl: Math.floor(Date.parse(expiresAt) / 1000) + retentionSecondsAfterExpiry };
 
-/**
- * Map a file to its attributes, and back. They are stored in the file's own item and in the messages that attach the
- * file.
- */
 export const { itemOf: fileItem, fieldsOf } = attributesNamed<Omit<StoredFile, 'workspaceId'>>({
   uuid: ['uuid'],
   name: ['name'],

@@ -9,13 +9,12 @@ type Serialize = Parameters<AwsJson1_0Protocol['serializeRequest']>;
 type Deserialize = Parameters<AwsJson1_0Protocol['deserializeResponse']>;
 
 /**
- * DynamoDB's protocol for operations on items. The output of `marshall` is already the JSON of the wire, so this class
- * skips the SDK's conversion of every attribute by its schema, in both directions. Limits: it does not encode binary
- * attributes (`reply-event-store.ts` encodes its own), and it does not read timestamps in responses. The caller must
- * set a transaction's `ClientRequestToken`, because without the schema the SDK does not generate it.
+ * Skips the SDK's conversion of each attribute by its schema: the output of `marshall` is already the JSON of the wire.
+ * Does not encode binary attributes or read timestamps. Without the schema, the SDK does not generate a transaction's
+ * `ClientRequestToken`.
  */
 class ItemProtocol extends AwsJson1_0Protocol {
-  /** Requests without a body, cached by operation: path and headers are the same in each call. */
+  /** Without bodies, by operation: path and headers are the same in each call. */
   readonly #requests = new Map<string, Awaited<ReturnType<AwsJson1_0Protocol['serializeRequest']>>>();
 
   override async serializeRequest<Input extends object>(
@@ -61,17 +60,12 @@ function textOf(body: Readable): Promise<string> {
 
 type Data = string | ArrayBuffer | ArrayBufferView;
 
-/** Key objects of secrets that are texts. These contain the credentials. */
 const secretKeys = new Map<string, KeyObject>();
-/** Key objects of derived keys. The SDK derives a key for each day from the credentials, and caches it. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
 const maxCachedSecrets = 50;
 
-/**
- * SHA-256 and HMAC for the SDK's signatures (its option `sha256`). Unlike the SDK's own class, it caches key objects.
- * It accepts only one `update`.
- */
+/** For the SDK's option `sha256`. Unlike the SDK's own class, it caches key objects, and accepts only one `update`. */
 export class SigningDigest {
   readonly digestLength = 32;
   readonly #key: KeyObject | undefined;
@@ -115,10 +109,7 @@ function plain(data: Data): string | Uint8Array {
     : new Uint8Array(data);
 }
 
-/**
- * Settings of a client for operations on items. `cacheMiddleware`: the SDK builds the middleware stack once per command
- * type.
- */
+/** Only for operations on items: see `ItemProtocol`. */
 export const itemClientSettings = {
   cacheMiddleware: true,
   protocol: ItemProtocol,
@@ -126,8 +117,8 @@ export const itemClientSettings = {
 } as const;
 
 /**
- * Middleware that only costs time here: it prepares inputs and outputs for a logger that is not set, forwards the trace
- * header by which AWS detects recursive function calls, and makes the user agent.
+ * Middleware that only costs time here: for a logger that is not set, for the trace header against recursive calls, and
+ * for the user agent.
  */
 export const unusedMiddleware = [
   'loggerMiddleware',
@@ -136,9 +127,8 @@ export const unusedMiddleware = [
 ];
 
 /**
- * Makes calls of the client cheaper. It removes unused middleware, and caches the signer, which the SDK creates for
- * each call. It also replaces the config by a copy, for the plugin of the protocol too. The SDK copies the config in
- * each call, and V8 copies a copy faster.
+ * Makes calls of the client cheaper. The SDK makes a signer for each call. It also copies the config, and V8 copies a
+ * copy faster.
  */
 export function optimizedClient(client: DynamoDBClient): DynamoDBClient {
   for (const name of unusedMiddleware) client.middlewareStack.remove(name);

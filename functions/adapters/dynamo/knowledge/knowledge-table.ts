@@ -5,23 +5,18 @@ import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { KnowledgeChange, KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 
-/** The state of a workspace's knowledge. It names the current index object. */
 export interface KnowledgeHead {
-  /** Rises by one with every change. */
   revision: number;
   objectName: string;
-  /** The uncompressed size of the index, in bytes. */
+  /** Uncompressed. */
   indexBytes: number;
 }
 
 export interface KnowledgeTable extends Pause {
-  /** Returns undefined if the workspace never had a document. */
+  /** Undefined if the workspace never had a document. */
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
-  /**
-   * Replaces the head and changes the documents' items, in one transaction. Returns false if the revision is no longer
-   * `from`, or if the transaction was cancelled because of a conflict or throttling.
-   */
+  /** In one transaction. Returns false if the revision is not `from` any more, or after a conflict or throttling. */
   move(
     workspaceId: string,
     from: number,

@@ -1,27 +1,20 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 
-/** The part of a table that lets callers wait by the table's clock, for a random time of at most `milliseconds`. */
 export interface Pause {
   pauseUpTo(milliseconds: number): Promise<void>;
 }
 
-/** Waits for a random time: up to 20 ms after the first attempt, doubled for each further attempt, at most 320 ms. */
 export const backOff = (table: Pause, attempt: number): Promise<void> =>
   table.pauseUpTo(Math.min(20 * 2 ** (attempt - 1), 320));
 
 type SdkError = Parameters<typeof isTransientError>[0];
 
-/**
- * Each time that this many attempts have succeeded since the last halving, the bound rises by one, up to the one at the
- * start.
- */
 const successesForMore = 20;
 
 /**
- * Bounds how many attempts of the client's calls run at once. Overload, such as a throttled attempt, halves the bound;
- * successes raise it slowly.
- * @param most the bound at the start, which is never exceeded
+ * Bounds how many attempts of calls run at once, at first to `most`. Overload halves the bound, and successes raise it
+ * again.
  */
 export function adaptWidth(client: DynamoDBClient, most: number): void {
   let width = most;
@@ -53,7 +46,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
         } catch (error) {
           const failure = error as SdkError;
           const isOverload = isThrottlingError(failure) || isTransientError(failure);
-          // Failures of attempts that ran at the same time count as one overload.
+          // An attempt that began before the last halving belongs to the same overload.
           if (isOverload && halvings === halvingsBefore) halve();
           throw error;
         } finally {
@@ -61,7 +54,7 @@ export function adaptWidth(client: DynamoDBClient, most: number): void {
           startNext();
         }
       },
-    // This middleware runs after that of retries, so that each attempt waits for its turn.
+    // Each attempt of a call is to wait for its turn.
     { name: 'adaptiveWidth', relation: 'after', toMiddleware: 'retryMiddleware' },
   );
 }

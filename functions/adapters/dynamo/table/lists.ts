@@ -8,24 +8,19 @@ import { allOf, between, type Item, ifStill, type Table, type Write } from './ta
 import { transactIfFirst } from './transact-with-retry.ts';
 
 /**
- * Reads the key and the named attributes of every item of the table, in no order. Reads are strongly consistent, so a
- * scan finds each item that exists from its start to its end. DynamoDB bills whole items: one read unit for 4 KB.
+ * Reads the keys and the named attributes of all items. An item that exists during the whole scan is found. DynamoDB
+ * bills whole items.
  * @param attributes document paths, such as `requests[0].name`
- * @param visit gets the pages, those of different segments concurrently. A segment continues when `visit` has handled
- * its page
+ * @param visit is called concurrently, with pages of different segments
  */
 export type ScanKeys = (
   attributes: readonly string[],
   visit: (page: Item[]) => Promise<void>,
 ) => Promise<void>;
 
-/** The number of parts of the table that are read concurrently. */
 const segments = 8;
 
-/**
- * Makes a function that scans the table.
- * @param client a client for scans alone: `adaptWidth` bounds its concurrent calls
- */
+/** @param client for scans alone: `adaptWidth` bounds its concurrent calls */
 export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys {
   adaptWidth(client, segments);
   return async (attributes, visit) => {
@@ -54,33 +49,23 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
   };
 }
 
-/**
- * The maximum of numbers that one creation takes. In a list, one creation has one entry, whose key is the creation's
- * lowest number. No other creation has a number between those of one creation, so the order of the keys is that of the
- * numbers.
- */
+/** The maximum of numbers that one creation takes. A list has one entry for them, with the lowest in its key. */
 export const numbersOfCreation = 30;
 
-/**
- * The size of a group of numbers, as a power of two. To find an offset, a page skips the entries of at most one group.
- */
+/** As a power of two. To find an offset, a page skips the entries of at most one group. */
 const groupBits = 17;
 
-/** The number of counts of a group, as a power of two. With more counts, fewer concurrent creations conflict. */
 const shardBits = 6;
 
-/**
- * Multiplied by this factor, consecutive numbers differ in their top bits. It is 2^32 over the golden ratio, rounded.
- */
+/** 2^32 over the golden ratio, rounded: consecutive numbers times this differ in their top bits. */
 const spreading = 2_654_435_769;
 
 const nameOfCount = (first: number): string =>
   `${Math.floor(first / 2 ** groupBits)}#${Math.imul(first, spreading) >>> (32 - shardBits)}`;
 
 /**
- * Takes the next `count` numbers. In the order of the updates, numbers rise and times never fall, even if clocks
- * differ. Each number is taken once.
- * @returns the first of the numbers, and their time
+ * Takes consecutive numbers. Later numbers never have an earlier time, even if clocks differ.
+ * @returns the first of them, and their time
  */
 export async function nextNumbers(
   table: Table,
@@ -103,18 +88,14 @@ export async function nextNumbers(
   return { first: (item.last_id as number) - count + 1, at: item.last_at as string };
 }
 
-/** A change of the counts of a list by one creation, or by deletions from it. */
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** What is added, by the name of the attribute. The attribute `n` counts all. */
+  /** By the attribute; `n` counts all. */
   added: ReadonlyMap<string, number>;
 }
 
-/**
- * The writes that add to counts. In each of its lists, a creation, or a deletion from it, changes one of the 64 counts
- * of its group, so that few concurrent writers conflict. The sum of the counts is exact.
- */
+/** Each change adds to one of the 64 counts of its group, so that few concurrent writers conflict. */
 export function counting(changes: readonly CountChange[]): Write[] {
   const sums = new Map<string, { Key: Key; added: Map<string, number> }>();
   for (const { list, first, added } of changes) {
@@ -128,14 +109,12 @@ export function counting(changes: readonly CountChange[]): Write[] {
   return [...sums.values()].map(({ Key, added }) => ({ Update: { Key, ...adding([...added]) } }));
 }
 
-/** The expressions of an update that adds numbers to attributes. */
 export const adding = (added: readonly (readonly [attribute: string, number: number])[]) => ({
   UpdateExpression: `ADD ${added.map((_, index) => `#p${index} :p${index}`).join(', ')}`,
   ExpressionAttributeNames: Object.fromEntries(added.map(([name], index) => [`#p${index}`, name])),
   ExpressionAttributeValues: Object.fromEntries(added.map(([, number], index) => [`:p${index}`, number])),
 });
 
-/** Deletes the counts that are 0, but not one that a concurrent creation changes. */
 export async function removeEmptyCounts(table: Table, list: ListKeys): Promise<void> {
   for (const { sk, n } of await table.queryAll(allOf(list.count('')))) {
     if (n !== 0) continue;
@@ -150,13 +129,11 @@ interface Listed {
 }
 
 interface Reading {
-  /** The attribute that the counts are read from. */
   count: string;
-  /** The numbers that the entry names, ascending. */
+  /** Ascending. */
   numbersIn(entry: Item): number[];
 }
 
-/** Reads one page of a list, and the total of what it lists. */
 export async function readPage(
   table: Table,
   list: ListKeys,
@@ -200,20 +177,13 @@ async function listedOn(
   return { listed: [], hasMore: false };
 }
 
-/**
- * `from` and `to` are the lowest and the highest key of the entries that are read. `isIn` returns whether a number that
- * such an entry names is within the bounds.
- */
 interface Bounds {
   from?: number;
   to?: number;
   isIn?: (number: number) => boolean;
 }
 
-/**
- * Returns the bounds of the numbers that follow a number in this order. The entry that names this number may name some
- * of them too.
- */
+/** The bounds of the numbers after `id`. Its own entry may name some of them too. */
 const beyond = (id: number, ascending: boolean): Bounds =>
   ascending
     ? { from: Math.max(id + 1 - numbersOfCreation, 0), isIn: (number) => number > id }
@@ -229,8 +199,7 @@ async function readListed(
   const pages = table.queryPages({
     ...between(list.entry(from), list.entry(to)),
     ScanIndexForward: ascending,
-    // The numbers outside of the bounds may have up to 30 entries on the page. Usually one page is enough: an entry
-    // names at least one number. If it names none of the wanted agent, further pages are read.
+    // Up to `numbersOfCreation` entries may name only numbers outside of the bounds.
     Limit: skip + most + numbersOfCreation,
   });
   const found: Listed[] = [];
@@ -244,7 +213,6 @@ async function readListed(
   return found.slice(skip, skip + most);
 }
 
-/** Returns the groups of numbers that have counts, ascending, each with the sum of its counts. */
 async function readGroups(table: Table, list: ListKeys, attribute: string): Promise<[number, number][]> {
   const counts = new Map<number, number>();
   for (const { sk, [attribute]: count } of await table.queryAll(allOf(list.count('')))) {

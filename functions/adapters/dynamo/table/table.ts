@@ -39,67 +39,59 @@ type WithoutTable<Input> = Omit<
 
 type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number];
 
-/** One write of a transaction. */
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * Whether the condition of a write held. `item` has the attributes that the `ReturnValues` of an update requests, or,
- * if the condition failed, the stored item that `ReturnValuesOnConditionCheckFailure` requests.
+ * `item` has what the `ReturnValues` of an update request or, if the condition failed, the
+ * `ReturnValuesOnConditionCheckFailure`.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 
-/** The operations on the data table. Every read is strongly consistent, so that clients read what they have written. */
+/** Reads are strongly consistent, so that clients read what they have written. */
 export interface Table {
   /**
-   * Concurrent gets are combined into batch reads of up to 100 keys. A key that a batch did not process, such as one of
-   * a throttled partition, is read alone: the others do not wait for it, and the SDK bounds its attempts.
+   * Concurrent gets are combined into batch reads. A key that a batch did not process is read alone, so that the others
+   * do not wait for it.
    */
   get(key: Key): Promise<Item | undefined>;
   /**
-   * Gets an item that must exist. Reads are not isolated from a running transaction, so the item may become visible
-   * slightly later: `getNamed` retries for about 0.6 s.
-   * @throws Error if the item is still missing then
+   * Gets an item that must exist. A read during a transaction may miss its writes, so a missing item is read again for
+   * a moment.
+   * @throws Error if the item stays missing
    */
   getNamed(key: Key): Promise<Item>;
   put(input: WithoutTable<PutCommandInput>): Promise<void>;
-  /** Puts items in any order, in batch writes of up to 25. Replaces an item that has the same key. */
+  /** Not atomic, and in no order. Replaces items that have the same keys. */
   putAll(items: readonly Item[]): Promise<void>;
-  /** Deletes items in any order, in batch writes of up to 25. */
   deleteAll(keys: readonly Key[]): Promise<void>;
-  /** @returns the attributes that `ReturnValues` requests */
   update(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Item>;
-  /** Like `put`, but a condition that fails is not an error. */
   putIf(input: WithoutTable<PutCommandInput>): Promise<Outcome>;
-  /** Like `update`, but a condition that fails is not an error. */
   updateIf(input: WithoutTable<UpdateCommandInput>, signal?: AbortSignal): Promise<Outcome>;
   queryPages(input: Query): AsyncGenerator<Item[]>;
   queryAll(input: Query): Promise<Item[]>;
   pauseUpTo(milliseconds: number): Promise<void>;
   /**
-   * Executes a transaction. Does nothing without writes. It does not retry after a conflict: see `transactWithRetry`.
-   * @throws TransactionCanceledException if a condition failed, or for a conflict or throttling
+   * Does nothing without writes. Does not retry after a conflict: see `transactWithRetry`.
+   * @throws TransactionCanceledException, such as for a condition that failed, or a conflict
    */
   transact(writes: readonly Write[]): Promise<void>;
 }
 
 type Query = WithoutTable<QueryCommandInput>;
 
-/** The query for all items of the key's partition. */
 export const allOf = ({ pk }: Pick<Key, 'pk'>) => ({
   KeyConditionExpression: 'pk = :pk',
   ExpressionAttributeValues: { ':pk': pk },
 });
 
-/** The query for a partition's items that meet a condition on `sk`, such as `sk > :sk`; `:sk` is the key's `sk`. */
+/** @param condition on `sk`, such as `sk > :sk`; `:sk` is the key's `sk` */
 export const where = (condition: string, { pk, sk }: Key) => ({
   KeyConditionExpression: `pk = :pk AND ${condition}`,
   ExpressionAttributeValues: { ':pk': pk, ':sk': sk },
 });
 
-/** The query for the items whose sort keys begin with that of the key. */
 export const startingWith = (key: Key) => where('begins_with(sk, :sk)', key);
 
-/** The query for the items from the one key to the other, both of them included. */
 export const between = ({ pk, sk: first }: Key, { sk: last }: Pick<Key, 'sk'>) => ({
   KeyConditionExpression: 'pk = :pk AND sk BETWEEN :first AND :last',
   ExpressionAttributeValues: { ':pk': pk, ':first': first, ':last': last },
@@ -130,10 +122,7 @@ export function changing(attributes: Item, values: Item = {}) {
   };
 }
 
-/**
- * The condition that an item still has these attributes with the values that were read. An undefined value means that
- * the item had no such attribute.
- */
+/** The condition that the attributes are as they were read; undefined means that there was none. */
 export function ifStill(attributes: Item) {
   const all = Object.entries(attributes);
   const present = all.filter(([, value]) => value !== undefined);
@@ -150,7 +139,6 @@ export function ifStill(attributes: Item) {
   };
 }
 
-/** `changing` on the condition `ifStill(before)`. */
 export function changingIf(attributes: Item, before: Item) {
   const {
     ExpressionAttributeValues: values,
@@ -162,10 +150,7 @@ export function changingIf(attributes: Item, before: Item) {
   return { ...change, ...condition, ExpressionAttributeNames };
 }
 
-/**
- * Makes functions that convert objects of a kind to attributes, and back.
- * @param names the attribute of each field, and the field's usual value. A field that has this value gets no attribute
- */
+/** @param names the attribute of each field, and a usual value, with which the field gets no attribute */
 export function attributesNamed<Fields extends object>(
   names: {
     [Field in keyof Fields]-?: readonly [attribute: string, usual?: Fields[Field]];
@@ -188,35 +173,29 @@ export function attributesNamed<Fields extends object>(
   };
 }
 
-/** The fields of an object as attributes, with their names in snake case. */
 export const attributesOf: (fields: object) => Item = inSnakeCase;
 
 export const withoutNulls = (item: object): Item =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-/** The attributes of an item, without its key, as the fields of an object. */
 export const fieldsOf = <Kind>({ pk, sk, ...attributes }: Item): Kind =>
   renamed(attributes, /_[a-z]/g, ([, letter = '']) => letter.toUpperCase()) as Kind;
 
 /** DynamoDB's limit for one batch write. */
 const writesPerRequest = 25;
 
-/** DynamoDB's limit for one batch read: 100 keys (and 16 MB). */
+/** DynamoDB's limit for one batch read. */
 const keysPerRequest = 100;
 
-/** All attempts take about 2.5 s. They are necessary if many transactions on one item follow each other closely. */
+/** The pauses between the attempts take about 2.5 s on average. */
 const maxConflictAttempts = 20;
 
-/** All attempts take about 6 s. */
+/** The pauses between the attempts take about 6 s on average. */
 const maxUnprocessedAttempts = 40;
 
-/** All attempts take about 0.6 s. A transaction usually completes within milliseconds. */
+/** The pauses between the attempts take about 0.6 s on average. */
 const maxGetAttempts = 8;
 
-/**
- * @param client it may use `itemClientSettings`, which make each call cheaper
- * @param pauseUpTo waits in real time by default
- */
 export function dynamoTable(
   client: DynamoDBClient,
   name: string,
@@ -300,7 +279,7 @@ async function outcomeOf(write: Promise<Item>): Promise<Outcome> {
   }
 }
 
-/** Repeats a write, up to 20 attempts, while a running transaction contains the item. The SDK does not retry this. */
+/** The SDK does not retry a write of an item that a running transaction contains. */
 async function retryOnConflict<Output>(pause: Pause, write: () => Promise<Output>): Promise<Output> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -347,7 +326,6 @@ function marshalled(item: Item | Key): WireItem {
   }
 }
 
-/** The members of a command's input that contain attribute values. */
 const itemMembers = ['Key', 'Item', 'ExpressionAttributeValues', 'ExclusiveStartKey'] as const;
 
 type Wire<Input> = {

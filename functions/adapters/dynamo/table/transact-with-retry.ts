@@ -2,7 +2,6 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { backOff } from './back-off.ts';
 import type { Table, Write } from './table.ts';
 
-/** Returns a code for each write of a cancelled transaction: why it failed, or `None`. Empty for any other error. */
 const cancellationsIn = (error: unknown): string[] =>
   error instanceof TransactionCanceledException
     ? (error.CancellationReasons ?? []).map(({ Code = '' }) => Code)
@@ -11,7 +10,7 @@ const cancellationsIn = (error: unknown): string[] =>
 const conflicts = ['ConditionalCheckFailed', 'TransactionConflict'];
 const throttles = ['ThrottlingError', 'ProvisionedThroughputExceeded'];
 
-/** Whether a transaction was cancelled because of concurrent writes, a condition or throttling: a retry may succeed. */
+/** Also for a condition that failed and for throttling: a retry may succeed. */
 export const isConflict = (error: unknown): boolean =>
   cancellationsIn(error).some((code) => conflicts.includes(code) || throttles.includes(code));
 
@@ -19,33 +18,19 @@ const isThrottled = (error: unknown): boolean =>
   cancellationsIn(error).some((code) => throttles.includes(code));
 
 interface Attempts<Result> {
-  /** After this many conflicts, the last one is thrown. Throttling has a bound of its own. */
+  /** The number of conflicts after which the call fails. Throttling has a bound of its own. */
   attempts: number;
-  /**
-   * Plans an attempt.
-   * @returns the writes, and the result of the call if they succeed
-   */
   plan: () => Promise<{ writes: readonly Write[]; result: Result }>;
-  /**
-   * Gets, for each write, whether its condition failed. If it returns a result, the attempts end with this result. If
-   * it returns undefined, further attempts may follow.
-   */
+  /** Gets, for each write, whether its condition failed. If it returns undefined, further attempts may follow. */
   onConditionFailed?: (failed: readonly boolean[]) => { result: Result } | undefined;
 }
 
-/**
- * After a throttled attempt, the next one waits for up to this many milliseconds. A partition gets new capacity each
- * second, and a throttled transaction also consumes capacity of its other partitions.
- */
+/** In milliseconds. Long, because a throttled transaction also consumes capacity of its other partitions. */
 const throttledPause = 1500;
 
-/** After this many throttled attempts, a transaction fails. The pauses between them take about 14 s. */
+/** The pauses between the attempts take about 14 s on average. */
 const throttledAttempts = 20;
 
-/**
- * Makes a function that pauses after a failed attempt. It throws the failure instead if a retry cannot help, or after
- * too many attempts.
- */
 function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise<void> {
   let conflicted = 0;
   let throttled = 0;
@@ -59,8 +44,8 @@ function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise
 }
 
 /**
- * Executes a transaction. After a conflict or throttling (`isConflict`), it waits and plans the transaction anew.
- * @throws the last failure if the attempts are exhausted, and any other error at once
+ * Executes a transaction. After an error for which `isConflict` is true, plans it anew.
+ * @throws the last such error if the attempts are exhausted
  */
 export async function transactWithRetry<Result>(
   table: Table,
@@ -81,15 +66,10 @@ export async function transactWithRetry<Result>(
   }
 }
 
-/**
- * Enough, because few callers write the same items at the same time: for example, batches of one workspace that end.
- */
+/** Enough, because few callers write the same items at the same time. */
 const maxAttempts = 20;
 
-/**
- * Executes a transaction, with retries.
- * @returns false if the condition of the first write fails
- */
+/** @returns false if the condition of the first write failed */
 export const transactIfFirst = (
   table: Table,
   plan: () => Promise<readonly Write[]> | readonly Write[],

@@ -19,7 +19,7 @@ import type {
   WebhookDelivery,
 } from '#domain/webhooks/services.ts';
 
-/** Makes the index entry of an undelivered webhook. The reconciler finds overdue deliveries by it. */
+/** By this entry, the reconciler finds overdue deliveries. */
 export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({
   ...keys.operatorsWebhook(workspaceId, due, batchId),
   workspace_id: workspaceId,
@@ -97,9 +97,6 @@ export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
 
 const notEnded = { duration: null, status: null, failure: null };
 
-/**
- * The write of the next state, on the condition that the delivery's state, round and attempts are as they were read.
- */
 const replacing = ({ state, round, attempts }: WebhookDelivery, next: WebhookDelivery): Write => ({
   Put: { Item: deliveryItem(next), ...ifStill({ state, round, attempts }) },
 });

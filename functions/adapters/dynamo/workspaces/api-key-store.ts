@@ -20,7 +20,6 @@ const apiKeyOf = (item: Item): ApiKey => ({
   ...fieldsOf<Omit<ApiKey, 'lastUsedOn'>>(item),
 });
 
-/** The writes that put a new key, and two index entries by which operators find it: by workspace, and by id. */
 function keyPuts({ lastUsedOn, ...key }: ApiKey): Write[] {
   const pointer = { hash: key.hash };
   return [
@@ -49,7 +48,6 @@ export const dynamoApiKeyStore = (table: Table, audit: Audit): ApiKeyStore => ({
   },
 
   async markUsed({ hash }, day, signal) {
-    // The condition fails if this day of use, or a later one, is already stored, or if the key no longer exists.
     await table.updateIf(
       {
         Key: keys.apiKey(hash),
@@ -84,7 +82,6 @@ const auditedChanges = (table: Table, audit: Audit) =>
         },
         ...audit('key revoked', key.workspaceId, key.id, { revoked_at: at }),
       ]);
-      // If the condition has failed, the key was revoked or removed in the meantime.
       return isRevoked ? { ...key, revokedAt: at } : byHash(table, key.hash);
     },
 
@@ -115,10 +112,6 @@ async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
   return pointer && byHash(table, pointer.hash as string);
 }
 
-/**
- * Returns the writes of audit entries for the transaction of a change: one in the list of all workspaces, and usually
- * one in the list of its workspace.
- */
 export type Audit = (
   action: AuditAction,
   workspaceId: string | null,
@@ -126,13 +119,9 @@ export type Audit = (
   changes: AuditEntry['changes'],
 ) => Write[];
 
-/** The maximum of audit writes in the transaction of a change. A transaction has at most 100 writes. */
 export const auditWrites = 2;
 
-/**
- * Makes a function that returns the audit writes of changes.
- * @param inWorkspace whether an entry is in the list of its workspace too, not only in the list of all workspaces
- */
+/** @param inWorkspace whether the entry is in the list of its workspace too */
 export const auditBy =
   (clock: Clock, actor: () => string, { inWorkspace = true } = {}): Audit =>
   (action, workspaceId, target, changes) => {

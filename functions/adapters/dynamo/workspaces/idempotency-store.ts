@@ -15,7 +15,7 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   return {
     async find(key) {
       const item = await table.get(keys.idempotencyKey(key.workspaceId, key.hash));
-      // DynamoDB's TTL may delete an expired item days later, so the time is checked here.
+      // DynamoDB's TTL may delete an expired item days later.
       return item === undefined || (item.ttl as number) <= secondsOf(key) ? undefined : recordOf(item);
     },
 
@@ -27,7 +27,6 @@ export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
   };
 }
 
-/** The put of an idempotency record. Its condition fails if the key is in use. */
 export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   Item: {
     ...keys.idempotencyKey(key.workspaceId, key.hash),
@@ -40,7 +39,6 @@ export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   ExpressionAttributeValues: { ':now': secondsOf(key) },
 });
 
-/** The same put for a transaction; no write for a request without an idempotency key. */
 export const idempotencyWrites = (key: IdempotencyKey | null, work: Work): Write[] =>
   key === null ? [] : [{ Put: idempotencyPut(key, work) }];
 

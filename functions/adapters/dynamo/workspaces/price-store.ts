@@ -8,10 +8,7 @@ import type { Audit } from './api-key-store.ts';
 /** Enough, because operators seldom change prices at the same time. */
 const maxAttempts = 20;
 
-/**
- * Makes a store of prices. All prices are in one item of at most 400 KB, which has space for thousands. Each change is
- * conditional on its revision.
- */
+/** All prices are in one item, which has space for thousands in its 400 KB. */
 export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
   const read = async () => {
     const { revision, models = {} } = (await table.get(keys.operatorsPrices())) ?? {};

@@ -4,7 +4,7 @@ import { formatLimits, limitName, type RateClass, rateClasses } from '#contract/
 import type { SlotReport, SlotReports } from '#domain/platform/shares.ts';
 import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspaces/rate-limits.ts';
 
-/** Extra time before TTL deletes the item: the clocks of functions differ, and one may still see a bucket in use. */
+/** The clocks of functions differ, and one may still see a bucket in use. */
 const retentionSeconds = 60;
 
 export function dynamoRateBucketStore(table: Table): RateBucketStore {
@@ -23,17 +23,13 @@ export function dynamoRateBucketStore(table: Table): RateBucketStore {
         ReturnValues: 'UPDATED_NEW',
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       });
-      // After a write, `item` has only the buckets that were changed; otherwise all of them. A bucket that was never
-      // used has no attribute, so it gets no time.
+      // After a write, `item` has only the buckets that were changed.
       return { taken: isDone, fullTimes: fullTimesOf(item) };
     },
   };
 }
 
-/**
- * The expressions that take from a bucket. DynamoDB has no maximum of two values, so there are two forms: for a full
- * bucket, and for any other.
- */
+/** DynamoDB has no maximum of two values, so there are two forms: for a full bucket, and for any other. */
 function expressionsOf({ rateClass, amount, isFull, latest }: BucketChange, index: number, now: number) {
   const [name, value, last] = [`#b${index}`, `:v${index}`, `:l${index}`];
   const names = { [name]: attributeOf(rateClass) };
@@ -61,7 +57,7 @@ const fullTimesOf = (item: Item): FullTimes =>
       .filter(([, fullAt]) => fullAt !== undefined),
   );
 
-/** Seconds after which a report expires. Functions use a report for a shorter time. */
+/** In seconds. Functions use a report for a shorter time. */
 const retention = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({

@@ -9,7 +9,6 @@ const secretOf = ({ sk, ...item }: Item): ToolSecret => ({
   name: sk as string,
 });
 
-/** @param audit is used by operators' commands alone, because functions only read */
 export const dynamoToolSecretStore = (table: Table, audit: Audit): ToolSecretStore => ({
   async get(workspaceId, name) {
     const item = await table.get(keys.toolSecret(workspaceId, name));

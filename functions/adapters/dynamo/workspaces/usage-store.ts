@@ -12,7 +12,7 @@ import {
   type Use,
 } from '#domain/workspaces/usage.ts';
 
-/** The prefixes of the attributes of a model. They are short, because an item above 1 KB costs a second write unit. */
+/** They are short, because an item above 1 KB costs a second write unit. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
   calls: 'c#',
   promptTokens: 'p#',
@@ -23,20 +23,18 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
 
 const secondsPerDay = 86_400;
 
-/** What one process has counted for a key and agent on one day. */
 interface Total {
   Key: Key;
   writes: number;
   amounts: Map<string, number>;
 }
 
-/** A process with this number of totals starts new items, and removes all old totals from its memory. */
 const mostTotals = 1000;
 
 /**
- * Makes a store of usage. Each process writes its own items, and each write contains the item's whole total. So a
- * repeated or late write adds nothing, and the next write of an item contains what a failed one would have added.
- * @param retentionDays returns the days until an item expires, from the end of its day
+ * Each process writes its own items, and each write contains the item's whole total, so that a repeated or late write
+ * adds nothing.
+ * @param retentionDays from the end of an item's day
  */
 export function dynamoUsageStore(
   table: Table,
@@ -89,7 +87,6 @@ export function dynamoUsageStore(
   };
 }
 
-/** What a use adds to attributes, without zeros. An attribute of a model may occur once for each of its calls. */
 const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
   [
     ...Object.entries(inSnakeCase<number>(counts)),
@@ -115,8 +112,7 @@ function dayOfUsage(workspaceId: string, item: Item): DayOfUsage {
 }
 
 /**
- * Returns names for external users in the audit log, which outlives the data of these users: hashes with a random key
- * of the workspace. The key is an item of the table, which the first call for a workspace makes. Without it, nobody can
+ * Names for external users in the audit log, which outlives their data. Without the workspace's random key, nobody can
  * guess users and compare their hashes.
  */
 export async function hashUsers(

@@ -47,9 +47,6 @@ const workspaceOf = (item: Item): Workspace => ({
   createdAt: item.created_at as string,
 });
 
-/**
- * Makes the attributes of a whole item or of a change. In a change, null removes the attribute and undefined leaves it.
- */
 const itemOf = ({
   ownLimits = {},
   openAiEnabled,
@@ -63,7 +60,7 @@ const itemOf = ({
   [limitAttribute('openBatches')]: textOf(ownLimits.openBatches, formatOpenBatches),
 });
 
-/** Each limit has its own attribute, so that two operators can change different limits concurrently. */
+/** Each limit has its own attribute, so that operators can change different limits concurrently. */
 const limitAttribute = (name: RateClass | 'openBatches'): string =>
   `limit_${name === 'openBatches' ? 'open_batches' : limitName(name, '_')}`;
 
@@ -81,7 +78,7 @@ function ownLimitsOf(item: Item): Partial<Limits> {
   return own;
 }
 
-/** The maximum of whitelist entries in one transaction, which has at most 100 writes, some of them for the audit. */
+/** A transaction has at most 100 writes. */
 const usersPerTransaction = 100 - auditWrites;
 
 export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore => ({
@@ -100,7 +97,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
     const change = changing(itemOf(changes));
     const before = await get(table, workspaceId);
     if (before === undefined || change.UpdateExpression === '') return before;
-    // The workspace may have been deleted since it was read. Without this condition, the update would create its item.
+    // Without it, the update would create the item of a workspace that was deleted meanwhile.
     const ConditionExpression = 'attribute_exists(pk)';
     const Key = keys.workspace(workspaceId);
     await transactIfFirst(table, () => [
@@ -133,10 +130,7 @@ async function get(table: Table, workspaceId: string): Promise<Workspace | undef
   return item && workspaceOf(item);
 }
 
-/**
- * The write of the index entry by which the scheduled function finds workspaces that delete unused chats.
- * @param days null if the workspace keeps unused chats; undefined for no change
- */
+/** @param days null if the workspace keeps unused chats; undefined for no change */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
   const Key = keys.operatorsRetention(workspaceId);
   if (days === undefined) return [];
@@ -163,10 +157,9 @@ const changeWhitelist =
       ]);
   };
 
-/** The number of items in ten batch writes, which run concurrently. */
+/** Ten batch writes, which run concurrently. */
 const deletesAtOnce = 250;
 
-/** The action of the audit entry that remains after a workspace is deleted. */
 const deletedAction: AuditAction = 'workspace deleted';
 
 /**
@@ -175,8 +168,7 @@ const deletedAction: AuditAction = 'workspace deleted';
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
     const update = { Key: keys.workspace(workspaceId), ReturnValues: 'ALL_NEW' } as const;
-    // An operator may have enabled the workspace after an earlier start of the deletion. Then functions may have
-    // written since, so the deletion gets a new start time.
+    // If an operator enabled the workspace after an earlier start, functions may have written since.
     const disabled = await table.updateIf({
       ...update,
       ...changingIf({ enabled: false, deletion_started_at: at }, { enabled: true }),
@@ -189,7 +181,6 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
           ConditionExpression: 'attribute_exists(pk)',
           ExpressionAttributeValues: { ':at': at },
         });
-    // This removes the workspace from the hourly deletion of unused chats.
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {
@@ -205,7 +196,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // The index entries of API keys are deleted first, because they are found by the items of these keys.
+      // First, because these index entries are found by the items of the keys.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
@@ -231,10 +222,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 });
 
-/**
- * Whether an item belongs to the workspace and must be deleted. The workspace's own item, its list entry and the audit
- * entry of its deletion do not count.
- */
+/** The workspace's own item, its list entry and the audit entry of its deletion do not count. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
   if (pk === own.pk) return sk !== own.sk;
