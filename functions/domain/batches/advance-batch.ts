@@ -25,10 +25,7 @@ interface DispatchInput extends BatchIds {
   enteredAt: string;
 }
 
-/**
- * Completes the callback instead of making slots if the workflow has something to do already: a worker that ended
- * before the token was stored could not do so.
- */
+/** If a check is due already, completes the callback: a worker that ended before the token was stored could not. */
 export async function dispatchBatch(
   services: DispatchServices,
   { workspaceId, batchId, taskToken, enteredAt }: DispatchInput,
@@ -52,10 +49,7 @@ type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 /** `wait`: the batch has work; `finish`: it is stopped, but requests may still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
-/**
- * After the end of the batch, also tops up the slots of the other batches of the workspace.
- * @returns without a batch if it was deleted with its workspace
- */
+/** After the end of the batch, also tops up the slots of the other batches of the workspace. */
 export async function advanceBatch(
   services: AdvanceServices,
   { workspaceId, batchId }: BatchIds,
@@ -71,7 +65,6 @@ export async function advanceBatch(
   }
 }
 
-/** Returns whether the batch must be read once more. */
 async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
   const now = clock.now();
   if (batch.stop !== null || now.getTime() < Date.parse(batch.expiresAt)) return false;
@@ -81,10 +74,7 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
-/**
- * Ends an open batch. Its requests without a result fail, even if their workers are alive.
- * @returns undefined if it was deleted with its workspace
- */
+/** Requests without a result fail, even if their workers are alive. Undefined if the batch was deleted. */
 export async function failBatch(
   services: EndServices,
   { workspaceId, batchId }: BatchIds,
@@ -118,8 +108,7 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Removes the slots of a stopped batch that no living worker owns, and fails the started requests that no living worker
- * handles.
+ * Removes the slots that no living worker owns, and fails the started requests that none handles.
  * @param isForced treats all workers as lost
  * @returns false if, unless `isForced`, one of these slots has changed since the batch was read
  */

@@ -22,7 +22,7 @@ import {
 
 export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
-/** Milliseconds, about, that a claimed request may wait in the buffer and still use the chat lease of its claim. */
+/** About how many milliseconds a claimed request may wait in the buffer and still use its chat lease. */
 const longestBuffered = 60_000;
 
 export interface ClaimedRequest extends Pick<RequestAttempt, 'request' | 'item' | 'newChat'> {
@@ -43,11 +43,10 @@ export interface Started {
 }
 
 /**
- * Stores the first items of requests that a take has started. Checks them again, because agents, files and the
- * whitelist may have changed since the creation.
- * @param started `block`: new requests, of which those that follow another one in their history are left out
- * @returns `others`: items that existed already, for example of a former owner of the slot. Both are empty if the
- *   caller has lost the slot
+ * Stores the first items of requests that a take has started, after new checks: agents, files and the whitelist may
+ * have changed since the creation.
+ * @returns `others`: items that existed already, such as those of a former owner. Without the slot, it and
+ *   `claimed` are empty
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -89,11 +88,7 @@ export async function claimRequests(
   };
 }
 
-/**
- * Makes the caller the worker of a request that waits, or whose worker was lost.
- * @returns the current item. It is not the caller's if the request has ended, waits, or belongs to a later owner of the
- *   slot
- */
+/** @returns the current item. It is not the caller's if the request has ended, waits, or has a later owner. */
 export async function takeOver(
   { batches }: Services<'batches'>,
   batch: Batch,
@@ -136,18 +131,12 @@ export async function prepareRequest(
 }
 
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
-  /**
-   * Besides those of `AttemptEnd`, `success` and `failed`: the result is stored. `lost`: also if the item has changed.
-   * `blocked`: also after an error of the service. After `broken`, this item counts the reply, and is not stored yet.
-   */
+  /** After `broken`, the item counts the reply, and is not stored. `blocked`: also after an error of the service. */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   retryAfter?: number | undefined;
 }
 
-/**
- * A request fails if it has lost this many workers, or if an error of the service ends the attempt with this number
- * or a later one.
- */
+/** A request fails with this many lost workers, or at an error of the service in this attempt or a later one. */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
@@ -201,16 +190,10 @@ const longestWait = 300_000;
 /** The longest delay of a message of SQS, in milliseconds. */
 const longestDelay = 900_000;
 
-/**
- * Milliseconds. Short waits of a first attempt after failures of the model. During them, the request keeps its place in
- * the worker, so that the worker calls a busy model less.
- */
+/** Milliseconds. Meanwhile, the request keeps its place in the worker, so that the worker calls a busy model less. */
 export const waitsAtOnce = [5000, 10_000];
 
-/**
- * Milliseconds until the next attempt. The factor spreads the retries of request groups that failed together.
- * @param shortWait undefined for a wait that depends on the outcome and the number of the attempt
- */
+/** Milliseconds until the next attempt. The factor spreads the retries of request groups that failed together. */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const base = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;
   const wait = shortWait ?? Math.min(base * 2 ** item.attempt, longestWait);
@@ -220,10 +203,7 @@ export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: nu
 
 type Source<Item> = AsyncIterator<Item, unknown> | Iterator<Item, unknown>;
 
-/**
- * Yields one item of each source in turn, until all sources are empty.
- * @param onFailure gets the error of a source. Such a source ends, and the other sources continue
- */
+/** @param onFailure gets the error of a source. Such a source ends, and the other sources continue */
 export async function* takeTurns<Item>(
   sources: Iterable<Source<Item>> | AsyncIterable<Source<Item>>,
   onFailure: (error: unknown) => void,

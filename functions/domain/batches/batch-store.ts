@@ -17,7 +17,6 @@ export interface RequestsOfUser {
 export interface RequestEraser {
   /** Erases the message, the name and the user. It may be repeated. */
   erase(batch: Pick<Batch, 'workspaceId' | 'id'>, requestIndex: number): Promise<void>;
-  /** In the order in which the batches were created. */
   ofUser(user: Person): AsyncIterable<RequestsOfUser[]>;
   /** Removes a batch from `ofUser`. Call it after the requests of the user in this batch were erased. */
   forget(batch: Pick<Batch, 'workspaceId' | 'id' | 'createdAt'>, user: Person): Promise<void>;
@@ -27,8 +26,6 @@ export interface BatchStore extends BatchTransitions {
   /**
    * Stores the requests before the batch, so that no reader sees an incomplete batch.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
-   * @returns `exists` if there is a batch with this id; `too-many` if the workspace has `mostOpen` open batches. In
-   *   both cases no batch is stored
    */
   create(
     batch: Batch,
@@ -40,10 +37,7 @@ export interface BatchStore extends BatchTransitions {
   format(batch: Batch): Promise<ResponseFormat | undefined>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
-  /**
-   * Newest first.
-   * @returns `ends`: undefined if the filter is for an open status. Then `offset` alone determines the page
-   */
+  /** Newest first. `ends` is undefined if the filter is for an open status: `offset` alone determines the page. */
   page(
     workspaceId: string,
     filter: { status?: BatchStatus | undefined },
@@ -80,7 +74,6 @@ export interface BatchWorkflow {
   /** Does nothing if the execution with this execution number was started before. */
   start(batch: Batch): Promise<void>;
   stateOf(batch: Batch): Promise<'none' | 'running' | 'ended'>;
-  /** Returns false if no task waits with this token. */
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }
 
@@ -113,17 +106,13 @@ export interface BatchServices extends ChatServices, WebhookServices {
 
 /** Times in milliseconds. */
 interface BatchSettings {
-  /** From the creation of a batch to its expiry. */
   timeout: number;
   /** The longest time that the reply of one attempt may take. */
   item: number;
 }
 
 interface QueueSettings {
-  /**
-   * The slots that the batches of a workspace may have together. If there are more open batches, each may have one
-   * slot.
-   */
+  /** Of all batches of a workspace together. If there are more open batches, each may have one slot. */
   workspaceSlots: number;
   requestsPerWorker: number;
 }

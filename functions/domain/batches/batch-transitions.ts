@@ -4,7 +4,6 @@ import type { Batch, BatchItem, BatchRequest, OwnedSlot, StopReason } from './ba
 
 export type BatchKey = Pick<Batch, 'workspaceId' | 'id'>;
 
-/** The first item of a request, and the chat that is created with it. */
 export interface Claim {
   request: BatchRequest;
   item: BatchItem;
@@ -37,7 +36,6 @@ export interface BatchTransitions {
   /**
    * Makes the caller the owner of a slot. Writer: a worker with a message. Condition: the slot has the epoch of the
    * message. After a crash, here or after `take` or `renew`: the slot is silent after `until`.
-   * @param owner.name random, to recognize a repeated write
    */
   acquire(
     batch: BatchKey,
@@ -100,11 +98,7 @@ export interface BatchTransitions {
    */
   saveTaskToken(batch: BatchKey, taskToken: string, enteredAt: string): Promise<void>;
 
-  /**
-   * Stores the first items of requests, with the chats that they need. Writer: the owner of the slot that has started
-   * them. Condition: the requests have no item.
-   * @returns the items that were stored
-   */
+  /** Writer: the owner of the slot. Condition: the requests have no item. Returns the items that were stored. */
   claim(
     batch: Batch,
     claims: readonly Claim[],

@@ -26,10 +26,7 @@ export interface Batch {
   /** If it is set, requests that would be `pending` have failed: see `outcomeOf`. */
   stop: { reason: StopReason; at: string } | null;
   webhookEvents: readonly WebhookEvent[];
-  /**
-   * Whether there is a `response_format` other than `text`. It is a separate item: in the item of the batch, each
-   * update would pay for its bytes.
-   */
+  /** The format is a separate item: in the item of the batch, each update would pay for its bytes. */
   hasFormat?: true;
   executionNumber: number;
   /** Requests below it have started, except perhaps those of `successorsIn`. It may be larger than `total`. */
@@ -91,7 +88,6 @@ export interface BatchRequest {
   /** Name of the new chat, if there is no `historyId`. */
   name: string;
   attachedFileUuids: string[];
-  /** Id of the chat that the request continues. */
   historyId: number | null;
   /** Index of the request that starts after this one in the same chat (`history_id`). */
   next: number | null;
@@ -104,7 +100,6 @@ export interface ManifestEntry {
   next: number | null;
 }
 
-/** The indexes of the requests that follow another request in their history. */
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
 
@@ -145,10 +140,7 @@ export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
   status: BatchResultStatus;
 }
 
-/**
- * Whether a take has started the request, or the next attempt of a waiting one. Takes are stored before items.
- * @param isSuccessor whether `successorsIn` has the request
- */
+/** Whether a take has started the request or its next attempt. Takes are stored before items. */
 export function isStarted(
   { next, slots }: Pick<Batch, 'next' | 'slots'>,
   requestIndex: number,
@@ -161,10 +153,7 @@ export function isStarted(
   return item === undefined && requestIndex < next && !isSuccessor;
 }
 
-/**
- * The status as clients see it.
- * @param batch read before the item. Otherwise, a request that has run in between could count as failed
- */
+/** @param batch read before the item. Otherwise, a request that has run in between could count as failed */
 export function outcomeOf(
   batch: Pick<Batch, 'next' | 'slots' | 'stop'>,
   requestIndex: number,
@@ -200,7 +189,6 @@ export function batchResource(batch: Batch): BatchResource {
   };
 }
 
-/** Null if no webhook is called for the status of the batch. */
 export function deliveryOf(ended: Batch): WebhookDelivery | null {
   const { status } = ended;
   if (status === 'in_progress' || status === 'cancelling' || !wantsWebhook(ended)) return null;

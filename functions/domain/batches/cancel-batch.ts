@@ -7,8 +7,7 @@ import { countBatch, findBatch } from './read-batches.ts';
 import { completeTaskCallback } from './slots.ts';
 
 /**
- * Cancels a batch in progress (specification, section 3.1). Running requests continue.
- * @returns the batch with its current counts
+ * Running requests continue (specification, section 3.1).
  * @throws notFound `Batch not found`, then rateLimited, then badRequest if the batch is not in progress
  */
 export async function cancelBatch(
@@ -33,8 +32,7 @@ export async function cancelBatch(
 }
 
 /**
- * Starts to send the event of a batch once more, with the same event id. An execution that still waits for an earlier
- * attempt does no harm: it continues with the same stored delivery.
+ * Starts to send the event of a batch once more, with the same event id.
  * @throws Error if the batch has no delivery, or another caller changes the delivery meanwhile
  */
 export async function resendWebhook(

@@ -19,14 +19,10 @@ export interface Prepared {
 }
 
 export interface Invalid {
-  /** Error message for the client. */
   invalid: string;
 }
 
-/**
- * Makes checks for the creation of a batch, and again for its replies, because users, agents and files may have changed
- * since. They share their reads.
- */
+/** The checks share their reads. They are repeated before a reply, because users, agents and files may change. */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
   { id, whitelistEnabled }: Pick<Workspace, 'id' | 'whitelistEnabled'>,
@@ -47,7 +43,6 @@ export function requestChecks(
   };
 }
 
-/** The results by request index. */
 export async function prepareRequests(
   services: CheckServices,
   workspace: Workspace,

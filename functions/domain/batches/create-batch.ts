@@ -29,8 +29,7 @@ const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * @returns `replayed`: whether another request with the idempotency key has created the batch. Then the batch has the
- *   status and the counts of a new one
+ * @returns `replayed`: whether another request with the idempotency key has created the batch
  * @throws badRequest, accessDenied, clientNotAllowed, notFound for a history, rateLimited. An error of one request
  *   names the request and the field (specification, sections 4.2 and 5.4)
  */
@@ -131,7 +130,6 @@ async function rejectOneTooMany(
   if (open >= mostOpen) throw tooManyOpen(open);
 }
 
-/** All requests with this idempotency key get the same id. */
 async function reserveId(
   services: CreateServices,
   key: IdempotencyKey | null,
@@ -142,10 +140,7 @@ async function reserveId(
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
-/**
- * Waits up to about 3 s for the batch of an earlier request with the same idempotency key. If this request created the
- * batch as well, all its requests would be written twice.
- */
+/** If this request created the batch as well, all its requests would be written twice. Waits about 3 s at most. */
 async function awaitBatch(
   services: CreateServices,
   workspaceId: string,
@@ -203,7 +198,6 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   }
 }
 
-/** Returns the checks that the caller still has to make. */
 async function checkUsers(
   services: CreateServices,
   workspaceId: string,

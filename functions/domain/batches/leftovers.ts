@@ -61,10 +61,7 @@ export interface EndedAttempt {
 
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
-/**
- * The rate limit is charged for model calls beyond one for each ended request: the creation of the batch has paid for
- * this one. Never rejects.
- */
+/** The creation of the batch has paid for one call of each request; further ones are charged here. Never rejects. */
 export async function countRequests(
   services: CountServices,
   { workspaceId, apiKeyId }: Batch,

@@ -30,10 +30,7 @@ export async function findBatch(
 /** Number of batches that are counted concurrently. Each needs up to ten queries at once. */
 const batchesAtOnce = 8;
 
-/**
- * Sets the current counts of an open batch. A later read of the results shows at least as many ended requests
- * (specification, section 2.9).
- */
+/** A later read of the results shows at least as many ended requests (specification, section 2.9). */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
   const items = await services.batches.allItems(batch);
@@ -62,8 +59,7 @@ export async function countBatches(
 const repliesAtOnce = 50;
 
 /**
- * One page of results, in input order. Replies are read during the iteration.
- * @returns `total`: of the results with the given status
+ * One page in input order, whose replies are read during the iteration.
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(

@@ -25,10 +25,9 @@ interface Found {
 }
 
 /**
- * Repairs the effects of crashes and outages. Open batches come in a random order, so two runs that reach their
- * deadline usually leave different ones unchecked. A run concurrent with workers or another run does no harm.
- * @returns of the checked batches: `overdue`, the number of those that are open long after they expired; `oldestWait`,
- *   the longest time, in milliseconds, for which new requests have waited for a worker
+ * Open batches come in a random order, so two runs that reach their deadline usually leave different ones unchecked.
+ * @returns of the checked batches: `overdue`, how many are open long after they expired; `oldestWait`, the longest
+ *   time, in milliseconds, for which new requests have waited for a worker
  */
 export async function reconcileBatches(services: ReconcileServices): Promise<Found> {
   const { clock, log, random, reconciliationIndex } = services;

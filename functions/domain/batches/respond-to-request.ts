@@ -39,16 +39,13 @@ export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
  * - `blocked`: another turn owns the chat, or may own it soon.
  * - `lost`: another worker may have the request.
  *
- * `retryAfter`: milliseconds that the provider asks to wait.
+ * `retryAfter` is in milliseconds.
  */
 export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/**
- * Maximum of broken replies of a request, as far as they were stored. The last of them becomes its result, without a
- * further retry.
- */
+/** Maximum of broken replies, as far as they were stored. The last of them becomes the result of the request. */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */
@@ -57,10 +54,7 @@ const chatLeaseMargin = 30_000;
 export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
-/**
- * Stores message and reply after the model has ended; the caller stores the result in the item. Sets `attempt.calls`,
- * and `attempt.item` when it changes the stored item.
- */
+/** Message and reply are stored after the model has ended. Changes `attempt`; the caller stores the result. */
 export async function respondToRequest(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -127,10 +121,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
     : undefined;
 }
 
-/**
- * Whether no call has begun to respond, because the model is busy or unavailable. Such failures are retried without a
- * limit of their own.
- */
+/** Such failures are retried without a limit of their own. */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
   error instanceof ModelFailure &&
@@ -139,10 +130,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/**
- * If a send that had lost the chat lease has stored its message at the position, closes that turn and then stores this
- * one at the next position.
- */
+/** If a send that had lost its lease has stored its message at the position, closes that turn and uses the next one. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,

@@ -10,10 +10,7 @@ import {
   shareOf,
 } from './slots.ts';
 
-/**
- * Starts the execution if it was never started, or the next one if it has ended. Call it only while the batch is open
- * or its webhook is undelivered.
- */
+/** Call it only while the batch is open or its webhook is undelivered. */
 export async function restartExecution(
   services: Services<'batchWorkflow' | 'batches' | 'log'>,
   batch: Batch,
@@ -40,13 +37,9 @@ export type OwnerServices = SlotServices &
  */
 const longestTaking = 300_000;
 
-/**
- * While slots wait in the queue, about this many workers of a workspace that uses all its slots begin to end between
- * two beats.
- */
+/** While slots wait in the queue, about this many workers of a workspace with all slots begin to end per beat. */
 const handBacksPerBeat = 2;
 
-/** Milliseconds before the next worker can get a slot whose worker was ended by an error. */
 const waitAfterBreak = 5000;
 
 interface Rest {
@@ -127,10 +120,7 @@ export class SlotOwner {
     this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
   }
 
-  /**
-   * A take is at most an equal part of the new requests, rounded up to a group, to leave some for the other workers.
-   * @param idleCapacity number of further requests that the worker can process at once
-   */
+  /** Leaves new requests for other workers: a take is at most an equal part, rounded up to a group. */
   groupsToTake(idleCapacity: number): number {
     const left = leftOf(this.#batch);
     if (this.slot.number > this.#share || left === 0) return 0;
@@ -141,11 +131,7 @@ export class SlotOwner {
     );
   }
 
-  /**
-   * @param named requests by their index, with the numbers of their attempts
-   * @returns the indexes of the requests in the groups; undefined if the worker must end: the batch is stopped, or the
-   *   slot is lost
-   */
+  /** @returns indexes of new requests; undefined if the worker must end: the batch is stopped, or the slot is lost */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;
     const size = groups * requestsPerGroup;
@@ -170,10 +156,7 @@ export class SlotOwner {
     this.end();
   }
 
-  /**
-   * Whether this worker, as far as it knows, owns the slot for at least half a lease more. First renews a slot that has
-   * less left, because a worker that was frozen may have lost it.
-   */
+  /** Renews the slot first if less than half a lease is left: a worker that was frozen may have lost it. */
   isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
     const untilOf = ({ slots }: Batch): number => slots[this.slot.number]?.until ?? 0;
@@ -181,7 +164,6 @@ export class SlotOwner {
     return !this.lost.aborted;
   };
 
-  /** Also ends the worker if it must hand back its slot. */
   async renew(): Promise<void> {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);

@@ -4,10 +4,7 @@ import type { BatchKey } from './batch-transitions.ts';
 
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
-/**
- * Milliseconds from the due time of a message until its slot is silent: a bit less than the minute between two runs of
- * the reconciler, which then sends the message again.
- */
+/** Milliseconds until the slot of a due message is silent: less than the minute between two runs of the reconciler. */
 export const messageMilliseconds = 55_000;
 
 /** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
@@ -15,7 +12,6 @@ export const epochsPerSlot = 1_000_000;
 
 const fewestPerSlot = 2 * requestsPerGroup;
 
-/** Number of slots that each open batch of the workspace may have. */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
   workspaceId: string,
@@ -25,8 +21,7 @@ export async function shareOf(
 }
 
 /**
- * Makes the slots that a batch can use and does not have. Also takes silent slots from their owners and sends their
- * messages again.
+ * Also takes silent slots from their owners and sends their messages again.
  * @param isFirst also sends the messages of slots that never had an owner: the caller may have crashed before it sent
  *   them
  */
@@ -55,7 +50,6 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
   );
 }
 
-/** Whether the workflow has something to do for the batch. */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));
   if (now >= Date.parse(batch.expiresAt)) return true;
