@@ -85,7 +85,6 @@ export interface BatchRequest {
   message: string;
   agentId: string;
   externalUserId: string | null;
-  /** Name of the new chat, if there is no `historyId`. */
   name: string;
   attachedFileUuids: string[];
   historyId: number | null;

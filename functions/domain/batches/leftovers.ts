@@ -21,7 +21,6 @@ interface Leftovers {
   withoutItem: number[];
 }
 
-/** @param items all items of the batch */
 export function leftoversOf(
   slot: Slot,
   number: number,

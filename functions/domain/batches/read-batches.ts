@@ -114,7 +114,6 @@ async function resultOf(
   };
 }
 
-/** The rows of `tool_calls` and `main_response` add up to the totals. */
 function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
   const calls = counted.map(
     ([model, call_type, prompt_tokens, completion_tokens, cached_prompt_tokens = 0]): ModelCallResource => ({

@@ -22,7 +22,6 @@ export interface RequestAttempt {
   /** Set only if the claim has just created the chat, under the chat lease of the request. */
   newChat: Chat | null;
   item: BatchItem;
-  /** Whether an earlier attempt has stored the message. */
   hasMessage?: boolean;
   calls: readonly CountedCall[];
   /** See `SlotOwner.isOwner`. */

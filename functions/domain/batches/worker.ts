@@ -45,7 +45,6 @@ class Worker {
   #lost: BatchItem[] = [];
   #waiting: BatchItem[] = [];
   #hasUnread = false;
-  /** Requests whose predecessors in their histories have ended. */
   #ready: number[] = [];
   #running = 0;
   #isFilling = false;

@@ -9,7 +9,6 @@ import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-/** A part of a user message of a completion. It is not stored. */
 export type PromptPart =
   | { type: 'text'; text: string }
   | { type: 'image'; mediaType: string; bytes: Uint8Array };
@@ -47,10 +46,7 @@ export interface ReplyRequest {
   isOfBatch?: boolean;
 }
 
-/**
- * Loads the module that checks forms on demand.
- * @throws the error of `reject`, by default badRequest
- */
+/** Loads the module that checks forms on demand. By default, `reject` makes a badRequest. */
 export const requestedForm = async (
   format: ResponseFormat | undefined,
   { definition }: AgentVersion,
@@ -68,19 +64,17 @@ export type ReplyPart =
   | { type: 'progress' }
   | { type: 'response.reasoning_step.start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'response.reasoning_step.end'; step: StepEnd }
-  /** Also the calls of called agents. */
   | { type: 'call start'; call: ModelCall }
   | { type: 'call end'; call: ModelCall; usage: CallUsage };
 
 export interface ModelCall {
-  /** The agent's `llm_model`, or one of its fallback models. */
   model: string;
   /** The provider's service tier, such as `flex`; undefined for the usual one. Each tier may have its own price. */
   tier?: string | undefined;
   callType: 'chat' | 'consultant_call_agent' | 'title';
 }
 
-/** `written_prompt_tokens`, which the provider has written to its cache, are not for clients. */
+/** `written_prompt_tokens`: written to the provider's cache, and not shown to clients. */
 export interface CallUsage extends TokenUsage {
   written_prompt_tokens?: number;
 }
@@ -103,7 +97,6 @@ export type ReplyEndReason =
   | 'max-model-calls'
   | 'max-tool-uses'
   | 'content-filter'
-  /** The text does not have the form that the reply must have. */
   | 'invalid-reply';
 
 export interface ReplyEnd {
@@ -158,7 +151,6 @@ export interface RunningTool {
 
 /** A model call that only one agent can use, for its final text. */
 export interface ReservedCall {
-  /** @returns false if it was taken or released before */
   take(): boolean;
   release(): void;
 }

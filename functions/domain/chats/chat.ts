@@ -23,7 +23,6 @@ const responsePrefix = 'resp_';
 export const newLeaseId = (uuid: string, { resumable }: { resumable: boolean }): string =>
   resumable ? resumablePrefix + uuid : uuid;
 
-/** Whether the events of the reply are stored. */
 export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith(resumablePrefix);
 
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
@@ -106,7 +105,6 @@ export interface NewChatStore {
 export interface ChatDeletion {
   /** Also adds the purges to the outbox. Returns the chats that this call has deleted, as they were. */
   delete(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
-  /** Leaves out chats that were used or changed since they were read. */
   deleteUnchanged(chats: readonly Chat[], deletedAt: string): Promise<Chat[]>;
   /** Removes a person's chat counts that are 0, because their keys contain the person's id. */
   removeCounts(person: Person): Promise<void>;
@@ -120,10 +118,10 @@ export interface ChatPages {
 export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
-   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease or this one. An
-   * expired lease counts. Unless this is a further attempt, the last gateway request here must be another one.
-   * @returns if not taken: the chat as it is; `startedAt`, if the last gateway request here was this one, the position
-   *   for its user message
+   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease (an expired one
+   * counts) or this one. A gateway request must not be the last one that acquired a lease here, except in a further
+   * attempt.
+   * @returns `startedAt`: if this gateway request was the last one here, the position for its user message
    */
   takeLease(
     request: LeaseRequest,

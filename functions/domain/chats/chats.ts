@@ -122,7 +122,7 @@ interface ChatTitle {
   start(): void;
   /** `start` then does nothing. A title that is already made may still be stored. */
   cancel(): void;
-  /** Waits for the title, but at most for the grace time, after which it aborts it. Never rejects. */
+  /** Waits for the title, but at most for the grace time: then it aborts the title. Never rejects. */
   finish(): Promise<void>;
   /** Waits for the writes of the title and its usage, also after the grace time. Never rejects. */
   written(): Promise<unknown>;
@@ -287,7 +287,6 @@ type StopServices = Services<'chats' | 'clock'>;
  */
 const leaseOfStopped = 3000;
 
-/** Milliseconds after which the response to a stop waits no longer for the end of the reply. */
 const longestWait = 2000;
 
 const waitInterval = 200;

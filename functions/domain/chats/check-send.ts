@@ -37,7 +37,6 @@ export interface CheckedSend extends SendInput {
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
   form: ReplyForm | undefined;
-  /** The turn of an earlier request with the same idempotency key. */
   previous: Extract<Work, { is: 'turn' }> | undefined;
 }
 

@@ -114,7 +114,7 @@ function gatherReply(
 }
 
 /**
- * The message is for clients.
+ * Clients may get the message.
  * - `lease-lost`: this function may not store the reply, for example because another one owns the chat now.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
  * - `stopped-by-client`: the reply ends with its text so far, and without an error.
@@ -131,7 +131,6 @@ export class ReplyAborted extends Error {
 
 export interface CollectedReply {
   reply: Reply;
-  /** What has ended the reply; undefined if there is a `reason`. */
   error: unknown;
   reason: ReplyEndReason | undefined;
   /** Resolves when the agent runtime has ended its work: after an abort, perhaps a while later. Never rejects. */

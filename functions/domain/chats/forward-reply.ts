@@ -97,7 +97,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
 /** Sends a reply's events to the client. `emit` never fails, and never waits for a slow client. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
-  /** Resolves after the first write of events of a resumable reply; at once for any other reply. */
+  /** Resolves after the first write of events of a resumable reply. */
   started(): Promise<void>;
   done(): void | Promise<void>;
 }

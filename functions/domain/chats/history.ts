@@ -43,7 +43,6 @@ export const messageResource = async (
   created_at: message.createdAt,
 });
 
-/** The text as far as its events are stored. */
 export async function storedText(
   { replyEvents }: Services<'replyEvents'>,
   reply: ReplyName,

@@ -23,7 +23,6 @@ export const isReplyPosition = (position: number): boolean => position % 2 === 0
 export const groupId = (chatId: number, position: number): string =>
   `turn_${messageId(chatId, isReplyPosition(position) ? position - 1 : position)}`;
 
-/** Why a reply was cut short without an error. */
 export type Incomplete = 'max_output_tokens' | 'stopped';
 
 export interface UserMessage {
@@ -115,7 +114,6 @@ type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
 /** Texts of messages that are too large for their items of the table. */
 export interface ContentStore {
-  /** @returns the name of the stored text, for `get` */
   put(chat: ChatName, content: string): Promise<string>;
   get(name: string): Promise<string>;
   /** Undefined if the text has more characters. A text that its size shows to be longer is not read. */

@@ -27,8 +27,8 @@ export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests
 export const requeueAfter = 5 * 60_000;
 
 /**
- * The purges and erasures that have not ended. The queue is less reliable: it may lose or repeat messages. A new
- * erasure of a person replaces an earlier one.
+ * The purges and erasures that have not ended. The queue may lose or repeat messages. A new erasure of a person
+ * replaces an earlier one.
  */
 export interface PurgeOutbox {
   /** False also for an erasure that a newer one of the same person has replaced. */

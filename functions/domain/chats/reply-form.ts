@@ -22,7 +22,7 @@ export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undef
 
 /**
  * Undefined for plain text.
- * @throws the error of `reject` for a schema that is not accepted, or if the agent has a schema of its own
+ * @throws the error of `reject` if the schema is not accepted, or if the agent has one too
  */
 export function formOfRequest(
   { type, json_schema: given }: ResponseFormat,

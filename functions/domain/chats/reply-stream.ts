@@ -177,10 +177,6 @@ const hasNoFinalText = (text: string): boolean =>
 const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
-/**
- * Returns whether the function counts as dead: its lease has expired, or `timeToEnd` has passed since the first call
- * that did not find the lease.
- */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
   let releasedAt: number | undefined;

@@ -1,7 +1,6 @@
 import { requeueAfter } from './purge.ts';
 import type { Services } from './services.ts';
 
-/** A purge or an erasure is overdue if it has not ended this many milliseconds after its `deletedAt`. */
 const overdueAfter = 60 * 60_000;
 
 const purgesPerRun = 1000;

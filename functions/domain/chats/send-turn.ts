@@ -25,7 +25,6 @@ type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
 >;
 
-/** A running reply that is resumable. */
 export interface LiveReply {
   responseId: string;
 }
@@ -160,7 +159,6 @@ async function attemptTurn(
   return outcome === 'key-in-use' ? outcome : 'retry';
 }
 
-/** @throws `A reply is already in progress for this chat`, and the errors of openTurn */
 async function open(
   services: StartServices,
   checked: CheckedSend,
@@ -179,7 +177,6 @@ async function open(
   return { ...turn, apiKeyId, makesTitle, form: checked.form };
 }
 
-/** @throws `A reply is already in progress for this chat` if no reply to this message is stored yet */
 async function storedReply(
   services: StartServices,
   { workspaceId, chatId, message, publishedAgent: agent }: CheckedSend,

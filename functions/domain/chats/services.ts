@@ -74,7 +74,6 @@ interface ReplySettings {
   streamTimeout: number;
   /** Length of the chat lease of a send, and of the lease of a slot. */
   lease: number;
-  /** If the agent has no limit of its own. */
   historyCharacters: number;
   attachedFiles: number;
   limits: ReplyLimits;

@@ -39,7 +39,6 @@ export async function closeAbandonedTurn(
   while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
 }
 
-/** Returns false if another function has stored the reply since the turn was read: then the next attempt closes it. */
 async function closeOnce(
   services: CloseTurnServices,
   chat: Chat,
@@ -117,7 +116,6 @@ export interface Turn {
   position: number;
   message: string;
   attachments: StoredFile[];
-  /** The earlier messages that the model gets, oldest first. */
   history: Message[];
   form?: ReplyForm | undefined;
 }
@@ -152,7 +150,6 @@ export interface PreviousTurn {
 
 type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 
-/** An attempt fails if it has to close an abandoned turn first. */
 const attempts = 5;
 
 /**

@@ -14,7 +14,6 @@ export interface StopWatch {
 
 const watchInterval = 1000;
 
-/** Milliseconds that a stopped reply has to store its text so far. */
 const timeToStore = 10_000;
 
 /**
