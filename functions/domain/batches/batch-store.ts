@@ -24,7 +24,7 @@ export interface RequestEraser {
 
 export interface BatchStore extends BatchTransitions {
   /**
-   * Stores the requests before the batch, so that no reader sees an incomplete batch.
+   * Stores the requests before the batch, so that no reader sees a batch without requests.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
    */
   create(
@@ -83,7 +83,7 @@ export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
 
-/** The entries of all workspaces. An entry may still exist after the end of its batch or delivery. */
+/** An entry may still exist after the end of its batch or delivery. */
 export interface ReconciliationIndex {
   openBatches(): Promise<OpenBatchEntry[]>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;

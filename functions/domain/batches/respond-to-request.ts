@@ -120,7 +120,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
     : undefined;
 }
 
-/** Such failures are retried without a limit of their own. */
+/** Whether the failure may pass by itself. Such failures are retried without a limit of their own. */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
   error instanceof ModelFailure &&

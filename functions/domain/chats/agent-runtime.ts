@@ -46,7 +46,7 @@ export interface ReplyRequest {
   isOfBatch?: boolean;
 }
 
-/** Loads the module that checks forms on demand. By default, `reject` makes a badRequest. */
+/** @throws the error of `reject`, by default badRequest */
 export const requestedForm = async (
   format: ResponseFormat | undefined,
   { definition }: AgentVersion,
