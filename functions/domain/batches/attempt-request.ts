@@ -45,8 +45,8 @@ export interface Started {
 /**
  * Stores the first items of requests that a take has started, after new checks: agents, files and the whitelist may
  * have changed since the creation.
- * @returns `others`: items that existed already, such as those of a former owner. Without the slot, it and
- *   `claimed` are empty
+ * @returns `others`: items that existed already, such as those of a former owner. Both lists are empty if the caller
+ *   has lost the slot
  */
 export async function claimRequests(
   services: ClaimServices,

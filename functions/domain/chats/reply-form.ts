@@ -50,7 +50,6 @@ export function problemOfReply({ schema }: ReplyForm, text: string): string | un
   return isObject(data) ? undefined : 'must be a JSON object';
 }
 
-/** Deltas of at most 4,000 characters. An empty text has none. */
 export const deltasOf = (text: string): string[] => text.match(/.{1,4000}/gsu) ?? [];
 
 export const repairRequest = (problem: string): string =>

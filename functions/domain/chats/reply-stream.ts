@@ -104,8 +104,8 @@ const readInterval = 500;
 const timeToEnd = 5000;
 
 /**
- * Yields the stored events after one, then those that the running reply stores, and `[DONE]`. Also yields empty texts,
- * so that the caller can stop while no event comes.
+ * Yields the stored events after the event `startingAfter`, then those that the running reply stores, and `[DONE]`.
+ * Also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
  * @param restOf makes the events that are missing although no more are expected; by default an error
  */
@@ -198,8 +198,8 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * Yields the stored events of a resumable reply. What they lack of a stored reply is made from it, with the text in one
- * delta.
+ * Yields the stored events of a resumable reply. The rest of a stored reply is made from its message, with the text in
+ * one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,

@@ -31,7 +31,6 @@ export interface LiveReply {
 
 export interface StoredReply {
   reply: AssistantMessage;
-  /** The version that is published now; undefined if there is none. */
   agent: AgentVersion | undefined;
 }
 

@@ -88,9 +88,9 @@ async function rejectedTurnsOf(
  * Returns a function that decides for each message of a chat, newest first, whether prompts contain it. The decision
  * depends on the number of consecutive turns that the provider rejected.
  * - Odd: prompts contain none of these turns. One image that no model reads must not end the chat.
- * - Even: prompts contain all of them. The last one was rejected without the turns before it, so the reason may be
- *   another one, such as a wrong key that a provider answers with status 400.
- * - If the next turn was accepted only without these turns, prompts contain none of them.
+ * - Even: prompts contain all of them, unless the next turn was accepted only without them. The last one was rejected
+ *   without the turns before it, so the reason may be another one, such as a wrong key that a provider answers with
+ *   status 400.
  */
 export function promptFilter(): (message: Pick<Message, 'position'> & { rejectedTurns?: number }) => boolean {
   let firstOfRun = Number.POSITIVE_INFINITY;
@@ -155,8 +155,8 @@ const attempts = 5;
 /**
  * Acquires the chat lease, or prolongs it if the chat has a lease with the same id. Closes an abandoned turn first. The
  * user message is not stored.
- * @returns `in-progress` if another turn owns the chat, or may own it soon; `PreviousTurn` for a repeated gateway
- *   request
+ * @returns `in-progress` if another turn owns the chat, or may own it soon; `PreviousTurn` if an earlier arrival of the
+ *   same gateway request has started a turn, which has ended
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(
