@@ -17,19 +17,15 @@ import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
 type DispatchServices = SlotServices & Services<'batchWorkflow'>;
 
 /**
- * The input of the workflow's task `dispatch-batch`. Names and types never change, because executions that an earlier
- * release has started may still run.
+ * The input of the task `dispatch-batch`. Names and types never change, because executions that an earlier release has
+ * started may still run.
  */
 interface DispatchInput extends BatchIds {
   taskToken: string;
-  /** The time when the workflow entered the waiting state, ISO 8601. */
   enteredAt: string;
 }
 
-/**
- * Stores the task token of an open batch, and makes its slots. If the workflow has something to do already, completes
- * the callback instead of making slots: a worker that ended before the token was stored could not do so.
- */
+/** If a check is due already, completes the callback: a worker that ended before the token was stored could not. */
 export async function dispatchBatch(
   services: DispatchServices,
   { workspaceId, batchId, taskToken, enteredAt }: DispatchInput,
@@ -37,10 +33,8 @@ export async function dispatchBatch(
   const { batches, batchWorkflow, clock } = services;
   const found = await batches.get(workspaceId, batchId);
   if (found !== undefined && isOpen(found)) await batches.saveTaskToken(found, taskToken, enteredAt);
-  // The batch is read after the token is stored. A worker does the reverse: it removes its slot, and then reads the
-  // token.
+  // Read after the token is stored. A worker does the reverse: it removes its slot, and then reads the token.
   const batch = await batches.get(workspaceId, batchId);
-  // If the batch was deleted with its workspace, the workflow ends.
   if (batch === undefined || !isOpen(batch) || needsCheck(batch, clock.now().getTime()))
     await batchWorkflow.completeTaskCallback(taskToken);
   else await topUpSlots(services, batch, true);
@@ -55,11 +49,7 @@ type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 /** `wait`: the batch has work; `finish`: it is stopped, but requests may still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
-/**
- * Stops the batch if its time has passed, fails the requests of a stopped batch that have lost their worker, and
- * completes the batch if no work is left. Then it tops up the slots of the other batches of the workspace.
- * @returns what the workflow must wait for; `over` without a batch if its workspace was deleted
- */
+/** After the end of the batch, also tops up the slots of the other batches of the workspace. */
 export async function advanceBatch(
   services: AdvanceServices,
   { workspaceId, batchId }: BatchIds,
@@ -75,10 +65,6 @@ export async function advanceBatch(
   }
 }
 
-/**
- * Stops a batch whose time has passed.
- * @returns whether the batch must be read once more; false if it is stopped already, or its time has not passed
- */
 async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): Promise<boolean> {
   const now = clock.now();
   if (batch.stop !== null || now.getTime() < Date.parse(batch.expiresAt)) return false;
@@ -88,11 +74,7 @@ async function stopExpired({ batches, clock }: AdvanceServices, batch: Batch): P
 
 const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== undefined && isOpen(batch);
 
-/**
- * Ends a batch whose workflow cannot continue. Requests without a result fail, even if their workers are alive. Does
- * nothing if the batch has ended.
- * @returns the batch as it is then; undefined if it was deleted with its workspace
- */
+/** Requests without a result fail, even if their workers are alive. Undefined if the batch was deleted. */
 export async function failBatch(
   services: EndServices,
   { workspaceId, batchId }: BatchIds,
@@ -126,11 +108,9 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Removes the slots of a stopped batch that no living worker owns, and fails the started requests that no living worker
- * handles, because a stopped batch retries none. They get the same result as requests that were never started.
+ * Removes the slots that no living worker owns, and fails the started requests that none handles.
  * @param isForced treats all workers as lost
- * @returns false if, unless `isForced`, one of these slots has changed since the batch was read; then no item is
- *   changed
+ * @returns false if, unless `isForced`, one of these slots has changed since the batch was read
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,
@@ -142,8 +122,7 @@ async function failAbandoned(
   const now = services.clock.now().getTime();
   const slots = Object.values(batch.slots);
   const lost = Object.entries(batch.slots).filter(([, slot]) => isForced || !isAlive(slot, now));
-  // A worker that was frozen must not continue: it could store a turn in a chat that was released. Without its slot it
-  // stops.
+  // Without its slot, a worker that was frozen stops. Otherwise it could store a turn in a chat that was released.
   const retired = await Promise.all(
     lost.map(([number, { epoch, until }]) =>
       services.batches.retire(batch, { number: Number(number), epoch, ...(!isForced && { until }) }),
@@ -174,19 +153,15 @@ const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'er
   ...{ chatId: null, messagePosition: null, incomplete: null, calls: [] },
 });
 
-/**
- * Completes the batch if all its requests have ended. First releases chats that failed requests still own.
- * @returns false if requests have not ended. True does not mean that this call has completed the batch: the caller
- *   reads it once more
- */
+/** Returns false if requests have not ended. True does not mean that this call has completed the batch. */
 async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
   const requests = await readRequests(services, batch);
   const statuses = requests.map(
     ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
   );
   if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
-  // If the batch completed first, a crash could leave chats in use for minutes. A worker acquires the lease of an
-  // existing chat (`history_id`) before it stores the chat in the item.
+  // After a completion, a crash could leave chats in use for minutes. A worker acquires the lease of an existing chat
+  // (`history_id`) before it stores the chat in the item.
   const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
     item?.status === 'waiting' || item?.status === 'failed'
       ? [{ requestIndex, chatId: item.chatId ?? historyId }]
@@ -210,7 +185,6 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
   return true;
 }
 
-/** Closes the turns of those requests that still own their chat. Otherwise the chat could stay in use for minutes. */
 async function releaseChats(
   services: CloseTurnServices,
   batch: Batch,
@@ -225,7 +199,6 @@ async function releaseChats(
   );
 }
 
-/** Tops up the slots of the other batches of the workspace: their shares may be larger after the end of this batch. */
 async function topUpOthers(services: AdvanceServices, { workspaceId }: Batch): Promise<void> {
   const { batches, log, queueSettings } = services;
   try {

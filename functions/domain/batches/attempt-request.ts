@@ -22,10 +22,7 @@ import {
 
 export type ClaimServices = CheckServices & Services<'batchSettings' | 'batches'>;
 
-/**
- * A claimed request may wait in its worker's buffer for about this many milliseconds and still use the chat lease of
- * its claim.
- */
+/** About how many milliseconds a claimed request may wait in the buffer and still use its chat lease. */
 const longestBuffered = 60_000;
 
 export interface ClaimedRequest extends Pick<RequestAttempt, 'request' | 'item' | 'newChat'> {
@@ -36,25 +33,20 @@ export interface Claimant {
   batch: Batch;
   workspace: Workspace;
   slot: OwnedSlot;
-  /** Reads the response format of all requests of the batch. */
   format: () => Promise<ResponseFormat | undefined>;
-  /** Whether the claimant owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
   isOwner: () => Promise<boolean>;
 }
 
-/** Indexes of requests of a take. */
 export interface Started {
   block: readonly number[];
   named: readonly number[];
 }
 
 /**
- * Stores the first items of requests that a take has started. First repeats checks of the creation, because agents,
- * files and the whitelist may have changed since.
- * @param started `block`: new requests, of which those that follow another one in their history are left out; `named`:
- *   requests by their index
- * @returns `claimed`: requests whose items this call has stored; `others`: items that existed already, for example of a
- *   former owner of the slot. Both are empty if the caller has lost the slot
+ * Stores the first items of requests that a take has started, after new checks: agents, files and the whitelist may
+ * have changed since the creation.
+ * @returns `others`: items that existed already, such as those of a former owner. Both lists are empty if the caller
+ *   has lost the slot
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -70,7 +62,6 @@ export async function claimRequests(
     prepared.get(requestIndex) ?? { invalid: 'The request is gone' };
   const claims = requests.map((request) => {
     const { requestIndex, agentId, name, externalUserId } = request;
-    // A request that has become invalid since the batch was created gets no chat.
     const needsChat = request.historyId === null && !('invalid' in preparedOf(request));
     return {
       request,
@@ -78,7 +69,6 @@ export async function claimRequests(
       item: {
         ...{ requestIndex, status: 'processing', slot: slot.number, epoch: slot.epoch, attempt: 1 },
         ...{ brokenReplies: 0, lostAttempts: 0, due: null, chatId: null },
-        // The message of the request is the first one of its new chat.
         messagePosition: needsChat ? 1 : null,
         ...{ error: null, incomplete: null, calls: [], processedAt: null },
       } satisfies BatchItem as BatchItem,
@@ -98,12 +88,7 @@ export async function claimRequests(
   };
 }
 
-/**
- * Makes the caller the worker of a request that waits, or whose worker was lost.
- * @param found the item as it was read
- * @returns the item as it is now. It is not the caller's if the request has ended, waits, or belongs to a later owner
- *   of the slot
- */
+/** @returns the current item. It is not the caller's if the request has ended, waits, or has a later owner. */
 export async function takeOver(
   { batches }: Services<'batches'>,
   batch: Batch,
@@ -127,10 +112,6 @@ export async function takeOver(
   }
 }
 
-/**
- * Reads and checks what a request with an item needs. A request that cannot be processed any more is returned with the
- * reason.
- */
 export async function prepareRequest(
   services: ClaimServices,
   { batch, workspace, format }: Claimant,
@@ -149,31 +130,18 @@ export async function prepareRequest(
   };
 }
 
-/** How an attempt ended. */
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
-  /**
-   * - `success`, `failed`: the result is stored.
-   * - `lost`: the item may belong to another worker, or has changed.
-   * - `broken`, `busy`: see `AttemptEnd`. After `broken`, this item counts the reply, and is not stored yet.
-   * - `blocked`: the chat is in use, or the service met an error.
-   */
+  /** After `broken`, the item counts the reply, and is not stored. `blocked`: also after an error of the service. */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   retryAfter?: number | undefined;
 }
 
-/**
- * A request fails if it has lost this many workers, or if an error of the service ends the attempt with this number
- * or a later one.
- */
+/** A request fails with this many lost workers, or at an error of the service in this attempt or a later one. */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';
 
-/**
- * Makes one attempt to respond to a claimed request, and stores the result if there is one. Otherwise the caller
- * decides about a retry. Errors of the service are logged and not thrown, except an error of the write that ends the
- * last attempt.
- */
+/** Errors are logged and not thrown, except an error of the write that ends the last attempt. */
 export async function attemptRequest(
   services: RespondServices,
   batch: Batch,
@@ -203,7 +171,6 @@ export async function attemptRequest(
   }
 }
 
-/** Stores the result in the item. The outcome is `lost` if the item has changed meanwhile. */
 async function finish(
   { batches, clock }: RespondServices,
   { batch, item, calls }: RequestAttempt,
@@ -218,24 +185,15 @@ async function finish(
 /** Milliseconds. The wait after attempt n is 2^n times this, up to `longestWait`. */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
 
-/** The longest wait that is computed so, in milliseconds, before `waitOf` spreads it. */
 const longestWait = 300_000;
 
-/** The longest delay of a message of the queue, and so of a request, in milliseconds. */
+/** The longest delay of a message of SQS, in milliseconds. */
 const longestDelay = 900_000;
 
-/**
- * Milliseconds. The first two waits of a request after failures of the model. During them, it keeps its place in the
- * worker, so that the worker calls a busy model less.
- */
+/** Milliseconds. Meanwhile, the request keeps its place in the worker, so that the worker calls a busy model less. */
 export const waitsAtOnce = [5000, 10_000];
 
-/**
- * Milliseconds until the next attempt: the wait times 0.75 to 1.2, but at least the time that the provider has asked
- * for, and at most the longest delay. The factor depends on the group of the request, to spread the retries of groups
- * that failed together.
- * @param shortWait the wait; undefined for a wait that depends on the outcome and the number of the attempt
- */
+/** Milliseconds until the next attempt. The factor spreads the retries of request groups that failed together. */
 export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: number | undefined): number {
   const base = outcome === 'blocked' ? baseWaits.blocked : baseWaits.ofModel;
   const wait = shortWait ?? Math.min(base * 2 ** item.attempt, longestWait);
@@ -245,10 +203,7 @@ export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: nu
 
 type Source<Item> = AsyncIterator<Item, unknown> | Iterator<Item, unknown>;
 
-/**
- * Yields one item of each source in turn, until all sources are empty.
- * @param onFailure gets the error of a source. Such a source ends, and the other sources continue
- */
+/** @param onFailure gets the error of a source. Such a source ends, and the other sources continue */
 export async function* takeTurns<Item>(
   sources: Iterable<Source<Item>> | AsyncIterable<Source<Item>>,
   onFailure: (error: unknown) => void,

@@ -4,45 +4,38 @@ import type { Batch, BatchItem, BatchRequest, OwnedSlot, StopReason } from './ba
 
 export type BatchKey = Pick<Batch, 'workspaceId' | 'id'>;
 
-/** The first item of a request. `newChat` is created with it; it is null if the request has a chat, or gets none. */
 export interface Claim {
   request: BatchRequest;
   item: BatchItem;
   newChat: NewChat | null;
 }
 
-/** What identifies the item that a write replaces. */
 type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
 
 /**
  * The writes that change a batch or one of its items after the creation. Each is one conditional write or one
- * transaction, so after a crash, either nothing or all of it is stored. Only `claim` may make several transactions.
+ * transaction; only `claim` may make several transactions.
  *
  * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. An expired
- * batch keeps `in_progress` until its end. It ends as `completed`, unless a client cancelled it while its status was
- * still `in_progress`.
+ * batch keeps `in_progress`, and ends as `completed` unless a client cancels it before.
  *
  * Slot: message under way ⇄ owned by a worker; then removed.
  *
  * Item: absent → `processing` ⇄ `waiting`; `processing` → `success` or `failed`. In a stopped batch also absent or
  * `waiting` → `failed`.
  *
- * A transition that returns a batch returns the batch after the write, or undefined if its condition did not hold.
+ * A transition that returns a batch returns it after the write, or undefined if the condition did not hold.
  */
 export interface BatchTransitions {
   /**
    * Makes slots, or renews silent ones and takes them from their owners. The caller then sends their messages.
-   * Writers: dispatch-batch, the reconciler, and advance-batch after it has closed another batch. Condition: since the
-   * batch was read, no slot was made, and the silent slots have kept their time. After a crash: the slots are silent
-   * after `until`.
+   * Writers: dispatch-batch, the reconciler and advance-batch. Condition: since the batch was read, no slot was made,
+   * and the silent slots have kept their time. After a crash: the slots are silent after `until`.
    */
   topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**
-   * Makes the caller the owner of a slot.
-   * Writer: a worker with a message. Condition: the slot has the epoch of the message; a final batch has no slots.
-   * If the caller crashes after this write, or after `take` or `renew`: the slot is silent after `until`, and its next
-   * owner finds what the caller has started.
-   * @param owner a random name, which identifies a repeated write
+   * Makes the caller the owner of a slot. Writer: a worker with a message. Condition: the slot has the epoch of the
+   * message. After a crash, here or after `take` or `renew`: the slot is silent after `until`.
    */
   acquire(
     batch: BatchKey,
@@ -50,21 +43,19 @@ export interface BatchTransitions {
     owner: { name: string; until: number },
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
-   * Starts new requests from `next` on, and other requests by their index.
-   * Writer: the owner. Condition: the caller still owns the slot, the slot has as many takes as the caller knows, and
-   * the batch is not stopped.
+   * Starts new requests from `next` on, and other requests by their index. Writer: the owner. Condition: it still owns
+   * the slot, the slot has `takes`, and the batch is not stopped.
    */
   take(
     batch: BatchKey,
     slot: OwnedSlot & { takes: number },
     start: { size: number; named: Readonly<Record<number, number>> },
   ): Promise<Batch | undefined>;
-  /** Prolongs the ownership of a slot. Writer: the owner. Condition: the caller still owns the slot. */
+  /** Writer: the owner. Condition: it still owns the slot. */
   renew(batch: BatchKey, slot: OwnedSlot, until: number): Promise<Batch | undefined>;
   /**
-   * Offers the slot to another worker. The caller then sends the message.
-   * Writer: the owner. Condition: the caller still owns the slot. After a crash before the message is sent: the slot is
-   * silent after `until`.
+   * Offers the slot to another worker. The caller then sends the message. Writer: the owner. Condition: it still owns
+   * the slot. After a crash: the slot is silent after `until`.
    */
   pass(
     batch: BatchKey,
@@ -73,8 +64,7 @@ export interface BatchTransitions {
   ): Promise<Batch | undefined>;
   /**
    * Removes a slot. Writers: the owner; advance-batch for a slot without a living worker; fail-batch for any slot.
-   * Condition: the slot has this epoch, and, if `until` is given, this time: a worker that has renewed it meanwhile is
-   * not lost.
+   * Condition: the slot has this epoch, and, if `until` is given, this time: a worker that has renewed it is not lost.
    */
   retire(batch: BatchKey, slot: OwnedSlot & { until?: number }): Promise<Batch | undefined>;
   /**
@@ -88,10 +78,8 @@ export interface BatchTransitions {
    */
   stop(batch: BatchKey, stop: { reason: StopReason; at: string }): Promise<Batch | undefined>;
   /**
-   * Ends the batch with its final counts, removes its slots, and stores the delivery of its webhook, if any, in one
-   * transaction.
-   * Writers: advance-batch and fail-batch. Condition: the status is as it was read.
-   * @returns false if the condition did not hold
+   * Ends the batch, removes its slots and stores its delivery, in one transaction. Writers: advance-batch and
+   * fail-batch. Condition: the status is as it was read. Returns false if it is not.
    */
   complete(
     batch: Batch,
@@ -99,36 +87,26 @@ export interface BatchTransitions {
     delivery: WebhookDelivery | null,
   ): Promise<boolean>;
   /**
-   * Increments the execution number, before the caller starts the next execution of the workflow.
-   * Writers: the reconciler, resend-webhook, and a worker that has removed its slot. Condition: the number has not
-   * changed since the batch was read.
-   * After a crash: the reconciler starts the execution.
+   * Writers: the reconciler, resend-webhook, and a worker that has removed its slot. The caller then starts the
+   * execution. Condition: the number is as it was read. After a crash: the reconciler starts the execution.
    */
   incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;
   /**
-   * Stores the token with which the callback of the workflow's task is completed.
-   * Writer: dispatch-batch. Condition: the token is not older than the stored one. A call of dispatch-batch may be
-   * delayed until the workflow waits with another token.
+   * Writer: dispatch-batch. Condition: the token is not older than the stored one, because a call of dispatch-batch may
+   * be delayed until the workflow waits with another token.
    * @param enteredAt the time when the workflow entered the state that waits with the token, ISO 8601
    */
   saveTaskToken(batch: BatchKey, taskToken: string, enteredAt: string): Promise<void>;
 
-  /**
-   * Stores the first items of requests, with the chats that they need, several in one transaction.
-   * Writer: the owner of the slot that has started them. Condition: the requests have no item.
-   * @returns the items that were stored
-   */
+  /** Writer: the owner of the slot. Condition: the requests have no item. Returns the items that were stored. */
   claim(
     batch: Batch,
     claims: readonly Claim[],
     chatLease: { idOf: (requestIndex: number) => string; until: number },
   ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
-   * Replaces an item.
-   * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch.
-   * Condition: the item still has the attempt and the status that were read, or there still is no item.
-   * @param before the item as it was read; undefined if there was none
-   * @returns false if another write has changed the item
+   * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch. Condition: the item still has
+   * the attempt and the status of `before`, or there still is no item. Returns false if it does not hold.
    */
   replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

@@ -7,10 +7,7 @@ import { countBatch, findBatch } from './read-batches.ts';
 import { completeTaskCallback } from './slots.ts';
 
 /**
- * Cancels a batch in progress (specification, section 3.1). Requests that were not started, or that wait for a retry,
- * have failed from now on. If the batch was stopped for another reason before, they have failed since then. Running
- * requests continue.
- * @returns the batch with its current counts
+ * Running requests continue (specification, section 3.1).
  * @throws notFound `Batch not found`, then rateLimited, then badRequest if the batch is not in progress
  */
 export async function cancelBatch(
@@ -35,10 +32,7 @@ export async function cancelBatch(
 }
 
 /**
- * Starts to send the event of a batch once more, with the same event id and a new schedule. The state of the last
- * delivery does not matter. If an execution still waits for an earlier attempt, it continues with the same stored
- * delivery and does no harm.
- * @returns the new delivery; its attempts come later
+ * Starts to send the event of a batch once more, with the same event id.
  * @throws Error if the batch has no delivery, or another caller changes the delivery meanwhile
  */
 export async function resendWebhook(

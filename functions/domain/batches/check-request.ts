@@ -12,7 +12,6 @@ import type { Services } from './batch-store.ts';
 
 export type CheckServices = Services<'agents' | 'chats' | 'clock' | 'fileIndex' | 'workspaces'>;
 
-/** What the reply to a request needs. */
 export interface Prepared {
   agent: AgentVersion;
   attachments: StoredFile[];
@@ -20,15 +19,10 @@ export interface Prepared {
 }
 
 export interface Invalid {
-  /** Error message for the client. */
   invalid: string;
 }
 
-/**
- * Makes functions that check the user, the agent and the files of requests: at the creation of the batch, and again
- * before a reply, because all three may have changed since. The functions of one call read each user, agent and file
- * once.
- */
+/** The checks share their reads. They are repeated before a reply, because users, agents and files may change. */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
   { id, whitelistEnabled }: Pick<Workspace, 'id' | 'whitelistEnabled'>,
@@ -38,23 +32,17 @@ export function requestChecks(
   const file = once((uuid) => fileIndex.get(id, uuid));
   const files = { fileIndex: { get: (_: string, uuid: string) => file(uuid) }, clock };
   return {
-    /** Why the user may not use the workspace; undefined if the user may. */
     async problemOfUser({ externalUserId: user }: Pick<BatchRequest, 'externalUserId'>) {
       if (!whitelistEnabled) return undefined;
       return whitelistProblem(user, user !== null && (await isListed(user)));
     },
-    /** The published version of the agent; undefined if there is none. */
     agentOf: ({ agentId }: Pick<BatchRequest, 'agentId'>) => published(agentId),
-    /**
-     * The attached files of the request.
-     * @throws badRequest that names the first entry of `field` that is not a file of the workspace, or has expired
-     */
+    /** @throws badRequest that names the first entry of `field` that is not a file of the workspace, or has expired */
     filesOf: ({ attachedFileUuids }: Pick<BatchRequest, 'attachedFileUuids'>, field?: string) =>
       findAttachedFiles(files, id, attachedFileUuids, field),
   };
 }
 
-/** What requests need for their replies, by request index; or why one cannot be processed any more. */
 export async function prepareRequests(
   services: CheckServices,
   workspace: Workspace,
@@ -81,7 +69,6 @@ export async function prepareRequests(
   return new Map(await Promise.all(prepared));
 }
 
-/** The error message for a request whose text was erased: with its chat, or with its user. */
 async function whyErased(
   { chats }: Services<'chats'>,
   { id }: Workspace,

@@ -18,33 +18,20 @@ type CreateServices = CheckServices &
 type Checks = ReturnType<typeof requestChecks>;
 
 interface CreateOptions {
-  /** Idempotency key: a repeated request gets the batch as it was created. */
   key: IdempotencyKey | null;
-  /** Maximum of open batches in the workspace, this one included; null without a limit. */
+  /** Maximum of open batches of the workspace, this one included; null without a limit. */
   mostOpen: number | null;
-  /**
-   * Takes the tokens of the requests from the rate limit of the API key. Called after the checks of the batch, and not
-   * for a repeated request whose batch was found before.
-   */
+  /** Called after the checks, and not for a repeated request whose batch was found before. */
   takeTokens: (tokens: Tokens) => Promise<void>;
 }
 
-/**
- * How many times, at most, a repeated request checks whether the first request has created the batch. After that, the
- * repeated request creates the batch itself.
- */
 const checksForBatch = 12;
 const millisecondsBetweenChecks = 250;
 
 /**
- * Creates a batch, and starts its workflow. The checks come first; the transaction that creates the batch checks the
- * limit of open batches once more.
- * @returns `replayed`: whether another request with the idempotency key has created the batch. Then the batch has the
- *   status and the counts of a new one
- * @throws badRequest for a repeated `custom_id`; accessDenied if the workspace does not exist; clientNotAllowed; then,
- *   for example, badRequest, or notFound for a history. An error of one request names the request and the field
- *   (specification, sections 4.2 and 5.4). rateLimited by the rate limit, or if the workspace has too many open
- *   batches; badRequest if the rate limit can never allow so many requests at once
+ * @returns `replayed`: whether another request with the idempotency key has created the batch
+ * @throws badRequest, accessDenied, clientNotAllowed, notFound for a history, rateLimited. An error of one request
+ *   names the request and the field (specification, sections 4.2 and 5.4)
  */
 export async function createBatch(
   services: CreateServices,
@@ -69,7 +56,7 @@ export async function createBatch(
     rejectForbiddenWebhook(services, body),
     rejectOneTooMany(services, workspaceId, mostOpen),
   ]);
-  // Each request pays for one model call. The worker that processes the request charges its further calls.
+  // Each request pays for one model call. The worker charges further calls.
   await takeTokens({ batchRequests: requests.length, modelCalls: requests.length });
   const drawn = services.identifiers.uuid();
   const id = previous?.batchId ?? (await reserveId(services, key, drawn));
@@ -82,7 +69,7 @@ export async function createBatch(
   const batch = newBatch(services, named, body);
   const webhook = await encryptedWebhook(services, body, { workspaceId, batchId: id });
   const outcome = await services.batches.create(batch, requests, webhook, mostOpen, format);
-  // Several concurrent requests may have passed the first check of the number of open batches.
+  // Concurrent requests may have passed the first check of the number of open batches.
   if (outcome === 'too-many') throw tooManyOpen(mostOpen as number);
   if (outcome === 'exists') return replayOf((await services.batches.get(workspaceId, id)) ?? batch);
   await services.batchWorkflow.start(batch).catch((error: unknown) =>
@@ -92,9 +79,7 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/**
- * The status, the counts and the times of end of a new batch. Responses to its creation have these, also replayed ones.
- */
+/** A response with a new batch has these, also a replayed one. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,
@@ -145,7 +130,6 @@ async function rejectOneTooMany(
   if (open >= mostOpen) throw tooManyOpen(open);
 }
 
-/** The id of the batch. All requests with this idempotency key get the same id, whichever of them creates the batch. */
 async function reserveId(
   services: CreateServices,
   key: IdempotencyKey | null,
@@ -156,11 +140,7 @@ async function reserveId(
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
-/**
- * Waits up to about 3 s for the batch of an earlier request with the same idempotency key. If this request created the
- * batch as well, all its requests would be written twice.
- * @returns undefined if the batch does not exist then
- */
+/** If this request created the batch as well, all its requests would be written twice. Waits about 3 s at most. */
 async function awaitBatch(
   services: CreateServices,
   workspaceId: string,
@@ -174,10 +154,9 @@ async function awaitBatch(
   return undefined;
 }
 
-/** The result of a repeated request: the batch as the first response had it. */
 const replayOf = (batch: Batch) => ({ batch: { ...batch, ...newCounts }, replayed: true });
 
-/** The requests of a body. Those that continue the same history form a chain, in input order. */
+/** Requests that continue the same history form a chain, in input order. */
 function requestsOf(body: CreateBatchBody): BatchRequest[] {
   const requests = body.requests.map(
     (request, requestIndex): BatchRequest => ({
@@ -219,11 +198,6 @@ function rejectRepeatedIds(requests: readonly BatchRequest[]): void {
   }
 }
 
-/**
- * Checks the users of all requests.
- * @returns the checks of agents and files, which the caller still has to make
- * @throws accessDenied if the workspace does not exist; clientNotAllowed that names the first request with a wrong user
- */
 async function checkUsers(
   services: CreateServices,
   workspaceId: string,
@@ -239,7 +213,6 @@ async function checkUsers(
   return checks;
 }
 
-/** Rejects agents that are not published, and a form that one of the agents cannot have. */
 async function rejectAgents(
   checks: Checks,
   { agent_id, response_format }: CreateBatchBody,

@@ -12,24 +12,15 @@ import {
 } from './batch.ts';
 import type { Services } from './batch-store.ts';
 
-/** The requests that the former owners of a slot have left. */
 interface Leftovers {
-  /** Started requests that have not ended, such as those of a worker that was lost. */
+  /** Started requests that have not ended, also those whose retry the last take has started. */
   lost: BatchItem[];
-  /** Requests that wait for a retry that was not started. */
   waiting: BatchItem[];
   /** Indexes of requests that were not started, and whose predecessor in the history has ended. */
   ready: number[];
-  /** Indexes of requests that the last take has started and that have no item. */
   withoutItem: number[];
 }
 
-/**
- * Finds the leftovers of a slot. A request always belongs to the slot that has started it.
- * @param slot with its last take
- * @param number number of the slot
- * @param items all items of the batch
- */
 export function leftoversOf(
   slot: Slot,
   number: number,
@@ -69,10 +60,7 @@ export interface EndedAttempt {
 
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
-/**
- * Counts ended requests and their model calls. Charges the rate limit of the API key, if there is one, for model calls
- * beyond one for each request that has ended: the batch has paid for this one at its creation. Never rejects.
- */
+/** The creation of the batch has paid for one call of each request; further ones are charged here. Never rejects. */
 export async function countRequests(
   services: CountServices,
   { workspaceId, apiKeyId }: Batch,

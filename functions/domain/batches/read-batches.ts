@@ -27,22 +27,16 @@ export async function findBatch(
   return batch;
 }
 
-/** Maximum of batches that are counted concurrently. Each needs up to ten queries at once. */
+/** Number of batches that are counted concurrently. Each needs up to ten queries at once. */
 const batchesAtOnce = 8;
 
-/**
- * The batch with the current numbers of successful and failed requests. A later read of the results shows at least as
- * many ended requests (specification, section 2.9). An ended batch already has its final numbers.
- * @param batch read before this call
- */
+/** A later read of the results shows at least as many ended requests (specification, section 2.9). */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
-  // If no request has started, there are no items.
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
   const items = await services.batches.allItems(batch);
   const completed = items.filter(({ status }) => status === 'success').length;
   if (batch.stop === null)
     return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
-  // Requests that were not started, or that wait for a retry, have failed too.
   const successors = successorsIn(await services.batches.manifest(batch));
   const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
   const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(
@@ -61,13 +55,11 @@ export async function countBatches(
   return counted;
 }
 
-/** Maximum of replies that are read at once, because they may be long. */
+/** Number of replies that are read at once. They may be long. */
 const repliesAtOnce = 50;
 
 /**
- * One page of a batch's results, in input order. The replies of the page are read while it is written.
- * @returns `total`: number of all results, or of those with the given status; `pages`: the results of the page, in
- *   parts
+ * One page in input order, whose replies are read during the iteration.
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(
@@ -122,7 +114,6 @@ async function resultOf(
   };
 }
 
-/** The usage of a result. The rows of `tool_calls` and `main_response` add up to its totals. */
 function usageOf(counted: readonly CountedCall[]): NonNullable<BatchResultResource['response_usage']> {
   const calls = counted.map(
     ([model, call_type, prompt_tokens, completion_tokens, cached_prompt_tokens = 0]): ModelCallResource => ({

@@ -8,7 +8,7 @@ import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
 
-/** Maximum of checks at once. Most checks only wait for two reads. */
+/** Most checks only wait for two reads. */
 const checksAtOnce = 16;
 
 /** A run starts no check after this time, so that its last checks end before the function's timeout. */
@@ -17,7 +17,6 @@ const runMilliseconds = 45_000;
 /** An expired batch is overdue after this time: it will hardly end by itself. */
 const overdueAfterMilliseconds = 15 * 60 * 1000;
 
-/** Checks one batch or one webhook. No check is started after the run's deadline. */
 type Check = () => Promise<void>;
 
 interface Found {
@@ -26,12 +25,9 @@ interface Found {
 }
 
 /**
- * Repairs the effects of crashes and outages. Until its deadline, it checks open batches, and webhooks whose next
- * attempt is overdue. A check that fails is logged, and the others continue. Workspaces take turns, those with open
- * batches in a random order. So two runs that reach their deadline usually leave different batches unchecked. A
- * repeated run, or a run concurrent with workers, does no harm.
- * @returns `overdue`: number of the checked batches that are still open long after they expired; `oldestWait`: the
- *   longest time, in milliseconds, for which new requests of a checked batch have waited for a worker
+ * Open batches come in a random order, so two runs that reach their deadline usually leave different ones unchecked.
+ * @returns of the checked batches: `overdue`, how many are open long after they expired; `oldestWait`, the longest
+ *   time, in milliseconds, for which new requests have waited for a worker
  */
 export async function reconcileBatches(services: ReconcileServices): Promise<Found> {
   const { clock, log, random, reconciliationIndex } = services;
@@ -69,10 +65,6 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
   return found;
 }
 
-/**
- * Checks a batch that is open according to its index entry, and repairs it. Removes the entry if the batch has ended.
- * Most checks need only two reads: the batch, and the number of open batches for its share of slots.
- */
 async function reconcileOpenBatch(
   services: ReconcileServices,
   entry: OpenBatchEntry,
@@ -93,14 +85,9 @@ async function reconcileOpenBatch(
   else if (batch.slotsMade > 0) await topUpSlots(services, batch);
 }
 
-/**
- * Milliseconds that the new requests of the batch have waited for a worker, since its creation; 0 if workers have taken
- * all new requests, or the batch is stopped.
- */
 const waitOf = (batch: Batch, now: number): number =>
   batch.stop === null && leftOf(batch) > 0 ? now - Date.parse(batch.createdAt) : 0;
 
-/** Yields, for each workspace with webhook entries, an iterator of the checks of its overdue webhooks. */
 async function* webhookChecks(
   services: ReconcileServices,
   logged: (owner: DeliveryOwner, work: Check) => Check,
@@ -115,12 +102,6 @@ async function* webhookChecks(
     })();
 }
 
-/**
- * Checks a webhook with a due index entry. If the delivery has ended, removes the entry. If the delivery has a later
- * due time, corrects the entry. Otherwise the attempt is overdue: the batch gets an execution if none runs, and the
- * entry gets the current time, so that it is not checked again at once.
- * @param until ISO 8601. An attempt is overdue if it was due by this time
- */
 async function reconcileWebhook(
   services: ReconcileServices,
   entry: WebhookEntry,

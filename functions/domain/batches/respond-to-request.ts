@@ -16,57 +16,44 @@ export type RespondServices = Parameters<typeof collectReply>[0] &
   Parameters<typeof openTurn>[0] &
   Services<'batches' | 'batchSettings' | 'fileIndex'>;
 
-/** An attempt to respond to a claimed request. */
 export interface RequestAttempt {
   batch: Batch;
   request: BatchRequest;
-  /** The chat, if the claim has just created it under the chat lease of the request; otherwise null. */
+  /** Set only if the claim has just created the chat, under the chat lease of the request. */
   newChat: Chat | null;
-  /** The item. Before the model is called, it is stored with the chat and the position of the message. */
   item: BatchItem;
-  /** Whether an earlier attempt has stored the message. */
   hasMessage?: boolean;
-  /** The model calls that this attempt has made, however it ends. */
   calls: readonly CountedCall[];
-  /** Whether this worker owns the slot, and will own it for some time (`SlotOwner.isOwner`). */
+  /** See `SlotOwner.isOwner`. */
   isOwner(): Promise<boolean>;
-  /** The caller aborts it with `ReplyAborted` of the kind `lease-lost` when it has lost the slot. */
+  /** The caller aborts it with a `ReplyAborted` of the kind `lease-lost` when it has lost the slot. */
   stop: AbortController;
 }
 
 export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
 
 /**
- * The result, or the reason why there is none.
- * - `busy`: the model was busy or unavailable, and no call of it had begun to respond.
- * - `broken`: the reply has failed otherwise, such as in its middle or by a timeout. Another attempt may succeed.
- * - `blocked`: another turn owns the chat.
+ * - `busy`: see `isPassing`.
+ * - `broken`: the reply has failed otherwise, and another attempt may succeed.
+ * - `blocked`: another turn owns the chat, or may own it soon.
  * - `lost`: another worker may have the request.
  *
- * `retryAfter`: milliseconds that the provider asks to wait.
+ * `retryAfter` is in milliseconds.
  */
 export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/**
- * Maximum of broken replies of a request, as far as they were stored. The last of them becomes its result, without a
- * further retry.
- */
+/** Maximum of broken replies, as far as they were stored. The last of them becomes the result of the request. */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */
 const chatLeaseMargin = 30_000;
 
-/** Length of the chat lease of a request, in milliseconds. */
 export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
-/**
- * Responds to one claimed request of a batch. Message and reply are stored after the model has ended. The caller stores
- * the result in the item. Sets `attempt.calls`, and `attempt.item` when it changes the stored item.
- * @throws Error if the service fails, for example the table
- */
+/** Message and reply are stored after the model has ended. Changes `attempt`; the caller stores the result. */
 export async function respondToRequest(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -90,10 +77,7 @@ export async function respondToRequest(
   return failure;
 }
 
-/**
- * Opens the turn of the request, and stores its position in the item. Returns the end of the attempt if there is no
- * turn to open, for example because an earlier attempt has stored it, or the chat is in use.
- */
+/** Stores the position of the turn in the item. Returns the end of the attempt if there is no turn to open. */
 async function open(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -126,7 +110,7 @@ async function open(
   return (await services.batches.replaceItem(batch, item, attempt.item)) ? turn : { outcome: 'lost' };
 }
 
-/** The end of an attempt whose reply failed. Undefined if the failed reply is the result of the request. */
+/** Undefined if the failed reply is the result of the request. */
 function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
   if (error instanceof ReplyAborted && error.kind === 'lease-lost') return { outcome: 'lost' } as const;
   const retryAfter = error instanceof ModelFailure ? error.retryAfter : undefined;
@@ -136,10 +120,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
     : undefined;
 }
 
-/**
- * Whether the failure may pass by itself: the model is busy or unavailable, and no call has begun to respond. Such
- * failures are retried without a limit of their own.
- */
+/** Whether the failure may pass by itself. Such failures are retried without a limit of their own. */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
   error instanceof ModelFailure &&
@@ -148,10 +129,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/**
- * Stores the turn. If a send that had lost the chat lease has stored its message at the position, closes that turn and
- * then stores this one at the next position. A turn that can never be stored ends with a failed result.
- */
+/** If a send that had lost its lease has stored its message at the position, closes that turn and uses the next one. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -190,7 +168,7 @@ const ended = ({ error, incomplete, ...reply }: AssistantMessage | Reply, { agen
   },
 });
 
-/** The calls of a reply that an earlier attempt has stored. No list of them is stored, so they count as one call. */
+/** Of a reply that an earlier attempt has stored. No list of its calls is stored, so they count as one. */
 const callsOf = (
   { tokenUsage }: Pick<AssistantMessage, 'tokenUsage'>,
   { definition }: AgentVersion,
@@ -200,10 +178,8 @@ const failedWith = (code: number) => (message: string) => ({
   result: { error: { code, message }, incomplete: null, calls: [] },
 });
 
-/** Makes the end of an invalid request, with the error message for the client. */
 export const rejected = failedWith(400);
 
-/** Makes the end of a valid request that the service could not process, with the error message for the client. */
 export const failed = failedWith(500);
 
 function rejection(error: unknown): AttemptEnd {

@@ -10,10 +10,7 @@ import {
   shareOf,
 } from './slots.ts';
 
-/**
- * Starts the execution of a batch if it was never started. If the execution has ended, starts the execution with the
- * next number: call this only while the batch is open or its webhook is undelivered. Does nothing while it runs.
- */
+/** Call it only while the batch is open or its webhook is undelivered. */
 export async function restartExecution(
   services: Services<'batchWorkflow' | 'batches' | 'log'>,
   batch: Batch,
@@ -35,31 +32,22 @@ export type OwnerServices = SlotServices &
   Services<'batchWorkflow' | 'log' | 'random' | 'replySettings' | 'workspaces'>;
 
 /**
- * Maximum of milliseconds for which a worker takes requests. Each worker takes up to a third less, to spread the
- * hand-backs of workers that began together. Its last requests may then wait 240 s in the buffer and run for 240 s:
- * together less than the 900 s of the function.
+ * Milliseconds. A worker takes requests for up to a third less, to spread the hand-backs of workers that began
+ * together. Its last requests may then wait 240 s in the buffer and run for 240 s, within the 900 s of the function.
  */
 const longestTaking = 300_000;
 
-/**
- * While slots wait in the queue for a worker, a worker begins to end at a beat with the probability of this number
- * divided by the slots of a workspace. So of the workers of a workspace that uses all its slots, about this many begin
- * to end in the time between two beats.
- */
+/** While slots wait in the queue, about this many workers of a workspace with all slots begin to end per beat. */
 const handBacksPerBeat = 2;
 
-/** Milliseconds before the next worker can get a slot whose worker was ended by an error. */
 const waitAfterBreak = 5000;
 
-/** The work that a worker leaves to the next one, except new requests. */
 interface Rest {
   /** Whether there may be requests that the next worker can process without a wait. */
   hasStarted: boolean;
-  /** Epoch milliseconds of the first retry; undefined if none waits. */
   firstDue: number | undefined;
 }
 
-/** A worker's ownership of its slot. */
 export class SlotOwner {
   readonly slot: OwnedSlot;
   /** Undefined until the workspace was read as enabled. */
@@ -69,13 +57,11 @@ export class SlotOwner {
   /** After its abort, the worker begins no further take. */
   readonly ending = this.#ending.signal;
   readonly #lost = new AbortController();
-  /** Aborted when this worker has learned that it does not own the slot any more. */
   readonly lost = this.#lost.signal;
   readonly #takesUntil: number;
   #batch: Batch;
   #share = 0;
   #takes = 0;
-  /** Whether an error has ended the worker. A next worker then looks for leftovers. */
   #isBroken = false;
 
   constructor(services: OwnerServices, batch: Batch, slot: OwnedSlot) {
@@ -87,7 +73,6 @@ export class SlotOwner {
 
   #now = (): number => this.#services.clock.now().getTime();
 
-  /** The newest known state of the batch. */
   get batch(): Batch {
     return this.#batch;
   }
@@ -114,10 +99,7 @@ export class SlotOwner {
     this.end();
   }
 
-  /**
-   * Reads the workspace, and the number of slots that each of its batches may have. Stops the batch if the workspace is
-   * disabled or deleted.
-   */
+  /** Also stops the batch if the workspace is disabled or deleted. */
   async start(): Promise<void> {
     await Promise.all([this.readWorkspace(), this.#readShare()]);
   }
@@ -138,12 +120,7 @@ export class SlotOwner {
     this.#batch = (await batches.stop(this.#batch, stop)) ?? { ...this.#batch, stop };
   }
 
-  /**
-   * Number of request groups for the next take; 0 if no new requests are left, or the slot is beyond the share of its
-   * batch. A take is at most an equal part of the new requests, rounded up to a group, to leave requests for the other
-   * workers.
-   * @param idleCapacity number of further requests that the worker can process at once
-   */
+  /** Leaves new requests for other workers: a take is at most an equal part, rounded up to a group. */
   groupsToTake(idleCapacity: number): number {
     const left = leftOf(this.#batch);
     if (this.slot.number > this.#share || left === 0) return 0;
@@ -154,12 +131,7 @@ export class SlotOwner {
     );
   }
 
-  /**
-   * Starts groups of new requests, and the named requests.
-   * @param named requests by their index, with the numbers of their attempts
-   * @returns the indexes of the requests in the groups; undefined if the batch is stopped, or the slot is lost: then
-   *   the worker must end
-   */
+  /** @returns indexes of new requests; undefined if the worker must end: the batch is stopped, or the slot is lost */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;
     const size = groups * requestsPerGroup;
@@ -184,10 +156,7 @@ export class SlotOwner {
     this.end();
   }
 
-  /**
-   * Whether this worker, as far as it knows, owns the slot, with at least half the length of a lease left. First renews
-   * a slot that has less left, because a worker that was frozen may have lost it.
-   */
+  /** Renews the slot first if less than half a lease is left: a worker that was frozen may have lost it. */
   isOwner = async (): Promise<boolean> => {
     const { lease } = this.#services.replySettings;
     const untilOf = ({ slots }: Batch): number => slots[this.slot.number]?.until ?? 0;
@@ -195,7 +164,6 @@ export class SlotOwner {
     return !this.lost.aborted;
   };
 
-  /** Renews the slot, and ends the worker if it must end or hand back its slot. */
   async renew(): Promise<void> {
     const { batches, batchQueue, queueSettings, random, replySettings } = this.#services;
     const batch = await batches.renew(this.#batch, this.slot, this.#now() + replySettings.lease);
@@ -209,10 +177,6 @@ export class SlotOwner {
     if (mustHandBack || (mayHandBack && (await batchQueue.isFilled()))) this.end();
   }
 
-  /**
-   * Passes the slot to the next worker if the batch continues and there is work. Otherwise removes the slot, and makes
-   * the workflow check the batch if there is something to do. Does nothing if the slot is lost.
-   */
   async leave({ hasStarted, firstDue }: Rest): Promise<void> {
     if (this.lost.aborted) return;
     const { batches, batchQueue } = this.#services;

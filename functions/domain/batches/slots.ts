@@ -4,22 +4,14 @@ import type { BatchKey } from './batch-transitions.ts';
 
 export type SlotServices = Services<'batchQueue' | 'batches' | 'clock' | 'queueSettings'>;
 
-/**
- * A slot is silent this many milliseconds after its message was due, unless a worker acquires it: a bit less than the
- * minute between two runs of the reconciler, which then sends the message again.
- */
+/** Milliseconds until the slot of a due message is silent: less than the minute between two runs of the reconciler. */
 export const messageMilliseconds = 55_000;
 
 /** The first epoch of each new slot is a multiple of this number. A slot has far fewer owners. */
 export const epochsPerSlot = 1_000_000;
 
-/** Number of new requests for which a batch can get one slot, unless `requestsPerWorker` is larger. */
 const fewestPerSlot = 2 * requestsPerGroup;
 
-/**
- * Number of slots that each open batch of a workspace may have: an equal share, rounded down, but at least one slot, so
- * that each batch can make progress.
- */
 export async function shareOf(
   { batches, queueSettings }: Services<'batches' | 'queueSettings'>,
   workspaceId: string,
@@ -29,8 +21,7 @@ export async function shareOf(
 }
 
 /**
- * Makes the slots that a batch can use and does not have, and sends their messages. Also takes silent slots from their
- * owners and sends their messages again. Does nothing if the batch is stopped, or another caller has changed the slots.
+ * Also takes silent slots from their owners and sends their messages again.
  * @param isFirst also sends the messages of slots that never had an owner: the caller may have crashed before it sent
  *   them
  */
@@ -59,20 +50,13 @@ export async function topUpSlots(services: SlotServices, batch: Batch, isFirst =
   );
 }
 
-/**
- * Whether the workflow has something to do: the batch has expired and is not stopped yet; it is stopped and no worker
- * is alive; or slots were made, all of them were removed, and no new requests are left.
- */
 export function needsCheck(batch: Batch, now: number): boolean {
   if (batch.stop !== null) return !Object.values(batch.slots).some((slot) => isAlive(slot, now));
   if (now >= Date.parse(batch.expiresAt)) return true;
   return batch.slotsMade > 0 && leftOf(batch) === 0 && Object.keys(batch.slots).length === 0;
 }
 
-/**
- * Completes the callback of the workflow's task, so that the workflow checks the batch. A needless call does no harm.
- * @returns false if no task waits
- */
+/** Makes the workflow check the batch. A needless call does no harm. Returns false if no task waits. */
 export async function completeTaskCallback(
   services: Services<'batchWorkflow' | 'batches'>,
   batch: BatchKey,

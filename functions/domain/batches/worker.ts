@@ -24,10 +24,7 @@ type WorkerServices = ClaimServices &
   OwnerServices &
   Services<'identifiers'>;
 
-/**
- * Works on a slot until the worker passes or removes it, or has lost it. Does nothing if the message is out of date,
- * such as a duplicate.
- */
+/** Does nothing if the message is out of date, such as a duplicate. */
 export async function workOnSlot(
   services: WorkerServices,
   { workspaceId, batchId, slot, epoch }: SlotMessage,
@@ -41,20 +38,13 @@ export async function workOnSlot(
   await new Worker(services, owner).run(acquired.wasClean);
 }
 
-/**
- * The work of a slot's owner: it takes requests, processes up to `requestsPerWorker` of them at once, and then leaves
- * the slot.
- */
 class Worker {
   readonly #services: WorkerServices;
   readonly #owner: SlotOwner;
-  /** Claimed requests whose attempts have not started. */
   #buffer: ClaimedRequest[] = [];
   #lost: BatchItem[] = [];
   #waiting: BatchItem[] = [];
-  /** Whether a former owner may have left requests that this worker has not read. */
   #hasUnread = false;
-  /** Requests whose predecessors in their histories have ended. */
   #ready: number[] = [];
   #running = 0;
   #isFilling = false;
@@ -162,7 +152,6 @@ class Worker {
     );
   }
 
-  /** Takes requests and claims them. Meanwhile, there is no other take. */
   async #fill(): Promise<void> {
     await this.#owner.readWorkspace();
     if (this.#owner.isEnding()) return;
@@ -181,7 +170,6 @@ class Worker {
     await Promise.all([this.#claim({ block, named: ready }), ...due.map((item) => this.#takeWaiting(item))]);
   }
 
-  /** The response format of all requests of the batch. It is read once. */
   #format = (): Promise<ResponseFormat | undefined> => {
     this.#formatRead ??= this.#services.batches.format(this.#owner.batch);
     return this.#formatRead;
@@ -199,7 +187,7 @@ class Worker {
     this.#buffer.push(...claimed);
     for (const item of others) {
       if (item.status !== 'processing') continue;
-      // If the epoch is that of this worker, it has stored the item itself, such as in a write whose response was lost.
+      // This worker has stored the item itself, such as in a write whose response was lost.
       if (item.epoch === claimant.slot.epoch)
         this.#buffer.push(await prepareRequest(this.#services, claimant, item));
       else this.#lost.push(item);
@@ -230,7 +218,6 @@ class Worker {
     else {
       const claimed = await prepareRequest(this.#services, claimant, item);
       if (item.status === 'processing') return claimed;
-      // The request has ended meanwhile.
       await this.#startNext(claimed);
     }
     return undefined;
@@ -241,7 +228,6 @@ class Worker {
     this.#ready.push(next);
   }
 
-  /** Attempts a request, and repeats it after short waits. */
   async #process(claimed: ClaimedRequest): Promise<void> {
     const { request } = claimed;
     let next: ClaimedRequest | undefined = claimed;
@@ -260,10 +246,7 @@ class Worker {
     }
   }
 
-  /**
-   * Waits a short time in the request's place in the worker, or schedules a retry.
-   * @returns whether the request can be retried now; false if a retry was scheduled, or the item has changed
-   */
+  /** Returns true after a short wait. Otherwise schedules a retry. */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
     const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;
@@ -301,7 +284,6 @@ class Worker {
     if (stored?.status === 'success' || stored?.status === 'failed') await this.#startNext(claimed);
   }
 
-  /** Waits, but ends early if `ending` aborts meanwhile. */
   #sleep(milliseconds: number): Promise<void> {
     const { ending } = this.#owner;
     return new Promise((resolve) => {
@@ -315,11 +297,6 @@ class Worker {
     });
   }
 
-  /**
-   * Starts the beat: each sixth of the lease, unless the last beat still runs, it renews the slot and counts the
-   * attempts that have ended.
-   * @returns a function that ends the beat, and waits for the last one
-   */
   #startBeat(): () => Promise<void> {
     let underWay: Promise<void> | undefined;
     const cancel = this.#services.clock.every(this.#services.replySettings.lease / 6, () => {

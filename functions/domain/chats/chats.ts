@@ -22,13 +22,11 @@ import type { Feedback, Services } from './services.ts';
 import type { SentTurn } from './turn.ts';
 
 /**
- * Creates a chat with an agent of the workspace, published or not (specification, section 3.3). The chat never gets
- * another agent.
- * @param keys.client idempotency key: a repeated request gets the chat as it was created
+ * Creates a chat with an agent, published or not (specification, section 3.3).
  * @param keys.gateway for a request without an idempotency key: if the gateway repeats it, no second chat is created
  * @returns `replayed`: whether an earlier request with the idempotency key of the client has created the chat
- * @throws accessDenied, clientNotAllowed; then badRequest for a key of another request; then notFound: `Chat not found`
- *   for a repeated request whose chat was deleted, or `Agent not found`; then rateLimited
+ * @throws accessDenied, clientNotAllowed, badRequest for a key of another request, `Agent not found`, rateLimited;
+ *   `Chat not found` for a repeated request whose chat was deleted
  */
 export async function createChat(
   services: Services<'agents' | 'chats' | 'idempotency' | 'newChats' | 'workspaces'>,
@@ -55,10 +53,7 @@ export async function createChat(
   return { chat: await asCreated(services, newChat, meanwhile), replayed: keys.client !== null };
 }
 
-/**
- * The chat as it was created. A repeated request has the same fields, so the record contains only the id and the time.
- * @throws `Chat not found` if the chat was deleted
- */
+/** A repeated request has the same fields, so the record contains only the id and the time. */
 async function asCreated(
   { chats }: Services<'chats'>,
   newChat: NewChat,
@@ -68,17 +63,13 @@ async function asCreated(
   return { ...newChat, id: chatId, createdAt, updatedAt: createdAt, messageCount: 0, lease: null };
 }
 
-/** Names a chat by its id, and the user who asks for it, if there is one. */
 export interface ChatOfUser {
   workspaceId: string;
   chatId: number;
   externalUserId: string | undefined;
 }
 
-/**
- * Finds a chat that is open to the user.
- * @throws accessDenied if the workspace does not exist; clientNotAllowed; notFound `Chat not found`
- */
+/** @throws accessDenied if the workspace does not exist; clientNotAllowed; notFound `Chat not found` */
 export async function findChat(services: Services<'chats' | 'workspaces'>, input: ChatOfUser): Promise<Chat> {
   const [, chat] = await allEnded([
     findWorkspaceFor(services, input.workspaceId, input.externalUserId),
@@ -94,12 +85,7 @@ interface ChatChanges {
   metadata?: Readonly<Record<string, string | null>> | undefined;
 }
 
-/**
- * Changes the name of a chat, or its metadata, or both. No title replaces the new name.
- * @returns the changed chat
- * @throws the errors of findChat, then badRequest if the metadata would be too large or have too many pairs, then
- *   rateLimited
- */
+/** @throws the errors of findChat, then badRequest for the metadata, then rateLimited */
 export async function renameChat(
   services: Services<'chats' | 'clock' | 'workspaces'>,
   { name, metadata: changes, ...input }: ChatOfUser & ChatChanges,
@@ -114,16 +100,11 @@ export async function renameChat(
     if (outcome.isDone)
       return { ...chat, name: name ?? chat.name, metadata: metadata ?? chat.metadata, updatedAt };
     if (outcome.chat === undefined) throw chatNotFound();
-    // Another request has changed the metadata since the read.
     chat = outcome.chat;
     metadata = changes && changedMetadata(chat, changes);
   }
 }
 
-/**
- * The metadata of the chat after the changes.
- * @throws badRequest if it would be too large or have too many pairs
- */
 function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata']>): Metadata {
   const pairs = Object.entries({ ...chat.metadata, ...changes });
   const changed = Object.fromEntries(pairs.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
@@ -137,18 +118,13 @@ type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter
 /** Milliseconds from the end of the reply until a title that is not stored yet is aborted. */
 const titleGrace = 2000;
 
-/** Makes the title of a new chat from the first message, concurrently with the reply, and stores it as the name. */
 interface ChatTitle {
-  /** Starts to make the title, if the chat gets one. A second call does nothing. */
   start(): void;
-  /** Aborts the call of the model; `start` then does nothing. A title that is already made may still be stored. */
+  /** `start` then does nothing. A title that is already made may still be stored. */
   cancel(): void;
-  /**
-   * Waits until the title, if it was started, is stored and emitted, but at most for the grace time, after which it
-   * aborts the title like `cancel`. Never rejects.
-   */
+  /** Waits for the title, but at most for the grace time: then it aborts the title. Never rejects. */
   finish(): Promise<void>;
-  /** Waits for the writes of the title and of its usage, also after the grace time. Never rejects. */
+  /** Waits for the writes of the title and its usage, also after the grace time. Never rejects. */
   written(): Promise<unknown>;
 }
 
@@ -192,10 +168,6 @@ export function nameChat(
   };
 }
 
-/**
- * Stores the title as the name, and emits its event. The chat keeps its name if no title can be made, or if a client
- * has renamed it. Never rejects.
- */
 async function storeTitle(
   services: NameServices,
   { chat }: SentTurn,
@@ -212,10 +184,7 @@ async function storeTitle(
   }
 }
 
-/**
- * Counts the call of a title in the metrics and the usage; does nothing without a call. The title is not part of the
- * reply, so the usage of the reply does not contain the call. Never rejects.
- */
+/** The title is not part of the reply, so the usage of the reply does not contain the call. */
 async function countTitle(services: NameServices, turn: SentTurn, call?: CountedCall): Promise<void> {
   if (call === undefined) return;
   const { workspaceId } = turn.chat;
@@ -225,8 +194,7 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 }
 
 /**
- * Deletes a chat, and enqueues the purge of its data. If the purge cannot be enqueued, the reconciler enqueues it
- * later. Does not wait for a reply in progress, which ends soon like a stopped one. A reply of a batch continues.
+ * Does not wait for a reply in progress: it ends soon like a stopped one, except in a batch.
  * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(
@@ -247,7 +215,7 @@ export async function deleteChat(
 }
 
 /**
- * Rates a reply (specification, section 2.8). A user's new feedback on a message replaces the old one.
+ * Rates a reply (specification, section 2.8).
  * @throws the errors of findChat, then notFound `Message not found`, then badRequest for a message that is no reply,
  *   then rateLimited
  */
@@ -271,10 +239,8 @@ export async function recordFeedback(
 }
 
 /**
- * One page of a chat's history. Positions have no gaps. So a page is a range of positions, and the last position is the
- * total.
- * @returns `total`: number of messages of the chat; `pages`: the messages of the page, in parts that fit into memory.
- *   Its iteration may throw `Chat not found` too
+ * Positions have no gaps, so a page is a range of positions.
+ * @returns `pages`: the messages of the page, in parts. Its iteration may throw `Chat not found` too
  * @throws accessDenied, clientNotAllowed, then badRequest without an external user, then notFound `Chat not found`
  */
 export async function listMessages(
@@ -300,10 +266,6 @@ export async function listMessages(
   return { total, pages: last < first ? pages : unlessDeleted(services, chat, pages) };
 }
 
-/**
- * Yields the given messages. They end early if the chat is purged meanwhile.
- * @throws `Chat not found` if there is no message because the chat was deleted
- */
 async function* unlessDeleted(
   { chats }: Services<'chats'>,
   { workspaceId, id }: Chat,
@@ -325,15 +287,12 @@ type StopServices = Services<'chats' | 'clock'>;
  */
 const leaseOfStopped = 3000;
 
-/** Milliseconds after which the response to a stop waits no longer for the end of the reply. */
 const longestWait = 2000;
 
 const waitInterval = 200;
 
 /**
- * Asks the function that owns the chat to stop the reply, and waits about two seconds for its end, if it does not come
- * earlier.
- * @returns the id of the stopped reply, and whether it has ended in this time
+ * Waits up to about two seconds for the end of the reply.
  * @throws the errors of findChat, then `No reply is in progress for this chat`, then badRequest if the reply in
  *   progress belongs to a batch, or is not the given one, then rateLimited
  */

@@ -21,14 +21,12 @@ import type { Services } from './services.ts';
 
 export interface SendInput {
   workspaceId: string;
-  /** The id of the key for which the usage is counted. */
   apiKeyId: string;
   chatId: number;
   agentId: string;
   message: string;
   attachedFileUuids: string[];
   externalUserId: string | undefined;
-  /** Whether the events of the reply are stored. */
   resumable: boolean;
   responseFormat?: ResponseFormat | undefined;
 }
@@ -39,15 +37,12 @@ export interface CheckedSend extends SendInput {
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
   form: ReplyForm | undefined;
-  /** The turn that an earlier request with the same idempotency key has started. */
   previous: Extract<Work, { is: 'turn' }> | undefined;
 }
 
 /**
- * Makes the checks of a send that need no chat lease, in the order of the specification (section 7.2), and waits for
- * the rate limit. Without attached files, openTurn checks the chat. A new message usually takes one round trip, or
- * three with attached files. For a repeated send, it does not check whether the agent, the chat and the files exist.
- * @param key idempotency key of the request; null if it has none
+ * Makes the checks of a send that need no chat lease (specification, section 7.2). Without attached files, openTurn
+ * checks the chat. A repeated send needs no agent, chat and files here.
  * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong form, a key of another request), `Agent
  *   not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and badRequest for an
  *   unknown or expired file; rateLimited

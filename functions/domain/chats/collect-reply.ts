@@ -33,27 +33,17 @@ export interface Reply {
    */
   rejected: 'turn' | 'earlier-turns' | null;
   usage: TokenUsage;
-  /** The steps, in the order of their starts. */
   reasoningSteps: ReasoningStep[];
   /** The model calls that have used tokens, or may have. The usage of the reply is their sum. */
   calls: CountedCall[];
-  /**
-   * The model of the agent's last call that has used tokens or may have: its own, or one of its fallback models. Calls
-   * of called agents do not count. Undefined if there is no such call.
-   */
+  /** The model of the last call of the reply's own agent in `calls`. */
   model?: string;
 }
 
-/** Error message of the reasoning steps that still run when their reply is stopped. */
 export const stopped = 'The reply was stopped';
 
-/**
- * Error message of a reply that its function did not complete, for example because the process ended or lost the chat
- * lease, and of reasoning steps that still run when their reply fails or is cut short.
- */
 export const interrupted = 'The reply was interrupted';
 
-/** Builds a reply from its parts, and emits an event for each part that clients see. */
 function gatherReply(
   clock: Clock,
   emit: (event: StreamEventBody) => void,
@@ -114,7 +104,6 @@ function gatherReply(
           endStep(part.step);
       }
     },
-    /** Ends running steps as failures, and counts running model calls without tokens. */
     interrupt(reason) {
       for (const call of openCalls) countCall(call, unknownUsage);
       openCalls.clear();
@@ -125,14 +114,10 @@ function gatherReply(
 }
 
 /**
- * The reason for which a reply is aborted. Its message is for clients.
- * - `idle-timeout`: the reply made no progress for too long.
- * - `deadline`: the reply took too long in all.
+ * Clients may get the message.
  * - `lease-lost`: this function may not store the reply, for example because another one owns the chat now.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
- * - `shutdown`: the process must end.
- * - `stopped-by-client`: for example, a client has stopped the reply or deleted its chat. The reply ends with its text
- *   so far, and without an error.
+ * - `stopped-by-client`: the reply ends with its text so far, and without an error.
  */
 export class ReplyAborted extends Error {
   override readonly name = 'ReplyAborted';
@@ -146,31 +131,19 @@ export class ReplyAborted extends Error {
 
 export interface CollectedReply {
   reply: Reply;
-  /**
-   * What has ended the reply: a failure of the model, a `ReplyAborted`, or an error of this service. Undefined if there
-   * is a `reason`.
-   */
   error: unknown;
-  /** Why the reply has ended by itself, or at one of its limits. Undefined if there is an `error`. */
   reason: ReplyEndReason | undefined;
-  /**
-   * Resolves when the agent runtime has ended its work on the reply: after an abort, perhaps a while later. Never
-   * rejects.
-   */
+  /** Resolves when the agent runtime has ended its work: after an abort, perhaps a while later. Never rejects. */
   modelEnded: Promise<void>;
 }
 
-/** The error of a reply, with the code of a server error and a message for clients. */
 export const failure = (message: string): ReplyError => ({ code: errorTable.serverError.errorCode, message });
 
 /**
- * Calls the model and emits an event for each part of the reply that clients see. Aborts the reply after the idle
- * timeout or at the deadline.
+ * An error that ends the reply is returned, not thrown.
  * @param stop aborts the reply; is also aborted after the runtime has thrown, or when the reply reaches its maximum
  *   length
  * @param deadline milliseconds that the reply may take in all
- * @returns the reply, complete or not, with the reason of its end, or the error that ended it: an error is returned,
- *   not thrown
  */
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
@@ -231,7 +204,6 @@ export async function collectReply(
   }
 }
 
-/** Ends a reply after an error, with its running steps and model calls. */
 function endEarly(
   { log, meter }: Services<'log' | 'meter'>,
   { chat, agent }: Omit<ReplyRequest, 'signal'>,
@@ -252,20 +224,15 @@ function endEarly(
   interrupt(interrupted);
 }
 
-/**
- * Whether a reply has failed because of the model, and not because of this service. Also true for a reply that fails at
- * a limit, such as that of its steps, or was aborted by the idle timeout or at the deadline.
- */
+/** Also true for a reply that fails at a limit, such as that of its steps, at the idle timeout or at the deadline. */
 export const isFailedByModel = ({ reply, error }: Pick<CollectedReply, 'reply' | 'error'>): boolean =>
   error === undefined ? reply.error !== null : failureOf(error) !== undefined;
 
-/** The aborts that are failures of the model. */
 const slowness: Partial<Record<ReplyAborted['kind'], FailureOfModel>> = {
   'idle-timeout': 'stalled',
   deadline: 'slow',
 };
 
-/** The failure of the model that the error stands for; undefined if it stands for none. */
 function failureOf(error: unknown): FailureOfModel | undefined {
   if (error instanceof ModelFailure) return error.kind;
   return error instanceof ReplyAborted ? slowness[error.kind] : undefined;
@@ -276,24 +243,18 @@ function textFor(error: unknown): string {
   return error instanceof ModelFailure ? modelFailureTexts[error.kind] : 'The reply could not be completed';
 }
 
-/** A reply that the model is making. Its events are buffered until `forwardTo` is called. */
 export interface RunningReply {
   budget: ReplyBudget;
-  /** The reply, complete or not. Never rejects. */
+  /** Never rejects. */
   completed: Promise<CollectedReply>;
-  /** Forwards the buffered events, and from now on each event at once. */
   forwardTo(emit: (event: StreamEventBody) => void): void;
-  /**
-   * Aborts the reply with the kind `lease-lost`, if it still runs.
-   * @returns as `CollectedReply.modelEnded`
-   */
+  /** Aborts with the kind `lease-lost`. Resolves like `CollectedReply.modelEnded`. */
   abort(): Promise<void>;
-  /** Aborts the reply, as `stop` of `collectReply` does. */
   stop: AbortController;
 }
 
 /**
- * Calls the model. The user message may not be stored yet, so the events are buffered until the caller forwards them.
+ * The user message may not be stored yet, so the events are buffered until `forwardTo` is called.
  * @param deadline milliseconds that the reply may take in all
  */
 export function startReply(

@@ -15,8 +15,6 @@ import type { Services } from './services.ts';
 import { closeAbandonedTurn, putReply, type SentTurn, type Turn } from './turn.ts';
 
 /**
- * Renews a lease after each third of its time, until the returned `stop` is called. Aborts the reply when the lease is
- * lost.
  * @param renew returns false if this function no longer owns the lease
  * @returns `finished` waits for a renewal in progress: Lambda freezes what runs after the function's end
  */
@@ -32,8 +30,7 @@ function renewLeases(
       const isOwner = await renew(services.clock.now().getTime() + lease);
       if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
     } catch (error) {
-      // The next renewal follows. If all of them fail, the write of the reply finds out whether another function has
-      // closed the turn.
+      // If all renewals fail, the write of the reply finds out whether another function has closed the turn.
       services.log.warn('A lease was not renewed', { error });
     }
   };
@@ -50,10 +47,8 @@ type ReplyStoreServices = Services<
 >;
 
 /**
- * Stores the reply, complete or not. Then releases the chat lease and counts the usage concurrently. After an error
- * that may be temporary, the lease is left to expire. Never rejects.
- * @returns `reply`: the given reply, with an error if it could not be stored, or if another function has closed the
- *   turn; `counted`: a promise that never rejects
+ * Never rejects.
+ * @returns `reply`: with an error if it could not be stored, or if another function has closed the turn
  */
 export async function storeReply(
   services: ReplyStoreServices,
@@ -77,7 +72,6 @@ export async function storeReply(
   }
 }
 
-/** Counts the turn and its model calls as usage, also if its reply failed. */
 const countTurn = (
   services: ReplyStoreServices,
   { chat: { workspaceId }, apiKeyId, agent: { agentId } }: SentTurn,
@@ -93,10 +87,7 @@ const countTurn = (
 const closeTurn = (services: ReplyStoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
   freed(services, chat, closeAbandonedTurn(services, chat, reason));
 
-/**
- * Waits for the release of the chat. Logs its failure instead of rejecting: the lease then expires, and the next send
- * closes the turn.
- */
+/** A failure is only logged: the lease expires, and the next send closes the turn. */
 const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
   freeing.then(
     () => undefined,
@@ -106,18 +97,15 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
 /** Sends a reply's events to the client. `emit` never fails, and never waits for a slow client. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
-  /** Resolves after the first write of events of a resumable reply; at once for any other reply. */
+  /** Resolves after the first write of events of a resumable reply. */
   started(): Promise<void>;
-  /** Called after the last event. */
   done(): void | Promise<void>;
 }
 
 /**
- * Sends `response.created` to the client. Then, until the reply is completed: forwards its events to the client, renews
- * the chat lease, and checks whether a client has asked to stop the reply.
+ * Also renews the chat lease, and watches for a stop.
  * @param onText called for each text delta, after it was forwarded
- * @returns when the reply is completed. `renewed` resolves when the last renewal and the last check have ended: the
- *   caller waits for it before its function ends.
+ * @returns `renewed`: the caller waits for it before its function ends
  */
 export async function forwardReply(
   services: Services<'chats' | 'clock' | 'log' | 'replySettings' | 'stops'>,

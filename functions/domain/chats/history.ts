@@ -16,7 +16,7 @@ export async function countMessages(services: Services<'chats'>, chat: Chat): Pr
   return chat.messageCount + Number(turn.user) + Number(turn.reply);
 }
 
-/** A message as clients see it (specification, section 2.5). */
+/** Specification, section 2.5. */
 export const messageResource = async (
   services: Parameters<typeof uploadedFileResource>[0],
   chatId: number,
@@ -43,7 +43,6 @@ export const messageResource = async (
   created_at: message.createdAt,
 });
 
-/** The text of a resumable reply, as far as its events are stored; empty if none are. */
 export async function storedText(
   { replyEvents }: Services<'replyEvents'>,
   reply: ReplyName,
@@ -55,12 +54,7 @@ export async function storedText(
   return text;
 }
 
-/**
- * The messages up to a position that the model gets: the newest ones (see `MessageStore.recent`), within the agent's
- * limit of characters or the default. For the provider's cache, up to half of these characters are left out at the
- * start.
- * @param upTo as in `MessageStore.recent`
- */
+/** For the provider's cache, up to half of the characters are left out at the start. */
 export const readHistory = async (
   services: Services<'messages' | 'replySettings'>,
   { definition }: AgentVersion,
@@ -83,8 +77,7 @@ export type ExportedLine =
 const chatsPerPage = 100;
 
 /**
- * Yields the histories of a workspace, or of one user, in pages that fit into memory: the chats, oldest first, each
- * followed by its messages, oldest first.
+ * Yields the chats, oldest first, each followed by its messages, oldest first.
  * @param filter.externalUserId undefined for all chats, also those without an external user
  */
 export async function* exportChats(

@@ -10,21 +10,19 @@ import { isObject } from '#contract/json-schema-rules.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 
-/** The form of a reply: JSON that fits a schema. Without a schema, any JSON object. */
+/** Without a schema, any JSON object. */
 export interface ReplyForm {
   name: string;
   description?: string | undefined;
   schema?: JsonSchema;
 }
 
-/** Whether OpenAI accepts the schema of the form as a strict one. */
+/** Whether OpenAI accepts the schema as a strict one. */
 export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undefined && isStrict(schema);
 
 /**
- * The form that a request asks for; undefined for plain text. A request to an agent with a schema must have none
- * itself.
- * @param reject makes the error for a field, such as `response_format.json_schema.schema`, and its problem
- * @throws the error of `reject`, also for a schema that is not accepted
+ * Undefined for plain text.
+ * @throws the error of `reject` if the schema is not accepted, or if the agent has one too
  */
 export function formOfRequest(
   { type, json_schema: given }: ResponseFormat,
@@ -52,11 +50,7 @@ export function problemOfReply({ schema }: ReplyForm, text: string): string | un
   return isObject(data) ? undefined : 'must be a JSON object';
 }
 
-/**
- * Splits the text of a reply that is sent at once into deltas of at most 4,000 characters. An empty text has no delta.
- */
 export const deltasOf = (text: string): string[] => text.match(/.{1,4000}/gsu) ?? [];
 
-/** What the model is told about a text that is not in the form. */
 export const repairRequest = (problem: string): string =>
   `Your answer was rejected: ${problem}. Answer again, with nothing but JSON that fits the schema.`;

@@ -10,29 +10,22 @@ import { messageId } from './message.ts';
 import type { LiveReply, StoredReply } from './send-turn.ts';
 import type { ReplyName, Services, StoredEvents } from './services.ts';
 
-/** Stores what a stream sends, so that a client can resume it. */
 export interface EventRecorder {
-  /**
-   * Adds an event. Never waits, and never fails: the next write repeats a write that failed.
-   * @param text the event as it was sent
-   */
+  /** Never waits, and never fails: the next write repeats a write that failed. */
   add(event: StreamEventBody, text: string): void;
-  /** Resolves when the first write has ended, or at once if no event was added. Never fails. */
+  /** Resolves when the first write, if any, has ended. Never fails. */
   started(): Promise<void>;
   /** Tries a few times to store the last events. Never fails. */
   finish(): Promise<void>;
 }
 
-/** Milliseconds between two writes. */
 const writeInterval = 1000;
 
-/** Number of attempts to store the last events, each with the retries of the store. */
 const attemptsAtEnd = 3;
 
 /**
- * Makes a recorder of the events of a reply. It stores the first event and the last ones at once, the others about
- * every second. Writes follow one another, so a reader never sees an event without the events before it. To save write
- * units, the final text is not stored if the deltas have the same text.
+ * Writes follow one another, so a reader sees no event without the events before it. To save write units, the final
+ * text is not stored if the deltas have the same text.
  */
 export function recordEvents(
   { replyEvents, clock, log }: Services<'clock' | 'log' | 'replyEvents'>,
@@ -41,7 +34,6 @@ export function recordEvents(
   let first = 0;
   let said = '';
   let waiting: string[] = [];
-  /** Events whose write has not succeeded yet. */
   let unstored: StoredEvents | undefined;
   let storing: Promise<unknown> | undefined;
   let firstWrite: Promise<unknown> | undefined;
@@ -103,7 +95,6 @@ const withoutFinalText = (text: string): string => eventText({ ...eventOf(text),
 
 type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 
-/** Milliseconds between two reads of the stored events. */
 const readInterval = 500;
 
 /**
@@ -113,11 +104,10 @@ const readInterval = 500;
 const timeToEnd = 5000;
 
 /**
- * Yields the stream of a resumable reply after an event: the stored events, then those that the running reply stores,
- * and `[DONE]` at the end. It also yields empty texts, so that the caller can stop while no event comes.
+ * Yields the stored events after the event `startingAfter`, then those that the running reply stores, and `[DONE]`.
+ * Also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
- * @param restOf the events after the last stored one if no more are expected, although the reply is incomplete: by
- *   default an error
+ * @param restOf makes the events that are missing although no more are expected; by default an error
  */
 export async function* followReply(
   services: FollowServices,
@@ -126,8 +116,7 @@ export async function* followReply(
   restOf: RestOf = async (sent) => [errorAfter(reply, sent)],
 ): AsyncGenerator<string> {
   const hasDied = watchOwner(services, reply);
-  // The event of `startingAfter` is read again. If it is the last event, only its record says that the reply is
-  // complete.
+  // The event of `startingAfter` is read again: if it is the last one, only its record says that the reply is complete.
   const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
   for (let isOver = false; ; ) {
     const { next } = reading;
@@ -135,23 +124,16 @@ export async function* followReply(
     if (reading.next === next) {
       if (isOver) return yield* endOf(services, reply, reading, restOf);
       isOver = await hasDied();
-      // The caller can stop here if its client is gone.
       yield '';
     }
     await new Promise<void>((resolve) => services.clock.after(readInterval, resolve));
   }
 }
 
-/**
- * Makes the events that a stream still lacks, without `[DONE]`.
- * @param sent sequence number of the last event that the client has; -1 if it has none
- */
+/** Makes the events after the sequence number `sent` (-1: all), without `[DONE]`. */
 type RestOf = (sent: number) => Promise<Iterable<string>>;
 
-/**
- * Yields the end of a stream whose function stores nothing more. All stored events are read once more, because the
- * client may have named an event beyond the last one.
- */
+/** All stored events are read once more, because the client may have named an event beyond the last one. */
 async function* endOf(
   services: FollowServices,
   reply: ReplyName,
@@ -164,18 +146,13 @@ async function* endOf(
   yield [...rest, endOfStream].join('');
 }
 
-/** How far a stream has been read. */
 interface Reading {
   /** Sequence number of the last event that the client has; -1 if it has none. */
   sent: number;
-  /** Sequence number to read from. */
   next: number;
 }
 
-/**
- * Yields the stored events that the client does not have, and advances `reading`.
- * @returns whether the last event of the reply was among them, or had been sent before
- */
+/** Advances `reading`. Returns whether the last event of the reply was read. */
 async function* storedTexts(
   services: FollowServices,
   reply: ReplyName,
@@ -193,17 +170,13 @@ async function* storedTexts(
   return false;
 }
 
-/** Whether this is the completed event without a final text (see `recordEvents`). */
+/** Whether the final text was left out (see `recordEvents`), or is empty. */
 const hasNoFinalText = (text: string): boolean =>
   text.startsWith('event: response.output_text.completed\n') && text.includes('"final_text":""');
 
 const withFinalText = async (services: FollowServices, reply: ReplyName, text: string): Promise<string> =>
   eventText({ ...eventOf(text), ...{ final_text: await storedText(services, reply) } });
 
-/**
- * Makes a function that returns whether the Lambda function of the reply counts as dead: its lease has expired, or
- * `timeToEnd` has passed since the first call that did not find the lease.
- */
 function watchOwner({ chats, clock }: FollowServices, { workspaceId, chatId, responseId }: ReplyName) {
   const leaseId = leaseIdOf(responseId);
   let releasedAt: number | undefined;
@@ -225,8 +198,8 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * Yields the stream of a repeated request, from its beginning to `[DONE]`: the stored events of a resumable reply,
- * which may still be running. For a stored reply, the rest is made from it, with the text in one delta.
+ * Yields the stored events of a resumable reply. The rest of a stored reply is made from its message, with the text in
+ * one delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,
@@ -253,11 +226,6 @@ export async function* repeatedStream(
   yield endOfStream;
 }
 
-/**
- * Leaves out what the client has: the first event if any event was sent, and the start of the text.
- * @param sent sequence number of the last event that the client has; -1 if it has none
- * @param said the text that the client has
- */
 const eventsAfter = (sent: number, said: string, events: Iterable<StreamEventBody>): StreamEventBody[] =>
   [...events].flatMap((event): StreamEventBody[] => {
     if (event.type === 'response.created' && sent >= 0) return [];
@@ -286,7 +254,6 @@ function* eventsOf(
 }
 
 /**
- * The rest of the stream of a resumable reply, after the event `startingAfter`; the whole stream if it is undefined.
  * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or whose events have
  *   expired
  */

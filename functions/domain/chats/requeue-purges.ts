@@ -1,16 +1,13 @@
 import { requeueAfter } from './purge.ts';
 import type { Services } from './services.ts';
 
-/** A purge or an erasure is overdue if it has not ended this many milliseconds after its `deletedAt`. */
 const overdueAfter = 60 * 60_000;
 
-/** Maximum of purges and erasures that a run enqueues; the next runs enqueue the rest. */
 const purgesPerRun = 1000;
 
 /**
- * Enqueues the purges and erasures that are due, such as those whose message was lost. Does not read purges that are
- * too young to be due. After it has enqueued the maximum, it stops at a page with one that is not overdue.
- * @returns the number of overdue purges and erasures that it has read
+ * After it has enqueued the maximum, it stops at a page with a purge or an erasure that is not overdue.
+ * @returns the number of overdue ones that it has read
  */
 export async function requeuePurges(
   services: Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

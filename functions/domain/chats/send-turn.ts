@@ -25,25 +25,21 @@ type ReplayServices = Services<
   'agents' | 'chats' | 'clock' | 'identifiers' | 'messages' | 'replyEvents' | 'replySettings'
 >;
 
-/** Names a running reply that is resumable: its events are stored. */
 export interface LiveReply {
   responseId: string;
 }
 
-/** The stored reply of a repeated send. */
 export interface StoredReply {
   reply: AssistantMessage;
-  /** The agent's published version as it is now; undefined if it has none any more. */
   agent: AgentVersion | undefined;
 }
 
 /**
  * Finds the work of an earlier request with the same idempotency key: its reply, complete or not; a running reply that
  * is resumable; or the turn, under a new chat lease, if no function owns it any more.
- * @returns `retry` if the turn must be read again, such as after another function has changed it
- * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat` while a function
- *   owns the chat lease, unless its reply is that of this turn and resumable; the errors of requirePublishedAgent
- *   before a new lease
+ * @returns `retry` if the turn must be read again
+ * @throws `Chat not found` if the chat was deleted; `A reply is already in progress for this chat`; the errors of
+ *   requirePublishedAgent before a new lease
  */
 async function findReplay(
   services: ReplayServices,
@@ -102,7 +98,6 @@ type StartServices = Parameters<typeof checkSend>[0] &
 type FinishServices = Services<'agentRuntime' | 'chats' | 'messages' | 'replySettings' | 'stops'> &
   Parameters<typeof storeReply>[0];
 
-/** A turn with a stored user message and a running reply, or the running or stored reply of a repeated send. */
 export type StartedTurn = RunningTurn | LiveReply | StoredReply;
 
 interface RunningTurn {
@@ -110,19 +105,12 @@ interface RunningTurn {
   running: RunningReply;
 }
 
-/**
- * Maximum of attempts to start a turn. An attempt fails, for example, if another function takes the position or the
- * idempotency key.
- */
+/** An attempt fails, for example, if another function takes the position or the idempotency key. */
 const attempts = 5;
 
 /**
- * Starts a turn: checks the send, acquires the chat lease, calls the model and stores the user message. A new message
- * without files usually takes three round trips: the reads of the checks, concurrently with the rate limit; the chat
- * lease, concurrently with the history; and the user message, concurrently with the model. The client gets nothing of
- * the reply before the message is stored.
+ * The client gets nothing of the reply before the user message is stored.
  * @param requestId the gateway's id of the request, by which a repetition by the gateway is recognized
- * @param key idempotency key, by which a repeated send finds its turn
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @returns a running turn, which the caller passes to finishTurn; or, for a repeated send, the running or stored reply
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
@@ -170,7 +158,6 @@ async function attemptTurn(
   return outcome === 'key-in-use' ? outcome : 'retry';
 }
 
-/** @throws `A reply is already in progress for this chat`, and the errors of openTurn */
 async function open(
   services: StartServices,
   checked: CheckedSend,
@@ -189,10 +176,6 @@ async function open(
   return { ...turn, apiKeyId, makesTitle, form: checked.form };
 }
 
-/**
- * The reply of the turn that an earlier request with the same id has started.
- * @throws `A reply is already in progress for this chat` if no reply to this message is stored yet
- */
 async function storedReply(
   services: StartServices,
   { workspaceId, chatId, message, publishedAgent: agent }: CheckedSend,
@@ -209,11 +192,7 @@ const start = (services: StartServices, turn: SentTurn, deadline: number) => ({
   running: startReply(services, turn, deadline),
 });
 
-/**
- * Registers the files in the chat and stores the user message, with the idempotency record if there is a key. Before it
- * throws, it tries to abandon the turn.
- * @throws badRequest if a file has just been erased, or the error of the table
- */
+/** Before it throws, it tries to abandon the turn. */
 async function storeUserMessage(
   services: StartServices,
   started: RunningTurn,
@@ -234,10 +213,7 @@ async function storeUserMessage(
   }
 }
 
-/**
- * Aborts the reply, counts its calls, and closes the turn. Waits for the model to stop, because Lambda freezes what
- * runs after the function's end.
- */
+/** Waits for the model to stop, because Lambda freezes what runs after the function's end. */
 async function abandon(services: StartServices, { turn, running }: RunningTurn): Promise<void> {
   await running.abort();
   const { workspaceId } = turn.chat;
@@ -247,10 +223,9 @@ async function abandon(services: StartServices, { turn, running }: RunningTurn):
 }
 
 /**
- * Forwards the running reply to the client and stores it, complete or not. The first text starts the title, so a reply
- * that fails before its first text has no title. Calls `done` of the sink at the end.
- * @returns `reply`: as in storeReply; `closed`: resolves after `done`; `finished`: resolves when everything is stored:
- *   the caller waits for it before its function ends
+ * The first text starts the title, so a reply that fails before its first text has no title.
+ * @returns `reply`: as in storeReply; `closed`: resolves after `done`; `finished`: the caller waits for it before its
+ *   function ends
  */
 export async function finishTurn(
   services: FinishServices,
@@ -280,6 +255,5 @@ export async function finishTurn(
   return { reply, closed, finished: Promise.all([closed, title.written(), forwarded.renewed, counted]) };
 }
 
-/** Whether the stream of a reply that was aborted for this reason ends without waiting for a title. */
 const endsAtOnce = (reason: unknown): boolean =>
   reason instanceof ReplyAborted && ['stopped-by-client', 'shutdown', 'lease-lost'].includes(reason.kind);

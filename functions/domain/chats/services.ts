@@ -16,18 +16,10 @@ export interface Feedback {
 }
 
 export interface FeedbackStore {
-  /**
-   * Stores a user's feedback on the message at the position, instead of an earlier one of the user, and updates the
-   * number of users by feedback type.
-   * @returns false if the chat does not exist
-   */
+  /** Replaces earlier feedback of the user on the message. Returns false if the chat does not exist. */
   record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
-  /**
-   * Yields the user's feedback in chats without an external user, in pages. Feedback in the user's own chats is deleted
-   * with the chats.
-   */
+  /** Only in chats without an external user: feedback in the user's own chats is deleted with them. */
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
-  /** Removes a user's feedback, and updates the number of users by feedback type. It may be repeated. */
   remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
 }
 
@@ -37,33 +29,27 @@ export interface FeedbackOfUser {
   createdAt: string;
 }
 
-/** Names a reply by its response id. */
 export interface ReplyName {
   workspaceId: string;
   chatId: number;
   responseId: string;
 }
 
-/** Consecutive events of a reply, each as its client gets it, but without a final text that deltas repeat. */
+/** Each text is an event as its client gets it, but without a final text that deltas repeat. */
 export interface StoredEvents {
   /** Sequence number of the first text; without texts, the next number. */
   first: number;
-  /** May be empty at the end of a reply. */
   texts: string[];
-  /** Whether these are the last events of the reply. */
   isLast: boolean;
 }
 
 /** The events of resumable replies. They expire after an hour. */
 export interface ReplyEventStore {
-  /**
-   * Stores events that follow those of the previous call. A call may be repeated with the same events.
-   * @param now the hour until they expire starts at this time
-   */
+  /** The events must follow those of the previous call. A call may be repeated with the same events. */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
   /** Whether the first event of the reply is stored and has not expired. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;
-  /** The stored events from a sequence number on. The first element may also contain earlier events. */
+  /** The first element may also contain earlier events. */
   eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
 }
 
@@ -88,12 +74,9 @@ interface ReplySettings {
   streamTimeout: number;
   /** Length of the chat lease of a send, and of the lease of a slot. */
   lease: number;
-  /** Maximum of characters of earlier messages that the model gets, if the agent has no limit of its own. */
   historyCharacters: number;
-  /** Maximum of files that a message may attach. */
   attachedFiles: number;
   limits: ReplyLimits;
 }
 
-/** The named services: those that a use case needs. */
 export type Services<Name extends keyof ChatServices> = Pick<ChatServices, Name>;

@@ -4,11 +4,11 @@ import type { PromptMessage } from './agent-runtime.ts';
 const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
 
 /**
- * The messages that the model gets, of those that its limits allow. The window begins at the turn whose number has the
- * most factors of two, among the turns that leave at least half of the characters. So its start can stay the same for
- * many turns, and a provider that compares prompts from their beginning can use its cache.
+ * The window begins at the turn whose number has the most factors of two, among the turns that leave at least half of
+ * the characters. So its start can stay the same for many turns, and a provider that compares prompts from their
+ * beginning can use its cache.
  * @param messages oldest first
- * @param turnOf the number of the turn that a user message begins; called for these in their order
+ * @param turnOf called for user messages in their order
  */
 export function stableWindow<Message extends Pick<PromptMessage, 'role' | 'content'>>(
   messages: readonly Message[],

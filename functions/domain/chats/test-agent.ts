@@ -16,9 +16,8 @@ type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' |
   Parameters<typeof startReply>[0];
 
 /**
- * Makes a reply of an agent's draft or published version to the first message of a chat that is not stored. All tests
- * of a workspace share the rate limits of one key, `operatorsKeyId`, and are counted as usage of that key.
- * @returns the reply, also if it has failed. `provider`: message of the model's failure for operators; otherwise null
+ * All tests of a workspace share the rate limits and the usage of one key, `operatorsKeyId`.
+ * @returns `provider`: message of the model's failure for operators; otherwise null
  * @throws `Agent not found`, accessDenied if the workspace is disabled or deleted, `Agent version not found`,
  *   rateLimited
  */
@@ -80,7 +79,6 @@ async function findTested(
   return { agent, workspace, version: published };
 }
 
-/** The draft in the form of a published version. */
 const draftOf = ({ id, workspaceId, definition, ...agent }: Agent): AgentVersion => ({
   ...{ id, agentId: id, workspaceId, definition },
   number: agent.newestVersion + 1,

@@ -22,11 +22,9 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Closes a turn that its function did not end: stores a reply if the user message is stored and has none, and releases
- * the chat lease. Does nothing if `chat` has no lease. The reply has an error, unless a client had asked to stop it. It
- * has the stored text if it was resumable; otherwise it is empty. Each write has the condition that the chat still has
- * the given lease, or has none and the same count. So several functions, and the owner of the lease, may close the same
- * turn concurrently, and none of them changes a later turn.
- * @param reason error message of the reply, for clients. With another message than the default, the reply is empty.
+ * the chat lease. Several functions, and the owner of the lease, may do so concurrently: each write has the condition
+ * that the chat still has the given lease, or has none and the same count.
+ * @param reason error message of the reply, for clients. With another message than the default, the reply is empty
  */
 export async function closeAbandonedTurn(
   services: CloseTurnServices,
@@ -41,10 +39,6 @@ export async function closeAbandonedTurn(
   while (!(await closeOnce(services, chat, lease, { content, ...endOf(lease, reason) })));
 }
 
-/**
- * Makes one attempt to close a turn.
- * @returns false if another function has stored the reply since the turn was read: then the next attempt closes it
- */
 async function closeOnce(
   services: CloseTurnServices,
   chat: Chat,
@@ -75,10 +69,6 @@ const endOf = (lease: Lease, reason: string): Pick<AssistantMessage, 'error' | '
     ? { error: null, incomplete: 'stopped' }
     : { error: { code: errorTable.serverError.errorCode, message: reason }, incomplete: null };
 
-/**
- * Makes the field `rejectedTurns` of a stored reply (see `AssistantMessage`), if it needs one. For a rejected turn, it
- * reads the reply of the turn before, which has the number of the earlier ones.
- */
 async function rejectedTurnsOf(
   { messages }: Services<'messages'>,
   { chat, position }: { chat: Chat; position: number },
@@ -98,9 +88,9 @@ async function rejectedTurnsOf(
  * Returns a function that decides for each message of a chat, newest first, whether prompts contain it. The decision
  * depends on the number of consecutive turns that the provider rejected.
  * - Odd: prompts contain none of these turns. One image that no model reads must not end the chat.
- * - Even: prompts contain all of them. The last one was rejected without the turns before it, so the reason may be
- *   another one, such as a wrong key that a provider answers with status 400.
- * - If the next turn was accepted only without these turns, prompts contain none of them.
+ * - Even: prompts contain all of them, unless the next turn was accepted only without them. The last one was rejected
+ *   without the turns before it, so the reason may be another one, such as a wrong key that a provider answers with
+ *   status 400.
  */
 export function promptFilter(): (message: Pick<Message, 'position'> & { rejectedTurns?: number }) => boolean {
   let firstOfRun = Number.POSITIVE_INFINITY;
@@ -118,7 +108,7 @@ export function promptFilter(): (message: Pick<Message, 'position'> & { rejected
 
 type LeasedChat = Chat & { lease: Lease };
 
-/** A user message and the reply to it, while this function owns the chat lease. */
+/** A user message and its reply, while this function owns the chat lease. */
 export interface Turn {
   chat: LeasedChat;
   agent: AgentVersion;
@@ -126,12 +116,10 @@ export interface Turn {
   position: number;
   message: string;
   attachments: StoredFile[];
-  /** The earlier messages that the model gets, within the limit of characters, oldest first. */
   history: Message[];
   form?: ReplyForm | undefined;
 }
 
-/** A turn of a send, not of a request of a batch. It may make a title. */
 export interface SentTurn extends Turn {
   apiKeyId: string;
   makesTitle: boolean;
@@ -144,19 +132,17 @@ interface TurnRequest {
   externalUserId: string | undefined;
   message: string;
   attachments: StoredFile[];
-  /** Id of the chat lease. All attempts of one request of a batch have the same. */
   leaseId: string;
   /** Length of the chat lease, in milliseconds. */
   milliseconds: number;
-  /** As in `LeaseRequest`. */
   request?: LeaseRequest['request'];
   /** The chat, if it was just created with this lease. Then the lease is not acquired once more. */
   newChat?: Chat | null;
 }
 
 /**
- * The turn that an earlier arrival of the same gateway request has started. `startedAt`: the position of its user
- * message, if that was stored.
+ * The turn of an earlier arrival of the same gateway request. `startedAt`: the position of its user message, if that
+ * was stored.
  */
 export interface PreviousTurn {
   startedAt: number;
@@ -164,14 +150,13 @@ export interface PreviousTurn {
 
 type OpenServices = CloseTurnServices & Services<'messages' | 'replySettings'>;
 
-/** Maximum of attempts to acquire a chat lease. An attempt fails if it has to close an abandoned turn first. */
 const attempts = 5;
 
 /**
- * Acquires the chat lease, and reads the history concurrently. If an abandoned turn still owns the chat, closes that
- * turn first. If the chat has a lease with the same id, prolongs it. The user message is not stored.
- * @returns the open turn; `in-progress` if another turn owns the chat, or may own it soon; or the turn that an earlier
- *   arrival of the same gateway request has started
+ * Acquires the chat lease, or prolongs it if the chat has a lease with the same id. Closes an abandoned turn first. The
+ * user message is not stored.
+ * @returns `in-progress` if another turn owns the chat, or may own it soon; `PreviousTurn` if an earlier arrival of the
+ *   same gateway request has started a turn, which has ended
  * @throws `Chat not found`, `Agent mismatch`, badRequest if the chat is full
  */
 export async function openTurn(
@@ -181,7 +166,7 @@ export async function openTurn(
   const { agent, message, attachments, workspaceId, chatId } = given;
   const leasing = leaseChat(services, given);
   const messageCount = leasing.then((leased) => (hasLease(leased) ? leased.messageCount : 0));
-  // If the read of the history fails before it waits for the count, nobody else handles a rejection of the count. An
+  // If the read of the history fails before it waits for the count, no other code handles a rejection of the count. An
   // error of the lease is thrown below.
   messageCount.catch(() => undefined);
   const [leased, read] = await Promise.allSettled([
@@ -204,17 +189,13 @@ export async function openTurn(
   return { chat, agent, position, message, attachments, history: read.value };
 }
 
-/**
- * Whether less than half of a chat lease is left. Then another turn may own the chat soon, or already does.
- * @param milliseconds length of the lease
- */
+/** Whether less than half of a chat lease is left. Then another turn may own the chat soon, or already does. */
 export const expiresSoon = ({ clock }: Services<'clock'>, { until }: Lease, milliseconds: number): boolean =>
   until - clock.now().getTime() < milliseconds / 2;
 
 const hasLease = (leased: LeasedChat | PreviousTurn | 'in-progress'): leased is LeasedChat =>
   typeof leased === 'object' && 'lease' in leased;
 
-/** Acquires the chat lease, and returns the chat with it; otherwise returns what `openTurn` returns. */
 async function leaseChat(
   services: OpenServices,
   given: TurnRequest,
@@ -238,10 +219,7 @@ async function leaseChat(
   return 'in-progress';
 }
 
-/**
- * The messages of a turn, as far as they are stored.
- * @param position of the user message; the reply has the next position
- */
+/** @param position of the user message */
 export async function turnAt(
   { messages }: Services<'messages'>,
   chat: Pick<Chat, 'workspaceId' | 'id'>,
@@ -258,10 +236,9 @@ export async function turnAt(
 type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
 /**
- * Stores the turn of a request of a batch: the message, then the reply, and then releases the chat lease. Any attempt
- * may repeat it.
- * @returns the reply that the chat has to this message: the given one, or that of another attempt; undefined if another
- *   turn has the position: then nothing is stored or released
+ * Stores the message, then the reply, and then releases the chat lease. Any attempt of a batch request may repeat it.
+ * @returns the given reply, or that of another attempt; undefined if another turn has the position: then nothing is
+ *   stored or released
  * @throws NotStorable if no retry can store the message or the reply
  */
 export async function storeTurn(
@@ -288,8 +265,7 @@ export async function storeTurn(
 }
 
 /**
- * Stores a reply. Does not release the chat lease.
- * @returns false if the position has another reply
+ * Returns false if the position has another reply.
  * @throws NotStorable if no retry can store it
  */
 export const putReply = async (

@@ -2,10 +2,6 @@ import { allEnded } from '#domain/platform/promises.ts';
 import type { Cancel, PlatformServices } from '#domain/platform/services.ts';
 import type { Chat, ChatStore } from './chat.ts';
 
-/**
- * Finds out which running replies of a process must stop: those that a client has asked to stop, and those of deleted
- * chats.
- */
 export interface StopWatch {
   /**
    * Watches a chat under its lease.
@@ -18,12 +14,11 @@ export interface StopWatch {
 
 const watchInterval = 1000;
 
-/** Milliseconds that a stopped reply has to store its text so far. */
 const timeToStore = 10_000;
 
 /**
- * Makes a watch that reads all watched chats together, about once a second. If a client has stopped a reply, the watch
- * also sets the end of its chat lease, `timeToStore` from then.
+ * Reads all watched chats about once a second. After a stop, it also sets the end of the chat lease, `timeToStore` from
+ * then.
  * @param services.clock its calls belong to the process, not to the request that made them
  */
 export function watchStops(
