@@ -16,11 +16,12 @@ export const requestLimitSettings = {
   authorizerCacheSeconds: z
     .int()
     .min(0)
-    .max(3600)
+    .max(300)
     .default(60)
     .describe(`
       How long the gateway caches the authorizer's response for an API key. A revoked key works that much
-      longer. One minute saves nearly all lookups for a busy client; 3,600 is API Gateway's maximum.`),
+      longer. One minute saves nearly all lookups for a busy client. After 300 s, no deletion expects a
+      request with a cached key.`),
 
   rateLimits: z
     .strictObject({

@@ -104,7 +104,7 @@ test('stages that are no objects are refused with their names', () => {
 
 test.each([
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
-  [{ authorizerCacheSeconds: 3601 }, 'authorizerCacheSeconds'],
+  [{ authorizerCacheSeconds: 301 }, 'authorizerCacheSeconds'],
   [{ webEnvironments: 1 }, 'webEnvironments'],
   [{ webEnvironments: 10_001 }, 'webEnvironments'],
   [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],

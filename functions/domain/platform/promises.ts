@@ -11,7 +11,7 @@ export async function allEnded<Promises extends readonly unknown[]>(
 
 /**
  * Milliseconds after a deletion until nothing should write to the deleted data any more: 900 s, Lambda's longest
- * timeout, and 300 s for differences between clocks and for callers that the gateway has authorized before.
+ * timeout, and 300 s, the maximum of `authorizerCacheSeconds`, for callers that the gateway has authorized before.
  */
 export const lastWriteAfter = 20 * 60_000;
 
