@@ -4,7 +4,7 @@ import * as z from 'zod';
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 
-/** Not `localhost`: a name may resolve to another address a moment later. */
+/** Addresses only: a name may resolve to another address a moment later. */
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
 
 export function isPlainLoopbackUrl(text: string): boolean {

@@ -412,8 +412,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
     const page = await open();
     let upload = () => {};
-    const held = new Promise<void>((resolve) => (upload = resolve));
-    await page.route('**/upload-file', (route) => held.then(() => route.continue()), { times: 1 });
+    const released = new Promise<void>((resolve) => (upload = resolve));
+    await page.route('**/upload-file', (route) => released.then(() => route.continue()), { times: 1 });
     await page.getByLabel('Files', { exact: true }).setInputFiles({
       name: 'notes.md',
       mimeType: '',
