@@ -180,6 +180,7 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
+        // A run starts no check after 45 s, and the schedule starts one every minute.
         timeoutSeconds: 60,
         ...ofWork,
       },

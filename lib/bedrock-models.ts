@@ -32,8 +32,9 @@ function invocableOf(scope: Construct, model: string) {
 }
 
 /**
- * An inference profile also needs permissions for the models that it routes to. The policies of a role may have 10,240
- * characters, so the condition does not list the profiles again.
+ * An inference profile also needs permissions for the models that it routes to. The first statement limits which
+ * profiles the role may use, and the policies of a role may have 10,240 characters, so the condition does not list them
+ * again.
  */
 export function bedrockStatements(scope: Construct, models: readonly string[]): PolicyStatement[] {
   const invocable = models.map((model) => invocableOf(scope, model));

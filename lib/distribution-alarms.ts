@@ -7,8 +7,8 @@ import type { ServiceStack } from './service-stack.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * The service is outside us-east-1, but CloudFront reports its metrics to us-east-1 alone, and an alarm can watch only
- * metrics of its own Region.
+ * The service is outside us-east-1, but CloudFront reports its metrics to us-east-1 alone. An alarm can watch only
+ * metrics, and notify only topics, of its own Region.
  */
 export class DistributionAlarms extends Stack {
   constructor(

@@ -143,6 +143,7 @@ export class Distribution extends Construct {
   private createHeadersPolicy(corsOrigins: readonly string[]): ResponseHeadersPolicy {
     const { region, stackName } = Stack.of(this);
     return new ResponseHeadersPolicy(this, 'Headers', {
+      // Names of response headers policies are unique in an account.
       responseHeadersPolicyName: `${region}-${stackName}-headers`,
       comment: 'Removes headers of Lambda, and says which origins may call from a browser',
       removeHeaders: platformHeaders,

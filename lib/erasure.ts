@@ -100,8 +100,8 @@ export class Erasure extends Construct {
     const description = 'Deletes the chats that are unused for longer than their workspace retains them';
     const handler = platform.task(
       'delete-unused-chats',
-      // In no alarm group: the alarm of a group needs crashes in two of five minutes, and this function runs once an
-      // hour.
+      // A run starts no page after four minutes. In no alarm group: the alarm of a group needs crashes in two of five
+      // minutes, and this function runs once an hour.
       { description, timeoutSeconds: 300 },
       platform.data(reads, {
         ...chatDeletions,

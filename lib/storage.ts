@@ -46,7 +46,7 @@ export const createFileBucket = (scope: Construct, settings: Settings): Bucket =
   createBucket(scope, 'Files', settings, {
     lifecycleRules: [
       unfinishedUploads,
-      // A tag and not a prefix marks these files: in an upload's form, the scope may come after the file, when the
+      // A tag and not a prefix marks what expires: in an upload's form, the scope may come after the file, when the
       // object already has its key.
       { tagFilters: { kept: 'no' }, expiration: Duration.days(1) },
     ],

