@@ -74,7 +74,7 @@ async function send(
  */
 const leaseMilliseconds = 65_000;
 
-/** A check is one write to DynamoDB and one read of S3. */
+/** Preparing a file usually takes 1.5 s. A check is one write to DynamoDB and one read of S3. */
 const checkMilliseconds = 1000;
 
 interface Shared {

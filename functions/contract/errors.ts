@@ -20,7 +20,7 @@ export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;
   readonly data: Record<string, unknown> | null;
-  /** In seconds. */
+  /** In whole seconds, for the header Retry-After. */
   readonly retryAfter: number | null;
   /** The text for clients of a 5xx. */
   readonly reason: string | undefined;

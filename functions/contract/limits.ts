@@ -37,7 +37,7 @@ export const limits = {
   uploadDataBytes: 64 * 1024,
   fileNameCharacters: 255,
   ephemeralHours: 24,
-  /** Long enough to start a download after a page was loaded. */
+  /** Long enough to start a download after a page was loaded, and short, because a URL may leak. */
   fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
   /** As JSON. A version is one DynamoDB item (at most 400 KB), which has attribute names too. */

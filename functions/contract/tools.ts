@@ -41,6 +41,7 @@ const printableAscii = [/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' }] 
 const scopes = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;
 
 export const callFields = {
+  /** Below the 80 s that a whole use of a tool may take by default. */
   timeout_seconds: z.int().min(1).max(75).default(30),
   /** In UTF-16 code units. */
   max_result_characters: z.int().min(1).max(100_000).default(20_000),

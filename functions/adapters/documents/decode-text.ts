@@ -50,7 +50,7 @@ const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00a
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * The library ignores letters that a language does not have.
+ * The library ignores letters that a language does not have, so its first result need not be the right one.
  * @returns `isSure` is false if the text may be in another encoding
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {

@@ -122,6 +122,7 @@ export class OfficePackage {
   read(part: string, elements: XmlElements): boolean {
     const bytes = this.parts.get(part);
     if (bytes === undefined) return false;
+    // Each time, because a document may refer to the same part often.
     this.allowance.use('read', bytes.length);
     readXml(bytes, elements);
     return true;

@@ -3,6 +3,7 @@ import { getDocumentProxy } from 'unpdf';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
 
+/** PDF.js has no types for annotations. */
 export interface Annotation {
   subtype?: string;
   annotationFlags?: number;

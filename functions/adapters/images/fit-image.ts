@@ -55,6 +55,7 @@ async function fitStill(image: Image): Promise<Awaited<ReturnType<ImageFitter['f
   return { bytes, mediaType: 'image/jpeg' };
 }
 
+/** From the header: nothing may be decoded before the number of pixels is checked. */
 async function sizeOf(bytes: Uint8Array): Promise<{ width: number; height: number }> {
   const { imageDimensionsFromData } = await import('image-dimensions');
   const size = imageDimensionsFromData(bytes);

@@ -170,5 +170,6 @@ async function readStream(
   }
   if (lastEvent === '')
     throw new OutboundFailure('protocol', 'The stream of the server ended before the response');
+  // The client resumes a stream that ends before the response if an event of it had an id.
   client.end(`id: ${lastEvent}\ndata:\n\n`);
 }

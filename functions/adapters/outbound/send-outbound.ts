@@ -89,6 +89,7 @@ export interface OutboundRequest {
    * redirects and the body.
    */
   times: { response: number; whole: number };
+  /** Of the decompressed body. */
   maxBytes: number;
   /** With a pool, a name is checked only when a connection is made. */
   pool?: ConnectionPool | undefined;

@@ -8,7 +8,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { clientTimeouts } from '#runtime/environment/environment.ts';
 
 const client = new BedrockAgentRuntimeClient({
-  // The client's default handler uses HTTP/2. A search may take several seconds.
+  // The client's default handler uses HTTP/2, which only bidirectional streams need. A search may take several seconds.
   requestHandler: new NodeHttpHandler({ ...clientTimeouts, requestTimeout: 20_000 }),
 });
 

@@ -15,7 +15,10 @@ export function lazily<Value>(create: () => Value): () => Value {
   };
 }
 
-/** Each method calls `load` first, for an import that not all invocations need. */
+/**
+ * For an import that not all invocations need: each method calls `load` first. So each returns a promise, and other
+ * properties cannot be read.
+ */
 export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Loaded =>
   new Proxy({} as Loaded, {
     get: (_target, name) =>

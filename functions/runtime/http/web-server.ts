@@ -17,7 +17,7 @@ export const isOnlyRequest = (): boolean => active <= 1;
 const runningReplies = new Set<AbortController>();
 
 /**
- * In a chat, the text so far is stored.
+ * Aborts the reply when the process must end. In a chat, its text so far is then stored.
  * @returns a function to call when the reply has ended
  */
 export function abortOnShutdown(reply: AbortController): () => void {
@@ -36,10 +36,10 @@ const keepAliveMilliseconds = 600_000;
 /** How long a client may continue to send although its response is known. */
 export const drainMilliseconds = 3000;
 
-/** For the rejection of a direct request. The reader is Lambda's proxy, not the client. */
+/** For how long a direct request can get its rejection. The reader is Lambda's proxy, not the client. */
 const rejectedMilliseconds = 500;
 
-/** After an error outside of any request, for example to store replies. */
+/** How long requests may go on after an error outside of any request, for example to store their replies. */
 const endMilliseconds = 10_000;
 
 let isEnding = false;

@@ -93,7 +93,7 @@ export const metrics = {
   },
   webhookAttempts: { name: 'WebhookAttempts', unit: 'Count', dimensions: one('outcome') },
 
-  /** Uses whose write failed after all retries. */
+  /** Uses whose write failed after all retries. A later write of the process may still contain them. */
   lostUsage: { name: 'LostUsage', unit: 'Count', dimensions: [[]] },
 } as const satisfies Record<string, Metric>;
 

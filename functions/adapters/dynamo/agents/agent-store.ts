@@ -60,6 +60,7 @@ export function dynamoAgentReader(table: Table): AgentReader {
           const items = await Promise.all(
             entries.map((entry) => table.get(keys.publishedAgent(workspaceId, entry.agent_id as string))),
           );
+          // An agent may have been unpublished after its entry was read.
           yield items.filter((item) => item !== undefined).map(versionOf);
         }
     },

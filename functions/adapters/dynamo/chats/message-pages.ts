@@ -67,6 +67,7 @@ const pagesBetween = (
     ...(range.limit !== undefined && { Limit: range.limit }),
   });
 
+/** The feedback counts of a message are the item after it in the key order, perhaps on another page. */
 async function* ratedAscending(pages: AsyncIterable<Item[]>): AsyncGenerator<RatedItem[]> {
   let waiting: RatedItem | undefined;
   for await (const page of pages) {

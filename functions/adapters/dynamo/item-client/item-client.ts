@@ -61,6 +61,7 @@ function textOf(body: Readable): Promise<string> {
 type Data = string | ArrayBuffer | ArrayBufferView;
 
 const secretKeys = new Map<string, KeyObject>();
+/** The SDK caches a derived key, so that the same object comes again. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
 const maxCachedSecrets = 50;

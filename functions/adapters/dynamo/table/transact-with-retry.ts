@@ -25,7 +25,10 @@ interface Attempts<Result> {
   onConditionFailed?: (failed: readonly boolean[]) => { result: Result } | undefined;
 }
 
-/** In milliseconds. Long, because a throttled transaction also consumes capacity of its other partitions. */
+/**
+ * In milliseconds. Long, because a partition gets new capacity each second, and a throttled transaction also consumes
+ * capacity of its other partitions.
+ */
 const throttledPause = 1500;
 
 /** The pauses between the attempts take about 14 s on average. */

@@ -46,6 +46,7 @@ export function dynamoUsageStore(
   const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string): Total => {
     if (totals.size >= mostTotals) {
       totals.clear();
+      // New items: without its former total, a further write of an item would lose amounts.
       processId = newProcessId();
     }
     const Key = keys.usage(workspaceId, day, apiKeyId, agentId, processId);
@@ -87,6 +88,7 @@ export function dynamoUsageStore(
   };
 }
 
+/** A name may occur more than once: a use may have several calls of a model. */
 const amountsOf = ({ counts, calls }: Use): [name: string, amount: number][] =>
   [
     ...Object.entries(inSnakeCase<number>(counts)),
