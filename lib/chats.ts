@@ -126,8 +126,7 @@ export class Chats extends Construct {
         modelFailures.map((failure) => [failure, serviceMetric(this, 'modelFailures', { failure })]),
       ),
     );
-    // Contains `failures`, because no other term has the failed replies of batches. So failed replies of chats count
-    // twice.
+    // Contains `failures`, because no other term has the failed replies of batches.
     const replies = sumOf({
       failures,
       sends: countOf('send-message'),

@@ -22,7 +22,7 @@ export interface Portion extends Range {
 export interface Range {
   fromLine: number;
   toLine: number;
-  /** Of these rows, to find out later whether they have changed. */
+  /** Of the rows that are submitted, to find out later whether they have changed. */
   sha256: string;
 }
 

@@ -68,7 +68,7 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // With the first run of the purge, for a chat without messages or files. The second run costs one write unit more.
+  // With the first run of the purge, for a chat without messages or files. It writes one unit; the second run writes two.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -78,7 +78,7 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // With the first run of the erasure, for a user without data. The second run costs one write unit more.
+  // With the first run of the erasure, for a user without data. It writes one unit; the second run writes two.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,

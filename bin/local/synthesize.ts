@@ -21,7 +21,7 @@ const sources = [
 const clientLibrary = join('lib', 'client', '/');
 
 /**
- * Does nothing if the folder has an assembly of the same sources and settings.
+ * Does nothing if the folder has an assembly of the same sources, settings and version of Node.js.
  * @returns whether the app was synthesized
  * @throws Error, for example with a line for each wrong setting
  */

@@ -59,8 +59,8 @@ export class PreviousMessages {
   }
 
   /**
-   * Removes the older half of the messages; the second call removes all. Returns false if there was no message to
-   * remove.
+   * Removes the older half of the messages, and a reply that would then come first. The second call removes all.
+   * Returns false if there was no message to remove.
    */
   shorten(): boolean {
     if (this.messages.length === 0) return false;

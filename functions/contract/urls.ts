@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-/** URL parsers accept other texts too, and repair them. */
+/** Stricter than URL parsers, which repair some texts. */
 export const isHttpUrl = (text: string): boolean =>
   /^https?:\/\/[^\s\p{Cc}\\/?#][^\s\p{Cc}\\]*$/iu.test(text) && URL.canParse(text);
 

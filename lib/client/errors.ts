@@ -62,7 +62,7 @@ export class NotFoundError extends ApiError {
   override readonly name = 'NotFoundError';
 }
 
-/** 429/10029, or any other 429: too many requests, or too many open batches. */
+/** 429/10029, or any other 429: a limit is exceeded, such as that of requests, model calls or open batches. */
 export class RateLimitError extends ApiError {
   override readonly name = 'RateLimitError';
 }

@@ -72,7 +72,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     onAbort(signal, () => this.#abort.abort(signal?.reason));
     if (signal?.aborted === true) this.#abort.abort(signal.reason);
     this.#first = source.open(this.#abort.signal).then(rejectOtherServers);
-    // Both failures are thrown where the stream is read.
+    // A failure must not become an unhandled rejection if nobody waits for these promises.
     this.#first.catch(() => undefined);
     this.#final.promise.catch(() => undefined);
   }

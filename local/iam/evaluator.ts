@@ -84,7 +84,7 @@ function decide(
     const kind = caller.session ? 'identity' : 'resource';
     return { reason: `because no ${kind}-based policy allows the ${action} action` };
   }
-  // A key's policy must delegate to the account; otherwise identity-based policies have no effect.
+  // Identity-based policies can allow the use of a key only if the key's policy delegates to the account.
   if (action.startsWith('kms:') && !find('Allow', resourceBased, needed, context, caller.account))
     return { reason: `because no resource-based policy allows the ${action} action` };
   return { allowedBy };

@@ -206,7 +206,7 @@ export class WordDocument {
     return this.instructions > (this.fields.at(-1)?.isResult === false ? 1 : 0);
   }
 
-  /** A damaged instruction that does not end would hide the text after it. */
+  /** An instruction that does not end would hide the results of later fields. */
   private endInstructions(): void {
     while (this.fields.at(-1)?.isResult === false) {
       this.fields.pop();

@@ -14,8 +14,8 @@ export const completeChatRoute = {
   transfer: 'streamed',
   // As long as send-message.
   timeoutSeconds: limits.replySeconds + 15,
-  // The handler checks the fields, because an error of OpenAI names the parameter. zod's schema of an object would copy
-  // up to 60,000 fields.
+  // The handler checks the fields, because an error of OpenAI names the parameter. z.record would copy up to 60,000
+  // fields.
   body: z.custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
     { error: 'must be an object' },

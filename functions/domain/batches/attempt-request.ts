@@ -123,7 +123,8 @@ export async function prepareRequest(
   const prepared = await prepareRequests(services, workspace, requests, await format());
   const hasChat = request.historyId !== null || item.chatId !== null;
   const found = prepared.get(item.requestIndex) as Prepared | Invalid;
-  // A request that was invalid at its claim got no chat. So it stays invalid, even if the reason is gone.
+  // A request without history_id that was invalid at its claim got no chat. So it stays invalid, even if the reason is
+  // gone.
   return {
     ...{ request, item, newChat: null },
     prepared: hasChat || 'invalid' in found ? found : { invalid: 'Agent version not found' },

@@ -37,7 +37,7 @@ export function previousWork<Kind extends Work['is']>(
       'badRequest',
       'Idempotency-Key was used for another request, with another path or body; give each request a key of its own',
     );
-  // No client can cause this, because the route is part of the fingerprint.
+  // No client can cause this: the fingerprint of a client's key contains the route.
   if (stored.work.is !== kind)
     throw new Error(`The idempotency record of a ${kind} names a ${stored.work.is}`);
   return stored.work as Extract<Work, { is: Kind }>;

@@ -50,7 +50,8 @@ export interface DeliveryStore {
   ): Promise<void>;
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /**
-   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if another caller has changed the delivery.
+   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if the delivery has ended, or another attempt
+   * or round has started, since it was read.
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** Returns false if another caller has changed the webhook. */

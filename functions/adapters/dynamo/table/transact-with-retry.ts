@@ -26,8 +26,8 @@ interface Attempts<Result> {
 }
 
 /**
- * In milliseconds. Long, because a partition gets new capacity each second, and a throttled transaction also consumes
- * capacity of its other partitions.
+ * The longest pause, in milliseconds. A partition gets new capacity each second, and a throttled transaction also
+ * consumes capacity of its other partitions.
  */
 const throttledPause = 1500;
 
