@@ -110,6 +110,7 @@ export async function showAttachments(
       ]);
       return;
     }
+    // The files of a group are read with the same bounds: a newer one may have used the room since.
     const content = read.type === 'text' && read.text.length > charactersLeft ? startOf(read) : read;
     if ('text' in content) charactersLeft = Math.max(charactersLeft - content.text.length, 0);
     isSearchNeeded ||= content.type === 'beginning' || (content.type === 'unread' && !isImage(file));

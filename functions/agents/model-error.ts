@@ -58,6 +58,7 @@ function failureOfCall(error: APICallError, now: number): ModelFailure {
     : new ModelFailure('unavailable', `${provider} broke off its answer (${code})`);
 }
 
+/** An error that a provider sends inside the stream may be no `Error`, and may lack the SDK's `statusCode`. */
 function failureInStream(error: unknown): ModelFailure {
   const { statusCode, code } = fieldsOf(error) ?? {};
   const number = Number(statusCode ?? code);
@@ -83,6 +84,7 @@ function kindOf(status: number | undefined, names: string, text: string): ModelF
 const accessNames = /denied|permission|auth|api.?key|credential|expired|not.?found/i;
 const contentNames = /invalid|validation|content.?(?:filter|policy)|guardrail|moderation|safety/i;
 
+/** A refusal with a status is judged by the status alone, because providers spell names differently. */
 const isOfContent = (kind: ModelFailureKind, status: number | undefined, names: string): boolean =>
   kind === 'tooLong' ||
   (kind === 'refused' &&

@@ -275,6 +275,7 @@ class ReplyText {
     return gap + delta;
   }
 
+  /** Keeps two bytes for the paragraph break. */
   bytesLeft(maxBytes: number): number {
     return Math.max(maxBytes - this.bytes - (this.text === '' ? 0 : 2), 0);
   }

@@ -51,10 +51,16 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
   },
 });
 
-/** When a model may be called again whose provider has asked to wait. */
+/**
+ * When a model may be called again whose provider has asked to wait. Replies share the wait only if a process has one
+ * object for each model: see runtime/composition/model-providers.ts.
+ */
 const readyAt = new WeakMap<LanguageModelV4, number>();
 
-/** After the first output there is no retry, because clients may have received it. */
+/**
+ * After the first output there is no retry, because clients may have received it. Until the signal aborts, failures
+ * of the model are thrown as ModelFailure, also the error parts of a stream.
+ */
 export interface RetryingModel {
   /**
    * @param onCall called with true before each call, and with false after each call that was not allowed or has failed

@@ -88,7 +88,10 @@ const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:mi
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
-/** Marks the ends of what later calls are likely to begin with. Bedrock accepts four marks. */
+/**
+ * Marks the ends of what later calls are likely to begin with; of a single message, which may have no later call, only
+ * the system message. Bedrock accepts four marks.
+ */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
   const goesOn = prompt.filter(({ role }) => role === 'user').length > 1 || lastOf('tool') >= 0;

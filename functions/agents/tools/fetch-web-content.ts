@@ -27,7 +27,7 @@ const hostPattern = z.string().transform((text, context): string => {
 /** At four characters a token, the default is 5,000 tokens and the maximum 25,000. */
 const config = z.strictObject({
   max_characters: z.int().min(1).max(100_000).default(20_000),
-  /** Checked after redirects too. A person can maintain a list of 100. */
+  /** Checked after redirects too. A person maintains the list, so 100 are enough. */
   allowed_hosts: z.array(hostPattern).min(1).max(100).optional(),
 });
 

@@ -36,6 +36,7 @@ export interface BatchTransitions {
   /**
    * Makes the caller the owner of a slot. Writer: a worker with a message. Condition: the slot has the epoch of the
    * message. After a crash, here or after `take` or `renew`: the slot is silent after `until`.
+   * @param owner.name unique to the call: a repeated write is recognized by it
    */
   acquire(
     batch: BatchKey,

@@ -32,7 +32,8 @@ export async function cancelBatch(
 }
 
 /**
- * Starts to send the event of a batch once more, with the same event id.
+ * Starts to send the event of a batch once more, with the same event id. An execution that still waits for an earlier
+ * attempt does no harm: it uses the same stored delivery, whose attempts start by a conditional write.
  * @throws Error if the batch has no delivery, or another caller changes the delivery meanwhile
  */
 export async function resendWebhook(

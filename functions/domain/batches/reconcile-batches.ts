@@ -114,5 +114,6 @@ async function reconcileWebhook(
   const batch = await batches.get(entry.workspaceId, entry.batchId);
   if (batch === undefined) throw new Error(`There is no batch ${entry.batchId}`);
   await restartExecution(services, batch);
+  // Postpones the next check of this entry by the length of a lease.
   await reconciliationIndex.moveWebhook(entry, clock.now().toISOString());
 }

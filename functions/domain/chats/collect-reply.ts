@@ -131,6 +131,7 @@ export class ReplyAborted extends Error {
 
 export interface CollectedReply {
   reply: Reply;
+  /** Either `error` or `reason` is undefined. */
   error: unknown;
   reason: ReplyEndReason | undefined;
   /** Resolves when the agent runtime has ended its work: after an abort, perhaps a while later. Never rejects. */

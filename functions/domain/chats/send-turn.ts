@@ -31,6 +31,7 @@ export interface LiveReply {
 
 export interface StoredReply {
   reply: AssistantMessage;
+  /** As published now, not when it replied; undefined if it is not published any more. */
   agent: AgentVersion | undefined;
 }
 

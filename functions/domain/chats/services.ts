@@ -20,6 +20,7 @@ export interface FeedbackStore {
   record(chat: Chat, position: number, feedback: Feedback): Promise<boolean>;
   /** Only in chats without an external user: feedback in the user's own chats is deleted with them. */
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
+  /** It may be repeated. */
   remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
 }
 

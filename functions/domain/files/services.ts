@@ -51,7 +51,7 @@ export interface ImageFitter {
 
 export interface SourceDocument {
   name: string;
-  /** Determines the format if the extension of the name is unknown. */
+  /** Determines the format if the extension of the name is unknown. May name the charset, whatever the extension is. */
   contentType?: string;
   bytes: Uint8Array;
 }

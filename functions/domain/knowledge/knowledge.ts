@@ -82,6 +82,7 @@ export class KnowledgeBaseFailure extends Error {
 }
 
 export interface KnowledgeBase {
+  /** @throws KnowledgeBaseFailure; the signal's reason */
   retrieve(
     request: { knowledgeBaseId: string; query: string; limit: number },
     signal: AbortSignal,

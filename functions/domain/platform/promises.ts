@@ -1,6 +1,6 @@
 /**
  * Rejects only when every promise has ended: Lambda may freeze a function after its response, so nothing that the
- * function has started may continue then.
+ * function has started may continue then. The error is the first one in the order of the promises, not in time.
  */
 export async function allEnded<Promises extends readonly unknown[]>(
   promises: readonly [...Promises],

@@ -103,7 +103,7 @@ export async function deliverWebhook(
     await services.deliveries.exhaust(delivery);
     return exhausted;
   }
-  // A receiver that has failed before may take the whole timeout again.
+  // A receiver that has failed before may take the whole timeout again, so the attempt needs a slot.
   const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
   if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
   try {

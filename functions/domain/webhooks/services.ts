@@ -48,6 +48,7 @@ export interface DeliveryStore {
     attempt: DeliveryAttempt,
     next: Pick<WebhookDelivery, 'state' | 'nextAt'>,
   ): Promise<void>;
+  /** For a delivery whose last attempt has no stored end, for example because the function was killed. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /**
    * The first attempt of the new round is due at `at`, ISO 8601. Undefined if the delivery has ended, or another attempt

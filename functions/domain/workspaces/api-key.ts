@@ -27,6 +27,7 @@ export const isExpired = (expiresAt: string | null, now: Date): boolean =>
 export interface ApiKeyStore {
   byHash(hash: string): Promise<ApiKey | undefined>;
   byId(keyId: string): Promise<ApiKey | undefined>;
+  /** Does not store `lastUsedOn`: only `markUsed` does. */
   put(key: ApiKey): Promise<void>;
   list(workspaceId: string): Promise<ApiKey[]>;
   /** @returns undefined if the id is unknown. A key that is already revoked does not change */

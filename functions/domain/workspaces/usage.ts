@@ -17,6 +17,7 @@ export const noCounts = {
   /** Ended turns in chats, and ended completions, also failed ones. */
   turns: 0,
   failedTurns: 0,
+  /** Only those that a worker has ended. */
   batchRequests: 0,
   failedBatchRequests: 0,
   uploads: 0,

@@ -119,6 +119,7 @@ function responseOf(response: IncomingMessage, signal: AbortSignal | null | unde
 
 function decoded(response: IncomingMessage): Readable {
   const decoder = decoders[response.headers['content-encoding']?.toLowerCase() ?? '']?.();
+  // The decoder emits the errors of the response too, so the callback has nothing to do.
   return decoder === undefined ? response : pipeline(response, decoder, () => undefined);
 }
 

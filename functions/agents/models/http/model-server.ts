@@ -9,7 +9,7 @@ import type { SkippedEvent } from '../completions/completion-request.ts';
 import { httpFetch } from './http-fetch.ts';
 import { type Images, withImages } from './image-tokens.ts';
 
-/** About what is read of an error response. Its names and its reason are expected at the start. */
+/** About how much of an error response is read. Its names and its reason are expected at the start. */
 const errorCharacters = 64 * 1024;
 
 /** For calls without a stream, such as those for titles. */

@@ -74,7 +74,7 @@ function headerText(text: string, name: string): string {
   return text;
 }
 
-/** Overlong forms of ASCII, too. Some servers ignore a semicolon and what follows it. */
+/** Includes overlong forms of ASCII, and dots before a semicolon: some servers ignore it and what follows it. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|[\xf8-\xff]|^\.{0,2}(?:;|$)/;
 
