@@ -254,14 +254,17 @@ it('counts the wait from when the workspace was disabled for its deletion', asyn
   expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
   expect(await deletion.start(id, second)).toMatchObject({ startedAt: first });
   // Functions may have written since.
-  await operator().workspaces.update(id, { enabled: true });
+  for (const enabled of [true, false]) await operator().workspaces.update(id, { enabled });
   expect(await deletion.start(id, second)).toMatchObject({ startedAt: second });
   expect(await deletion.start(id, third)).toMatchObject({ startedAt: second });
+  await operator().workspaces.update(id, { enabled: true });
+  expect(await deletion.start(id, third)).toMatchObject({ startedAt: third });
+  expect(summaryOf(await client.get('/chats'))).toBe('403/10001 Access denied');
   const disabled = await open();
   await operator().workspaces.update(disabled.workspaceId, { enabled: false });
   expect(await deletion.start(disabled.workspaceId, first)).toMatchObject({ startedAt: first });
   for (const items of [40, 2]) await deletion.add(id, { items, objects: 1 });
-  expect(await deletion.start(id, third)).toEqual({ startedAt: second, deleted: { items: 42, objects: 2 } });
+  expect(await deletion.start(id, third)).toEqual({ startedAt: third, deleted: { items: 42, objects: 2 } });
   expect(await deletion.start('ws_unknown', first)).toBeUndefined();
   expect(await operator().workspaces.get('ws_unknown')).toBeUndefined();
 });

@@ -4,7 +4,6 @@ import {
   allOf,
   attributesOf,
   changing,
-  changingIf,
   type Item,
   keyOf,
   type Table,
@@ -94,7 +93,11 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   },
 
   async update(workspaceId, changes) {
-    const change = changing(itemOf(changes));
+    const change = changing({
+      ...itemOf(changes),
+      // An enabled workspace is written to, so a deletion waits anew.
+      ...(changes.enabled !== undefined && { deletion_started_at: null }),
+    });
     const before = await get(table, workspaceId);
     if (before === undefined || change.UpdateExpression === '') return before;
     // Without it, the update would create the item of a workspace that was deleted meanwhile.
@@ -167,20 +170,13 @@ const deletedAction: AuditAction = 'workspace deleted';
  */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
-    const update = { Key: keys.workspace(workspaceId), ReturnValues: 'ALL_NEW' } as const;
-    // If an operator enabled the workspace after an earlier start, functions may have written since.
-    const disabled = await table.updateIf({
-      ...update,
-      ...changingIf({ enabled: false, deletion_started_at: at }, { enabled: true }),
+    const { item } = await table.updateIf({
+      Key: keys.workspace(workspaceId),
+      UpdateExpression: 'SET enabled = :false, deletion_started_at = if_not_exists(deletion_started_at, :at)',
+      ConditionExpression: 'attribute_exists(pk)',
+      ExpressionAttributeValues: { ':at': at, ':false': false },
+      ReturnValues: 'ALL_NEW',
     });
-    const { item } = disabled.isDone
-      ? disabled
-      : await table.updateIf({
-          ...update,
-          UpdateExpression: 'SET deletion_started_at = if_not_exists(deletion_started_at, :at)',
-          ConditionExpression: 'attribute_exists(pk)',
-          ExpressionAttributeValues: { ':at': at },
-        });
     await table.deleteAll([keys.operatorsRetention(workspaceId)]);
     return (
       item && {
