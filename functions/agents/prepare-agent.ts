@@ -12,7 +12,13 @@ import { conversationOf, PreviousMessages, streamWithinContext } from './convers
 import { findProvider } from './models/model-provider.ts';
 import { type ModelSettings, modelsOf } from './request-model.ts';
 import { withoutTaggedReasoning } from './tagged-reasoning.ts';
-import { type DeferredKind, type OfferedTool, offeredTools, type ToolKind } from './tools/agent-tool.ts';
+import {
+  type DeferredKind,
+  lookupType,
+  type OfferedTool,
+  offeredTools,
+  type ToolKind,
+} from './tools/agent-tool.ts';
 import type { ReplyScope } from './tools/reply-scope.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
@@ -62,7 +68,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
   const strictJsonSchema = form?.schema && (await import('#domain/chats/reply-form.ts')).isStrictForm(form);
   const seesImages = meta.vision ?? provider.seesImages(name);
   const shown = await shownAttachments(settings, task, seesImages);
-  const needed = shown.isSearchNeeded ? ['consultant_lookup'] : [];
+  const needed = shown.isSearchNeeded ? [lookupType] : [];
   const offered = (await offeredTools(settings.tools, definition, needed)).filter(
     (tool) => mayUse(task, tool) && !(form !== undefined && tool.handsOver),
   );

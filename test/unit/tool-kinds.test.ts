@@ -247,6 +247,14 @@ describe('a wrong tool is named by its field', () => {
       ['unified_tools[0].config.tools[1] is called crm_find, as another tool: give each a name of its own'],
     ],
     [
+      'the name of a tool that replies with long files get',
+      {
+        ...agentWith([]),
+        unified_tools: [{ type: 'consultant_request_form', name: 'consultant_lookup' }],
+      },
+      ['unified_tools[0] is called consultant_lookup, as another tool: give each a name of its own'],
+    ],
+    [
       'unused name',
       {
         ...agentWith([find]),

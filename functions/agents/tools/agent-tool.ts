@@ -188,6 +188,9 @@ type AvailableKinds = readonly (ToolKind | DeferredKind)[];
 
 const searchType = 'consultant_search_web';
 
+/** The type of the tool that replies with long files get, whether or not the agent has it. */
+export const lookupType = 'consultant_lookup';
+
 /**
  * @param needed types of tools that this reply needs, whether or not the agent has them
  * @throws Error with the first of the issues of `inspectTools`
@@ -245,6 +248,7 @@ const functionName = /^[a-zA-Z0-9_-]{1,64}$/;
 export function issuesOfNames(offered: readonly OfferedTool[], entries: readonly Entry[]): Issue[] {
   const others = entries.filter((_, index) => !offered.some((tool) => tool.index === index));
   const names = new Set(others.map(({ name, type }) => name ?? type));
+  if (!entries.some(({ type }) => type === lookupType)) names.add(lookupType);
   return offered.flatMap(({ name, isRemote, index, field }) => {
     const issue = (isWrong: boolean | undefined, message: string, ...more: string[]): Issue[] =>
       isWrong ? [{ code: 'custom', path: ['unified_tools', index, ...field, ...more], message }] : [];
