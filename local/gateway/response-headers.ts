@@ -1,3 +1,5 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+
 /** A buffered response cannot have `cookies`. */
 export interface ProxyHead {
   readonly statusCode?: unknown;
@@ -17,7 +19,7 @@ const REMAPPED = new Set([
   'www-authenticate',
 ]);
 
-/** Names and values, alternating. Undefined if one of the values is invalid. */
+/** Names and values, alternating. Undefined if one of them is invalid. */
 export function responseHeaders(head: ProxyHead): string[] | undefined {
   const pairs: [string, unknown][] = [];
   const multiple = Object.entries(head.multiValueHeaders ?? {});
@@ -29,8 +31,20 @@ export function responseHeaders(head: ProxyHead): string[] | undefined {
     for (const value of values) pairs.push([name, value]);
   }
   for (const cookie of head.cookies ?? []) pairs.push(['Set-Cookie', cookie]);
-  if (pairs.some(([, value]) => !['string', 'number', 'boolean'].includes(typeof value))) return undefined;
-  return pairs.flatMap(([name, value]) => [remapped(name), String(value)]);
+  return pairs.every(([name, value]) => isHeader(name, value))
+    ? pairs.flatMap(([name, value]) => [remapped(name), String(value)])
+    : undefined;
+}
+
+function isHeader(name: string, value: unknown): boolean {
+  if (!['string', 'number', 'boolean'].includes(typeof value)) return false;
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, String(value));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export const headerPairs = (rawHeaders: readonly string[]): [name: string, value: string][] =>

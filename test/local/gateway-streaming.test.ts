@@ -101,7 +101,7 @@ describe('a streamed response', () => {
 });
 
 describe('a streaming function that fails', () => {
-  it.each(['fail-first', 'no-write'])('before its first byte is a 502: %s', async (how) => {
+  it.each(['fail-first', 'no-write', 'wrong-header'])('before its first byte is a 502: %s', async (how) => {
     const response = await run.fetch(`stream?do=${how}`);
     expect(response.status).toBe(502);
     expect(await response.json()).toEqual({ failed: 'Internal server error' });
