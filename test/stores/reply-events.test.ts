@@ -54,7 +54,7 @@ it('events that are stored twice are there once', async () => {
 
 it('events of more than an item are read as one', async () => {
   const reply = newReply();
-  const large = events(1, ['small', randomBytes(900_000).toString('base64'), 'small'], true);
+  const large = events(1, ['small', randomBytes(4_000_000).toString('base64'), 'small'], true);
   await append(reply, events(0, ['zero']));
   await append(reply, large);
   expect(await from(reply, 1)).toEqual([large]);

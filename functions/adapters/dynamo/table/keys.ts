@@ -104,7 +104,7 @@ export const keys = {
     part: number,
   ): Key => ({
     pk: `${chat(workspaceId, chatId)}#E#${responseId}`,
-    sk: padded(last) + (part === 0 ? '' : `#${part}`),
+    sk: padded(last) + (part === 0 ? '' : `#${padded(part)}`),
   }),
   /** Sorts directly after its message, so that one range query reads both. */
   feedbackCounts: (workspaceId: string, chatId: number, position: number): Key => ({
