@@ -8,7 +8,7 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
-  /** Of all responses of a call together, decompressed. */
+  /** Of the responses to all requests of a call together, decompressed. */
   bytes: 2_000_000,
   /** Fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
@@ -32,7 +32,7 @@ export const calls = new AsyncLocalStorage<CallState>();
 type Message = Readonly<Record<string, unknown>>;
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** The client gets what the server sends only within the `limits`, and without the secrets. */
+/** Limits the bodies of responses, and removes the secrets from them. */
 export const mcpFetch =
   (http: RemoteHttp, target: McpTarget) =>
   async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
