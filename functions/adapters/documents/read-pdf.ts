@@ -55,9 +55,7 @@ const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
-/**
- * @returns undefined if it finds no missing object; among compressed objects it cannot
- */
+/** @returns undefined if it finds no missing object, as always in a PDF with compressed objects */
 export function withMissingPages(
   bytes: Uint8Array,
 ): { bytes: Uint8Array; missing: ReadonlySet<number> } | undefined {

@@ -13,7 +13,7 @@ const limits = {
   /** Fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
   contents: 200,
-  /** Milliseconds for a message that needs no response. The abort of the call does not abort it. */
+  /** Milliseconds for what needs no response. The abort of the call does not abort it. */
   notification: 1000,
 };
 
