@@ -132,7 +132,7 @@ async function parseMessage(text: string): Promise<Message> {
     if (contents.length <= limits.contents && contents.every((each) => contentTypes.has(Object(each).type)))
       return Object(message);
   } catch {
-    // The text is not JSON, is too deep, or has too many values.
+    // For example, the text is not JSON, or has too many values.
   }
   throw new OutboundFailure('protocol');
 }
