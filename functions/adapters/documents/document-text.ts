@@ -4,7 +4,7 @@ interface Block {
   isCell: boolean;
   fragments: string[];
   text: string;
-  /** Whether the last paragraph is tight: a tight one may follow it without an empty line. */
+  /** Whether a tight paragraph may follow without an empty line. */
   isTight: boolean;
   boxes: string;
   /** The text of the tables in a cell, which is written after the table line of the cell. */
@@ -35,7 +35,7 @@ const inCell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(
 
 /**
  * Must not copy the text of inner tables and boxes at each level, because nesting may be deep.
- * @throws ExtractionFailure `tooLarge` from the methods that write new text, if the whole text has too many characters
+ * @throws ExtractionFailure `tooLarge` if too many characters are written
  */
 export class DocumentText {
   private readonly blocks: Block[] = [];

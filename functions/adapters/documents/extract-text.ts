@@ -1,7 +1,6 @@
 import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
 import { bounds, type Extracted, type Format, formatOf, tooManyCharacters } from './extracted.ts';
 
-/** A reader and its library load when a document needs them. */
 const readers: Readonly<
   Record<Format, () => Promise<(bytes: Uint8Array, charset?: string) => Extracted | Promise<Extracted>>>
 > = {

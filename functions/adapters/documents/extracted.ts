@@ -6,13 +6,13 @@ export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
   partBytes: 50 * 1024 * 1024,
-  /** The uncompressed size of all parts that are read, those of documents in the document included. */
+  /** For all parts together, with those of documents in the document; a part counts each time that it is read. */
   partsBytes: 100 * 1024 * 1024,
   /** Each part costs time, even if it is not unpacked. */
   parts: 20_000,
   /** Levels of elements in XML. A table in a table adds 3. */
   depth: 10_000,
-  /** Levels of documents in a document, the outer one included. Each has its unpacked parts in memory. */
+  /** Levels of .docx in each other, the outer one included. Each has its unpacked parts in memory. */
   documents: 3,
   /** Levels of parts in a part, such as a chart on a slide, the outer part included. */
   partLevels: 10,

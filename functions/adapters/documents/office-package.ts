@@ -6,7 +6,7 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * A compressed part gets no more memory than its size in the archive's directory, against which this checks the limits.
- * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is not an intact archive
+ * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is no archive
  */
 function openArchive(
   bytes: Uint8Array,
@@ -38,7 +38,7 @@ const partName = (name: string): string =>
     .replace(/^(?:\.?\/)+/, '')
     .toLowerCase();
 
-/** With a password, an office document is no archive, but an OLE compound file with the encrypted document. */
+/** An encrypted office document is no archive, but an OLE compound file that contains it. */
 function rejectEncrypted(bytes: Uint8Array): void {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (file.readUInt32BE(0) !== 0xd0cf11e0) return;

@@ -55,7 +55,7 @@ async function chunkText(
   return (await readHtml(bytes)).text;
 }
 
-/** For a web page that Word has stored as a mail (MHTML): its pictures are attachments. */
+/** For a web page that is stored as a mail (MHTML): its pictures are attachments. */
 async function mailText(bytes: Uint8Array, leftOut: LeftOut): Promise<string> {
   const { html, text = '', attachments } = await PostalMime.parse(bytes);
   for (const { mimeType } of attachments) if (mimeType.startsWith('image/')) leftOut.add('picture');

@@ -5,7 +5,7 @@ import type { Extracted } from './extracted.ts';
 
 const noBaseUrl = new URL('about:blank');
 
-/** @param charset the encoding that was declared with the file: it takes precedence over that of the page */
+/** @param charset the encoding that was declared with the file */
 export function readHtml(bytes: Uint8Array, charset?: string): Extracted {
   const declared = sniffEncoding(bytes, {
     defaultEncoding: '',

@@ -55,9 +55,7 @@ const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;
 
-/**
- * @returns undefined if no page is missing, or if the PDF has compressed objects: missing ones cannot be detected there
- */
+/** @returns undefined if it finds no missing object, as always in a PDF with compressed objects */
 export function withMissingPages(
   bytes: Uint8Array,
 ): { bytes: Uint8Array; missing: ReadonlySet<number> } | undefined {
@@ -129,7 +127,7 @@ function pagesNamed(numbers: readonly number[]): string {
   return `page${numbers.length > 1 ? 's' : ''} ${named.join(', ')}${more}`;
 }
 
-/** @param missing object numbers of the empty pages that replace missing ones */
+/** @param missing object numbers of the empty pages that replace missing objects */
 async function readPages(bytes: Uint8Array, missing: ReadonlySet<number> = new Set()): Promise<PdfPages> {
   const pdf = await open(bytes);
   try {
@@ -156,7 +154,6 @@ async function open(bytes: Uint8Array): Promise<Pdf> {
   try {
     // A copy, because the library detaches the buffer that it receives.
     return await getDocumentProxy(Uint8Array.from(bytes), {
-      // Most of these options prevent drawing, fetching and console output.
       disableFontFace: true,
       useSystemFonts: false,
       useWorkerFetch: false,

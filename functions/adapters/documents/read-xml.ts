@@ -11,7 +11,7 @@ export interface XmlElement {
 /** @returns false to skip the content of the element, and its `close` */
 export type Open = (attributes: Readonly<Record<string, string | undefined>>) => unknown;
 
-/** A function alone is the handler `open`. Names have the prefixes in `prefixes`. */
+/** A function alone is the handler `open`. A name in a namespace of `prefixes` has the prefix from there. */
 export type XmlElements = Readonly<Record<string, XmlElement | Open>>;
 
 export const during = (set: (isOpen: boolean) => void): XmlElement => ({

@@ -18,7 +18,7 @@ export interface ExtractionLimits {
   megabytes: number;
 }
 
-/** Unpacking may add about 10 MB in 10 ms. */
+/** Short, because unpacking takes up memory fast. */
 const memoryCheckMilliseconds = 10;
 
 /** Reads each document in a worker thread of its own, because a crafted document could exhaust the function. */

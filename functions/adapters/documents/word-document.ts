@@ -96,7 +96,8 @@ export class WordDocument {
       'w:txbxContent': { open: () => text.openBlock(), close: () => text.closeBox() },
       'w:subDoc': () => reader.count('linked document'),
       'w:altChunk': ({ 'r:id': id }) => this.addChunk(id),
-      // Not read: deleted or moved text, the pronunciation of ruby text, earlier properties, and positions of tabs.
+      // Not read: deleted text, moved text at its old place, pronunciation of ruby text, earlier properties, positions
+      // of tabs.
       'w:del': () => {
         if (inLineProperties) text.deleteTableLine();
         return false;

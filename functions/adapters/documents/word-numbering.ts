@@ -212,7 +212,7 @@ const numerals = new Map<string, (number: number) => string>([
   ['decimalZero', (number) => String(number).padStart(2, '0')],
 ]);
 
-/** After z come aa, bb and so on, as in Word. */
+/** After z comes aa, then bb, as in Word. */
 function letters(number: number): string {
   if (number < 1 || number > 26 * 4) return String(number);
   return String.fromCharCode(97 + ((number - 1) % 26)).repeat(Math.ceil(number / 26));

@@ -15,7 +15,7 @@ const qualities = [85, 70, 50];
 /** At 4 bytes a pixel, this is 200 MB. Decoder and resizer need about five times that. */
 const maxPixels = 50_000_000;
 
-/** All types of uploads except GIF, for which there is no codec here. */
+/** All types of uploaded images except GIF, for which there is no codec here. */
 const shrinkable = ['image/jpeg', 'image/png', 'image/webp'];
 
 export const imageFitter: ImageFitter = {

@@ -170,7 +170,7 @@ function firstFrameOfGif(bytes: Uint8Array): Uint8Array | undefined {
 
 const colorTableBytes = (flags = 0): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1));
 
-/** A picture has a descriptor, a color table, the size of codes, and blocks. */
+/** A picture has a descriptor, perhaps a color table, the size of codes, and blocks. */
 const afterPicture = (bytes: Uint8Array, at: number): number =>
   afterBlocks(bytes, at + 10 + colorTableBytes(bytes[at + 9]) + 1);
 
@@ -202,7 +202,7 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
   'image/gif': isWholeGif,
 };
 
-/** An interlaced image has more rows than its height, so some of its pixels may be missing. */
+/** An interlaced image may have more rows than its height, so some of its pixels may be missing. */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   // Each row starts with a byte that names its filter.

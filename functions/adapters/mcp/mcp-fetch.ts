@@ -8,12 +8,12 @@ import type { McpTarget } from '#domain/tools/mcp.ts';
 import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
 
 const limits = {
-  /** Of all responses of a call together, decompressed. */
+  /** Of the responses to all requests of a call together, decompressed. */
   bytes: 2_000_000,
   /** Fields and elements in a message. A list of 500 tools may have 20,000. */
   values: 50_000,
   contents: 200,
-  /** Milliseconds for a message that needs no response. The abort of the call does not abort it. */
+  /** Milliseconds for what needs no response. The abort of the call does not abort it. */
   notification: 1000,
 };
 
@@ -32,7 +32,7 @@ export const calls = new AsyncLocalStorage<CallState>();
 type Message = Readonly<Record<string, unknown>>;
 type Chunks = AsyncIterable<Uint8Array>;
 
-/** The client gets what the server sends only within the `limits`, and without the secrets. */
+/** Limits the bodies of responses, and removes the secrets from them. */
 export const mcpFetch =
   (http: RemoteHttp, target: McpTarget) =>
   async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
@@ -132,7 +132,7 @@ async function parseMessage(text: string): Promise<Message> {
     if (contents.length <= limits.contents && contents.every((each) => contentTypes.has(Object(each).type)))
       return Object(message);
   } catch {
-    // The text is not JSON, is too deep, or has too many values.
+    // For example, the text is not JSON, or has too many values.
   }
   throw new OutboundFailure('protocol');
 }

@@ -52,7 +52,8 @@ function parse(text: string): Address | undefined {
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * In milliseconds. `whole` is for all queries together, because a page's server has 8 s for the head of its response.
+ * Times in milliseconds. `whole` is for all queries together, because a page's server has 8 s for the head of its
+ * response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 
@@ -86,7 +87,7 @@ async function resolveBySystem(host: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** Looks up one name after the other, so that all of them together hold one thread at most. */
+/** Looks up one name after the other, because each lookup holds a thread. */
 function remembered(
   systemLookup: (host: string) => Promise<readonly string[]>,
   clock: Clock,

@@ -90,9 +90,7 @@ const chatsOf = (claims: readonly Claim[]): number => claims.filter(({ newChat }
 
 type Claimed = Awaited<ReturnType<BatchTransitions['claim']>>;
 
-/**
- * Uses several transactions if one would be too large. Requests that have an item already are left out of the result.
- */
+/** Uses several transactions for many requests. Requests that have an item already are left out of the result. */
 export const claim = (table: Table, clock: Clock): BatchTransitions['claim'] =>
   async function claimAll(batch, claims, lease): Promise<Claimed> {
     if (claims.length === 0) return [];

@@ -19,7 +19,7 @@ interface BatchUpdate {
   values: Item;
   returns?: 'ALL_OLD' | 'ALL_NEW';
   /**
-   * Gets the stored item after the condition has failed. Returns whether this write was made before: the SDK repeats a
+   * Gets the stored item after the condition has failed. Returns whether it is as after this write: the SDK repeats a
    * write whose response was lost.
    */
   isDone?: (item: Item) => boolean;

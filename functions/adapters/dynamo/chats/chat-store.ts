@@ -10,7 +10,7 @@ import type { Clock } from '#domain/platform/services.ts';
 import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
 import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
 
-/** How often a page is read again if a chat on it is missing, such as one that was deleted meanwhile. */
+/** How often at most a page is read again while a chat on it is missing, such as one that was deleted meanwhile. */
 const rereads = 3;
 
 export const dynamoChatPages = (table: Table): ChatPages => ({

@@ -68,7 +68,7 @@ export interface PlannedChats {
 /**
  * The ids are taken even if the writes fail.
  * @param newChats of one workspace, at most `numbersOfCreation`
- * @throws NotStorable if the workspace has no further id
+ * @throws NotStorable if the workspace has too few ids left
  */
 export async function planChats(
   table: Table,
@@ -163,7 +163,7 @@ async function deleteChats(
     const { taken, found } = await transactWithRetry(table, {
       attempts,
       plan: async () => {
-        // Further attempts delete fewer chats, because the counts of each chat may conflict with other writers.
+        // Later attempts have a lower maximum, because the counts of each chat may conflict with other writers.
         const chosen = chats.slice(done, done + Math.ceil(chatsAtOnce / (1 + conflicts)));
         conflicts += 1;
         const result = { taken: chosen.length, found: await readChats(table, chosen, only) };

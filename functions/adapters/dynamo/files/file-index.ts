@@ -43,8 +43,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // If the SDK has repeated the update, `attached` is this attempt. If the chat had attached the file earlier, the
-    // file stays attached.
+    // If the SDK has repeated the update, `attached` is this attempt. Any other value is that of an earlier attachment,
+    // which stays.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [

@@ -47,8 +47,8 @@ function pausesOf(table: Table, attempts: number): (failure: unknown) => Promise
 }
 
 /**
- * Executes a transaction. After an error for which `isConflict` is true, plans it anew.
- * @throws the last such error if the attempts are exhausted
+ * Executes a transaction, which each attempt plans anew.
+ * @throws the last error for which `isConflict` is true, if the attempts are exhausted
  */
 export async function transactWithRetry<Result>(
   table: Table,

@@ -218,7 +218,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 });
 
-/** The workspace's own item, its list entry and the audit entry of its deletion do not count. */
+/** The workspace's own item and the audit entry of its deletion, for example, do not count. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
   if (pk === own.pk) return sk !== own.sk;
