@@ -77,7 +77,7 @@ export async function respondToRequest(
   return failure;
 }
 
-/** Stores the position of the turn in the item. Returns the end of the attempt if there is no turn to open. */
+/** Stores the position of the turn in the item. Returns the turn, or the end of the attempt. */
 async function open(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -129,7 +129,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/** If a send that had lost its lease has stored its message at the position, closes that turn and uses the next one. */
+/** If another turn has the position, closes that turn and uses the next position. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,

@@ -29,7 +29,7 @@ export interface Sampling {
 
 export interface ReplyRequest {
   agent: AgentVersion;
-  /** Null for a reply without a chat. Tools that need a chat are then not offered. */
+  /** Null for a reply without a chat. */
   chat: Chat | null;
   /** Oldest first. */
   history: PromptMessage[];
@@ -133,7 +133,7 @@ export interface AgentRuntime {
   }): Promise<string | undefined>;
 }
 
-/** What called agents use counts too, and a model call for the title of the chat. */
+/** The calls and tools of called agents count too, and a model call for the title of the chat. */
 export interface ReplyLimits {
   /** Retries included. */
   modelCalls: number;
