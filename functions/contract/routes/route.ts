@@ -19,7 +19,7 @@ export interface Route {
   description?: string;
   tag?: RouteTag;
   rateClass: RequestClass;
-  /** `buffered`: one payload of at most 6 MB. `streamed`: at most 200 MB in AWS. */
+  /** From Lambda, `buffered` is one payload of at most 6 MB, and `streamed` at most 200 MB. */
   transfer: 'buffered' | 'streamed';
   /** The gateway ends a buffered route after 29 s. */
   timeoutSeconds: number;

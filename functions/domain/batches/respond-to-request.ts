@@ -70,8 +70,7 @@ export async function respondToRequest(
   attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
-  // While the retry waits, users may send to an existing chat, so it is released. A chat that was created for the
-  // request stays leased.
+  // While the retry waits, users may send to an existing chat, so it is released.
   if (failure.outcome !== 'lost' && attempt.request.historyId !== null && !attempt.hasMessage)
     await closeAbandonedTurn(services, turn.chat);
   return failure;
