@@ -122,7 +122,7 @@ export const mcpConfig = z.strictObject({
 
 export type McpConfig = z.output<typeof mcpConfig>;
 
-/** A character that people do not see and models read. Tabs, `\n`, `\r` and the selector of emojis are allowed. */
+/** A character that people may not see and models read. Tabs, `\n`, `\r` and the selector of emojis are allowed. */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 
 export function problemOfText(value: string): string | undefined {
