@@ -4,7 +4,7 @@ import { externalUserId, optional, reasoningEffort } from './fields.ts';
 import { reasoningStep } from './message.ts';
 import { responseFormat } from './response-format.ts';
 
-/** The type of a part decides which other field it needs. */
+/** The type of a part decides which other field is read. */
 const part = z.object({
   type: z.string(),
   text: optional(z.string()),
@@ -159,7 +159,7 @@ export const openAiModel = z.object({
 
 export type OpenAiModel = z.infer<typeof openAiModel>;
 
-/** With the value `false`, OpenAI's clients do not retry a failed request. */
+/** With the value `false`, OpenAI's clients for Python and JavaScript do not retry a failed request. */
 export const shouldRetryHeader = 'x-should-retry';
 
 export class OpenAiError extends ServiceError {

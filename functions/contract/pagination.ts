@@ -22,7 +22,7 @@ export const pageQuery = z.object({
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** The offset of the first row after the place. */
+  /** In a link, the offset of the first row after the place. */
   offset: number;
 }
 
@@ -57,7 +57,7 @@ export interface PageEnds {
 
 /**
  * @param page.address the request's URL, whose query parameters the links copy
- * @param page.ends undefined for a list without cursors
+ * @param page.ends undefined if the links get no cursors
  */
 export function paginate(page: {
   limit: number;
@@ -77,7 +77,7 @@ export function paginate(page: {
     address.search = address.search.replaceAll('+', '%20');
     return address.href;
   };
-  // Past the end of the list, the previous page is the last page.
+  // A previous page that would be past the end is the last page.
   const lastPage = Math.max(Math.floor((total - 1) / limit) * limit, 0);
   const next = offset + limit;
   const previous = Math.min(offset - limit, lastPage);

@@ -19,7 +19,7 @@ export type RateClass = (typeof rateClasses)[number];
 export type Tokens = { readonly [Class in RateClass]?: number };
 
 export const bytesPerToken = 1024 * 1024;
-/** The bytes of a request are not known when it arrives: it takes one, so that the bucket must not be empty. */
+/** Bytes are counted later. A request takes one when it arrives, so that the bucket must not be empty. */
 const oneByte = 1 / bytesPerToken;
 
 /** Taken when a request arrives, besides the token of its class. */
@@ -118,5 +118,5 @@ export const limitsText = z
   )
   .transform(({ 'open-batches': openBatches, ...rates }): Limits => ({ ...rates, openBatches }));
 
-/** @throws ZodError if the text does not have the form of `formatLimits` */
+/** @throws ZodError for an invalid text */
 export const parseLimits = (text: string): Limits => limitsText.parse(text);

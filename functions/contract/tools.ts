@@ -32,7 +32,7 @@ export function report(context: z.RefinementCtx, path: PropertyKey[], problem: s
   if (problem !== undefined) context.addIssue({ code: 'custom', path, message: problem });
 }
 
-/** Without user and password: agents show the address, and secrets have their own place. */
+/** Without user and password: secrets have their own place. */
 export const toolUrl = text(2048).refine((address) => isHttpUrl(address) && !/[@#{}]/.test(address), {
   error: 'must be an http or https URL without a user, a fragment and placeholders',
 });
@@ -63,7 +63,7 @@ export const toolAuth = z.discriminatedUnion('type', [
     secret: secretName,
   }),
   z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
-  /** Pinned by the import: a server cannot send the credentials elsewhere later. */
+  /** The addresses are pinned: a server cannot send the credentials elsewhere later. */
   z.strictObject({
     type: z.literal('oauth_client_credentials'),
     client_id: text(256).regex(...printableAscii),
@@ -114,7 +114,7 @@ const mcpTool = pinnedTool.extend({
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
-  /** Tried first. Only the newest version has no handshake. */
+  /** The first attempt has no handshake for the newest version, and one for the others. */
   protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
   tools: z.array(mcpTool).min(1),
@@ -122,7 +122,7 @@ export const mcpConfig = z.strictObject({
 
 export type McpConfig = z.output<typeof mcpConfig>;
 
-/** A character that people do not see and models read. Tabs, `\n`, `\r` and the selector of emojis are allowed. */
+/** A character that people may not see and models read. Tabs, `\n`, `\r` and the selector of emojis are allowed. */
 const hiddenCharacter = /(?!\ufe0f|[\t\n\r])[\p{C}\p{Default_Ignorable_Code_Point}\u2028\u2029]/u;
 
 export function problemOfText(value: string): string | undefined {

@@ -6,7 +6,7 @@ import type { Dialect } from './dialect.ts';
 
 export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
 
-/** Each capability has its own file of routes, so that a function creates only the schemas of its capability. */
+/** The routes are in several files, so that a function creates only the schemas of one file. */
 export interface Route {
   /** The key in `routes`, and the name of the function's file. */
   name: string;
@@ -19,9 +19,9 @@ export interface Route {
   description?: string;
   tag?: RouteTag;
   rateClass: RequestClass;
-  /** `buffered`: one payload of at most 6 MB. `streamed`: at most 200 MB in AWS. */
+  /** From Lambda, `buffered` is one payload of at most 6 MB, and `streamed` at most 200 MB. */
   transfer: 'buffered' | 'streamed';
-  /** Of the route's Lambda function. The gateway ends a buffered route after 29 s. */
+  /** The gateway ends a buffered route after 29 s. */
   timeoutSeconds: number;
   parameters: z.ZodObject;
   query: z.ZodObject;
@@ -41,7 +41,7 @@ export interface Route {
 
 export interface LargestBody {
   bytes: number;
-  /** Fields and elements together, on all levels. */
+  /** As `parseJson` counts them. */
   values: number;
 }
 

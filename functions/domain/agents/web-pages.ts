@@ -11,7 +11,7 @@ export interface WebPage {
 export interface WebPages {
   /**
    * @param hosts if given, the only allowed hosts, for redirects too: names, or `*.` and a parent domain
-   * @throws OutboundFailure with the reason, or the signal's reason
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
    */
   read(
     workspaceId: string,
@@ -30,7 +30,7 @@ export interface WebSearchResult {
 export interface WebSearch {
   /**
    * Best first.
-   * @throws OutboundFailure with the reason, or the signal's reason
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
    */
   search(query: string, limit: number, signal: AbortSignal): Promise<WebSearchResult[]>;
 }

@@ -25,7 +25,7 @@ interface DispatchInput extends BatchIds {
   enteredAt: string;
 }
 
-/** If a check is due already, completes the callback: a worker that ended before the token was stored could not. */
+/** Completes the callback if the batch is over or needs a check: before the token was stored, no one else could. */
 export async function dispatchBatch(
   services: DispatchServices,
   { workspaceId, batchId, taskToken, enteredAt }: DispatchInput,
@@ -49,7 +49,7 @@ type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
 /** `wait`: the batch has work; `finish`: it is stopped, but requests may still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
-/** After the end of the batch, also tops up the slots of the other batches of the workspace. */
+/** If the batch ends, also tops up the slots of other batches of the workspace. */
 export async function advanceBatch(
   services: AdvanceServices,
   { workspaceId, batchId }: BatchIds,
@@ -108,7 +108,7 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 }
 
 /**
- * Removes the slots that no living worker owns, and fails the started requests that none handles.
+ * Of a stopped batch, removes the slots that no living worker owns, and fails the started requests that none handles.
  * @param isForced treats all workers as lost
  * @returns false if, unless `isForced`, one of these slots has changed since the batch was read
  */

@@ -88,7 +88,7 @@ export async function claimRequests(
   };
 }
 
-/** @returns the current item. It is not the caller's if the request has ended, waits, or has a later owner. */
+/** @returns the current item. It is not the caller's if the request has ended, now waits, or has a later owner. */
 export async function takeOver(
   { batches }: Services<'batches'>,
   batch: Batch,
@@ -183,7 +183,7 @@ async function finish(
   return { outcome: isStored ? outcome : 'lost', item: ended, calls };
 }
 
-/** Milliseconds. The wait after attempt n is 2^n times this, up to `longestWait`. */
+/** Milliseconds. See `waitOf`. */
 const baseWaits = { ofModel: 10_000, blocked: 2500 };
 
 const longestWait = 300_000;

@@ -107,7 +107,7 @@ export interface BatchTransitions {
   ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
    * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch. Condition: the item still has
-   * the attempt and the status of `before`, or there still is no item. Returns false if it does not hold.
+   * the attempt and the status of `before`, or there still is no item. Returns whether the item is stored.
    */
   replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

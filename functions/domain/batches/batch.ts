@@ -109,7 +109,7 @@ export interface BatchItem {
   /** The slot that has started the request. 0, like `epoch` and `attempt`, if no worker has claimed it. */
   slot: number;
   epoch: number;
-  /** From 1. It rises with each `takeOver`, but not after the short waits of `waitsAtOnce`. */
+  /** Rises with each `takeOver`, but not after the short waits of `waitsAtOnce`. */
   attempt: number;
   /** Number of `broken` ends (see `AttemptEnd`), as far as they were stored. */
   brokenReplies: number;

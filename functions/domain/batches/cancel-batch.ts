@@ -34,7 +34,7 @@ export async function cancelBatch(
 /**
  * Starts to send the event of a batch once more, with the same event id. An execution that still waits for an earlier
  * attempt does no harm: it uses the same stored delivery, whose attempts start by a conditional write.
- * @throws Error if the batch has no delivery, or another caller changes the delivery meanwhile
+ * @throws Error if the batch has no delivery, or `restart` returns undefined
  */
 export async function resendWebhook(
   services: Services<'batchWorkflow' | 'batches' | 'clock' | 'deliveries'>,

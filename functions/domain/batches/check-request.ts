@@ -22,7 +22,7 @@ export interface Invalid {
   invalid: string;
 }
 
-/** The checks share their reads. They are repeated before a reply, because users, agents and files may change. */
+/** The checks share their reads. A worker makes them again, because users, agents and files may change. */
 export function requestChecks(
   { agents, workspaces, fileIndex, clock }: Omit<CheckServices, 'chats'>,
   { id, whitelistEnabled }: Pick<Workspace, 'id' | 'whitelistEnabled'>,

@@ -13,7 +13,7 @@ import {
 import type { Services } from './batch-store.ts';
 
 interface Leftovers {
-  /** Started requests that have not ended, also those whose retry the last take has started. */
+  /** Items in `processing`, and waiting ones whose retry the last take has started. */
   lost: BatchItem[];
   waiting: BatchItem[];
   /** Indexes of requests that were not started, and whose predecessor in the history has ended. */

@@ -70,14 +70,13 @@ export async function respondToRequest(
   attempt.calls = reply.calls;
   const failure = error === undefined ? undefined : endAfter(error, reply, attempt);
   if (failure === undefined) return store(services, attempt, turn, reply);
-  // While the retry waits, users may send to an existing chat, so it is released. A chat that was created for the
-  // request stays leased.
+  // While the retry waits, users may send to an existing chat, so it is released.
   if (failure.outcome !== 'lost' && attempt.request.historyId !== null && !attempt.hasMessage)
     await closeAbandonedTurn(services, turn.chat);
   return failure;
 }
 
-/** Stores the position of the turn in the item. Returns the end of the attempt if there is no turn to open. */
+/** Stores the position of the turn in the item. Returns the turn, or the end of the attempt. */
 async function open(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -129,7 +128,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/** If a send that had lost its lease has stored its message at the position, closes that turn and uses the next one. */
+/** If another turn has the position, closes that turn and uses the next position. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,

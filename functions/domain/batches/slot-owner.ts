@@ -33,7 +33,8 @@ export type OwnerServices = SlotServices &
 
 /**
  * Milliseconds. A worker takes requests for up to a third less, to spread the hand-backs of workers that began
- * together. Its last requests may then wait 240 s in the buffer and run for 240 s, within the 900 s of the function.
+ * together. By default, its last requests may then wait 240 s in the buffer and run for 240 s, within the 900 s of the
+ * function.
  */
 const longestTaking = 300_000;
 

@@ -29,7 +29,7 @@ export interface Sampling {
 
 export interface ReplyRequest {
   agent: AgentVersion;
-  /** Null for a reply without a chat. Tools that need a chat are then not offered. */
+  /** Null for a reply without a chat. */
   chat: Chat | null;
   /** Oldest first. */
   history: PromptMessage[];
@@ -119,8 +119,8 @@ export interface AgentRuntime {
   reply(request: ReplyRequest, forwardTo: (part: ReplyPart) => void): Promise<ReplyEnd>;
   /**
    * Makes a title of at most 60 characters.
-   * @param request.onCall called at the start of a call, and at its end with its tokens, or with undefined if it is
-   *   free. The last value counts
+   * @param request.onCall gets the call with its tokens as far as they are known, or undefined if it is free. The last
+   *   value counts
    * @returns undefined if the model makes none, or if the budget has no call left
    * @throws ModelFailure if the model fails
    */
@@ -133,7 +133,7 @@ export interface AgentRuntime {
   }): Promise<string | undefined>;
 }
 
-/** What called agents use counts too, and a model call for the title of the chat. */
+/** The calls and tools of called agents count too, and a model call for the title of the chat. */
 export interface ReplyLimits {
   /** Retries included. */
   modelCalls: number;

@@ -115,7 +115,7 @@ function gatherReply(
 
 /**
  * Clients may get the message.
- * - `lease-lost`: this function may not store the reply, for example because another one owns the chat now.
+ * - `lease-lost`: for example, another function owns the chat now.
  * - `max-length`: the reply has ended at its maximum length, but its tools may still run.
  * - `stopped-by-client`: the reply ends with its text so far, and without an error.
  */

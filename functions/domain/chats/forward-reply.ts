@@ -94,7 +94,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
     (error: unknown) => log.warn('A chat was not freed', { chatId, error }),
   );
 
-/** Sends a reply's events to the client. `emit` never fails, and never waits for a slow client. */
+/** Gets a reply's events. `emit` never fails, and never waits for a slow client. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
   /** Resolves after the first write of events of a resumable reply. */
