@@ -38,7 +38,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
 
 /**
  * Must end before the message is stored.
- * @throws badRequest that names the first file that was closed or deleted after `findAttachedFiles` found it
+ * @throws badRequest that names the first file that is closed or deleted
  */
 export async function attachFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
