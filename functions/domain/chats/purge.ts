@@ -7,7 +7,7 @@ export interface Purge {
 }
 
 export interface Erasure extends Person {
-  /** Chats and batches that the person creates after this time stay, except chats for requests of earlier batches. */
+  /** Chats that the person creates after this time stay, except those for requests of earlier batches. */
   deletedAt: string;
 }
 
@@ -23,7 +23,7 @@ export type ErasedPart = { [Name in keyof ErasedCounts]?: number | undefined };
 
 export const nothingErased: ErasedCounts = { chats: 0, ratings: 0, batchRequests: 0, others: 0 };
 
-/** Milliseconds after which a purge that has neither ended nor been postponed is due again: its message may be lost. */
+/** Milliseconds after which a purge or an erasure is due again: its message may be lost. */
 export const requeueAfter = 5 * 60_000;
 
 /**
@@ -33,9 +33,9 @@ export const requeueAfter = 5 * 60_000;
 export interface PurgeOutbox {
   /** False also for an erasure that a newer one of the same person has replaced. */
   has(purge: Purge | Erasure): Promise<boolean>;
-  /** Yields the erasures, then the purges of deletions up to a time, oldest first. `dueAt` is in epoch milliseconds. */
+  /** Yields the erasures, then, oldest first, the purges of deletions up to a time. `dueAt`: epoch milliseconds. */
   pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
-  /** Does nothing if the purge has ended. `erased` is added to the stored counts of an erasure. */
+  /** Does nothing if the purge has ended or was replaced. `erased` is added to the stored counts of an erasure. */
   postpone(purge: Purge | Erasure, dueAt: number, erased?: ErasedPart): Promise<void>;
   remove(purge: Purge | Erasure): Promise<void>;
 }

@@ -17,7 +17,6 @@ export interface ReplyForm {
   schema?: JsonSchema;
 }
 
-/** Whether OpenAI accepts the schema as a strict one. */
 export const isStrictForm = ({ schema }: ReplyForm): boolean => schema !== undefined && isStrict(schema);
 
 /**
@@ -42,7 +41,7 @@ export function formOfRequest(
 /** JSON that fits a schema, for the demo model; `{}`, which may not fit, if none was found. */
 export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
 
-/** Why the text is not in the form, such as `/age must be integer`; undefined if it is. */
+/** Why the text is rejected, such as `/age must be integer`; undefined if it is accepted. */
 export function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {
   const data = jsonIn(text);
   if (data === undefined) return 'must be JSON without any other text';

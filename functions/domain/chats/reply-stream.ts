@@ -98,8 +98,8 @@ type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 const readInterval = 500;
 
 /**
- * Milliseconds from the release of the chat lease until the function counts as dead. Before it ends, it may wait for a
- * title, and stores the last events.
+ * Milliseconds from the first read without the chat lease until the function counts as dead. Before it ends, it may
+ * wait for a title, and stores the last events.
  */
 const timeToEnd = 5000;
 
@@ -116,7 +116,7 @@ export async function* followReply(
   restOf: RestOf = async (sent) => [errorAfter(reply, sent)],
 ): AsyncGenerator<string> {
   const hasDied = watchOwner(services, reply);
-  // The event of `startingAfter` is read again: if it is the last one, only its record says that the reply is complete.
+  // The event of `startingAfter` is read again: if it is the last one, its record may say that the reply is complete.
   const reading: Reading = { sent: startingAfter, next: Math.max(startingAfter, 0) };
   for (let isOver = false; ; ) {
     const { next } = reading;
@@ -130,7 +130,7 @@ export async function* followReply(
   }
 }
 
-/** Makes the events after the sequence number `sent` (-1: all), without `[DONE]`. */
+/** `sent`: sequence number of the last event that the client has, or -1. `[DONE]` is not among the events. */
 type RestOf = (sent: number) => Promise<Iterable<string>>;
 
 /** All stored events are read once more, because the client may have named an event beyond the last one. */
@@ -152,7 +152,7 @@ interface Reading {
   next: number;
 }
 
-/** Advances `reading`. Returns whether the last event of the reply was read. */
+/** Advances `reading`. Returns whether the end of the reply was read. */
 async function* storedTexts(
   services: FollowServices,
   reply: ReplyName,
@@ -253,10 +253,7 @@ function* eventsOf(
     };
 }
 
-/**
- * @throws the errors of findChat, then notFound for a reply that is unknown, not resumable, or whose events have
- *   expired
- */
+/** @throws the errors of findChat, then notFound, for example if the events of the reply have expired */
 export async function resumeReply(
   services: Services<'chats' | 'clock' | 'replyEvents' | 'workspaces'>,
   input: ChatOfUser & { responseId: string; startingAfter: number | undefined },

@@ -115,7 +115,7 @@ const attempts = 5;
  * @param deadline returns the milliseconds that the reply may take from the time of the call on
  * @returns a running turn, which the caller passes to finishTurn; or, for a repeated send, the running or stored reply
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
- *   if a file has just been erased
+ *   for a file that is closed or deleted
  */
 export async function startTurn(
   services: StartServices,
@@ -208,7 +208,7 @@ async function storeUserMessage(
     if (key !== null) return await services.messages.putWithKey(chat, message, key);
     return (await services.messages.put(chat, message)) ? 'stored' : 'position-taken';
   } catch (error) {
-    // The message may be stored. If closing fails too, the chat lease expires and the next send closes the turn.
+    // The message may be stored. If closing fails too, the chat lease expires.
     await abandon(services, started).catch(() => undefined);
     throw error;
   }
@@ -236,7 +236,7 @@ export async function finishTurn(
   const title = nameChat(services, turn, running.budget, emit);
   const forwarded = await forwardReply(services, turn, running, { emit }, title.start);
   if (endsAtOnce(running.stop.signal.reason)) title.cancel();
-  // Waits, so that a client that resumes finds either the turn in progress or the stored events.
+  // Otherwise, a client that resumes could find neither the turn in progress nor stored events.
   await started();
   const { reply, counted } = await storeReply(services, turn, forwarded.reply);
   if (reply.error === null) {

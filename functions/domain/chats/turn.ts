@@ -24,7 +24,7 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
  * Closes a turn that its function did not end: stores a reply if the user message is stored and has none, and releases
  * the chat lease. Several functions, and the owner of the lease, may do so concurrently: each write has the condition
  * that the chat still has the given lease, or has none and the same count.
- * @param reason error message of the reply, for clients. With another message than the default, the reply is empty
+ * @param reason for clients. With another one than the default, the reply is empty
  */
 export async function closeAbandonedTurn(
   services: CloseTurnServices,
@@ -237,8 +237,8 @@ type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
 /**
  * Stores the message, then the reply, and then releases the chat lease. Any attempt of a batch request may repeat it.
- * @returns the given reply, or that of another attempt; undefined if another turn has the position: then nothing is
- *   stored or released
+ * @returns the given reply, or the one that was stored before it; undefined if another turn has the position: then
+ *   nothing is stored or released
  * @throws NotStorable if no retry can store the message or the reply
  */
 export async function storeTurn(

@@ -5,7 +5,7 @@ import { stableWindow } from '#domain/chats/stable-window.ts';
 import { ownTools } from './completion-form.ts';
 
 export interface ImageInspector {
-  /** Undefined if the bytes are no image, or one of an unknown type. */
+  /** Undefined if the bytes are no image, or one of a type that is not read. */
   inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
 }
 

@@ -40,13 +40,12 @@ interface Run {
   erasure: Erasure;
   onErased: OnErased;
   hasTime: () => boolean;
-  /** Whether work that began before the erasure writes nothing any more. */
   isLast: boolean;
 }
 
 /**
- * Does nothing if the erasure has ended or was replaced. A run before `lastWriteAfter` is followed by another one then:
- * until that time, a batch request that was being started may create a chat.
+ * Does nothing if the erasure has ended or was replaced. Until `lastWriteAfter`, a batch request that was being started
+ * may create a chat, so another run follows then.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,

@@ -29,7 +29,7 @@ export interface PersonTraces {
   /**
    * Reads the keys of all items. Chats, and what deleted chats have left, may only count as found: the next run erases
    * them.
-   * @param chatIds deleted chats, at least those of the person
+   * @param chatIds deleted chats, perhaps also of other users
    * @param onFound called with the number of items that were found since the last call
    */
   erase(
@@ -74,7 +74,7 @@ export function startRun({ clock }: Services<'clock'>, { deletedAt }: { deletedA
 
 /**
  * The creation of a batch stores its requests, and the entries that name them, in any order before the batch. If an
- * erasure removed an entry before its request is stored, no later run would find the request.
+ * erasure removed an entry before its request is stored, later runs could miss the request.
  */
 export const hasAllRequests = async (
   { batches }: Services<'batches'>,

@@ -7,7 +7,6 @@ type EraseChatServices = Services<'batches' | 'chatTraces' | 'requestEraser'> &
 
 /**
  * Files that another chat attaches stay. It may be repeated, also after a crash.
- * @param run.isLast whether nothing writes to the chat any more
  * @returns false if `hasTime` returned false before the end
  */
 export async function eraseChat(
@@ -39,8 +38,8 @@ export async function eraseChat(
 }
 
 /**
- * Does nothing if the purge has ended. A run before `lastWriteAfter` is followed by another one then: until that time,
- * a reply in progress, or a send that had read the chat before, may store something.
+ * Does nothing if the purge has ended. Until `lastWriteAfter`, a reply in progress, or a send that had read the chat
+ * before, may store something, so another run follows then.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -38,7 +38,7 @@ const unknownFile = (field: string, index: number): ServiceError =>
 
 /**
  * Must end before the message is stored.
- * @throws badRequest that names the first file that was closed or deleted after `findAttachedFiles` found it
+ * @throws badRequest that names the first file that is closed or deleted
  */
 export async function attachFiles(
   services: { fileIndex: Pick<FileServices['fileIndex'], 'attach'> },
@@ -94,7 +94,7 @@ export interface FileToPrepare extends Pick<StoredFile, 'name' | 'contentType'> 
 
 /** For an unreadable file, stores the reason, so that the file is not converted again. */
 export async function prepareAttachment(services: PrepareServices, file: FileToPrepare): Promise<void> {
-  // A caller of an earlier release sends only the file's name, and this function may not read files by name.
+  // A caller of an earlier release sends no addresses, and this function may not read files without them.
   if (file.addresses === undefined) throw new Error('The caller has signed no addresses');
   const bytes = await services.preparation.readFile(file.addresses);
   if (bytes === undefined) return;

@@ -12,7 +12,7 @@ import {
 export const bytesToDetect = 4096;
 
 export interface ContentDetector {
-  /** The most likely type comes first. Empty if the bytes are of no known type. */
+  /** Empty if the bytes are of no known type. */
   detect(start: Uint8Array): string[];
 }
 
@@ -52,7 +52,7 @@ export const typeFor = (name: string, contentType: string | undefined): string =
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * Content counts as text if it is no accepted document or image and no ZIP archive, and has no zero byte. UTF-16 may
+ * The start counts as text if it is no accepted document or image and no ZIP archive, and has no zero byte. UTF-16 may
  * have zero bytes.
  */
 export function describeWrongContent(

@@ -12,7 +12,7 @@ export type AttachmentContent =
   | {
       type: 'text';
       text: string;
-      /** Where each page or slide starts in the text; empty for a file without pages. */
+      /** Where each page of a PDF, or each slide, starts in the text; empty for other files. */
       pageOffsets: number[];
       notices?: readonly string[];
     }
@@ -96,7 +96,7 @@ export interface PreparationAddresses extends ResultAddresses {
   file: string;
 }
 
-/** For the function that reads hostile files: it has no other permissions. */
+/** For the function that reads hostile files: it has no permissions for buckets. */
 export interface Preparation {
   readFile(addresses: PreparationAddresses): Promise<Uint8Array | undefined>;
   putContent(addresses: PreparationAddresses, prepared: PreparedAttachment): Promise<void>;
@@ -105,7 +105,7 @@ export interface Preparation {
 
 export type PreparedAttachment =
   | Extract<AttachmentContent, { type: 'text' | 'unreadable' }>
-  /** `fitted`: models get a smaller image that was made from the file, and not the file itself. */
+  /** `fitted`: models get an image that was made from the file, and not the file itself. */
   | { type: 'image'; mediaType: string; fitted: boolean; notices?: readonly string[] };
 
 interface ResultAddresses {
@@ -120,9 +120,9 @@ export interface PreparedAttachments {
     signal: AbortSignal,
   ): Promise<PreparedAttachment | Extract<AttachmentContent, { type: 'beginning' }> | undefined>;
   put(file: StoredFile, prepared: PreparedAttachment): Promise<void>;
-  /** The smaller image. It must have been prepared with `fitted`. */
+  /** The image must have been prepared with `fitted`. */
   getImage(file: StoredFile): Promise<Uint8Array>;
-  /** For a function that has no other permissions. The addresses are valid for some minutes. */
+  /** For a function without permissions for buckets. The addresses are valid for some minutes. */
   writeAddresses(file: StoredFile): Promise<ResultAddresses>;
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'scope'>): Promise<void>;
 }

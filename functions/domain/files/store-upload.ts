@@ -32,13 +32,14 @@ interface Received {
 interface Form {
   file?: Received;
   data?: string;
-  /** Apart from the form's file and data. */
+  /** Such as `file is given more than once`. */
   wrong?: string;
 }
 
 /**
- * If the file or the data is wrong, the form is read to its end first, so that the error contains the file's size.
- * @throws ServiceError with the texts of the specification, section 7.3. Its data describes the file (section 2.7)
+ * If the file or the data is wrong, the form is still read, so that the error contains the file's size.
+ * @throws ServiceError, for example with a text of the specification, section 7.3. Its data describes the file
+ *   (section 2.7)
  */
 export async function storeUpload(
   services: UploadServices,

@@ -42,7 +42,7 @@ export interface FileIndex extends PreparationLeases {
   put(file: StoredFile): Promise<void>;
   get(workspaceId: string, uuid: string): Promise<StoredFile | undefined>;
   /**
-   * Comes before the message is stored, so that no erasure deletes the file afterwards. It may be repeated.
+   * Comes before the message is stored, so that an erasure of the file finds the chat. It may be repeated.
    * @returns false if the file is closed or deleted
    */
   attach(file: StoredFile, chatId: number): Promise<boolean>;
@@ -60,7 +60,7 @@ export interface FileStore {
   start(file: Pick<StoredFile, 'workspaceId' | 'uuid' | 'contentType'>): FileWriter;
   read(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<AsyncIterable<Uint8Array> | undefined>;
   delete(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<void>;
-  /** A presigned address, for a function that has no other permissions. */
+  /** A presigned address, for a function without permissions for buckets. */
   readAddress(file: Pick<StoredFile, 'workspaceId' | 'uuid'>): Promise<string>;
   address(file: StoredFile, now: Date): Promise<string>;
 }

@@ -54,7 +54,7 @@ export interface KnowledgeStore {
   list(workspaceId: string): Promise<KnowledgeDocument[]>;
   /**
    * All or none.
-   * @param decide is called again if the write failed. If it throws, nothing changes
+   * @param decide may be called several times. If it throws, nothing changes
    */
   change(
     workspaceId: string,

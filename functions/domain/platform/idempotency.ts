@@ -4,7 +4,7 @@ import { ServiceError } from '#contract/errors.ts';
 export interface IdempotencyKey {
   workspaceId: string;
   hash: string;
-  /** Hash of the route, the path parameters and the body, or the gateway's id. */
+  /** Identifies the route, the path parameters and the body; or the gateway's id. */
   fingerprint: string;
   /** Epoch milliseconds. */
   at: number;

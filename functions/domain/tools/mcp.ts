@@ -49,7 +49,7 @@ export interface McpConnection {
 
 export type OpenMcp = (target: McpTarget) => McpConnection;
 
-/** Others have written its text. */
+/** Its text may be the server's. */
 export class McpRejection extends Error {
   override readonly name = 'McpRejection';
 }

@@ -6,7 +6,7 @@ export interface WebhookDelivery {
   workspaceId: string;
   batchId: string;
   body: string;
-  /** `gone`: the receiver responded with 410. `exhausted`: no attempt of the schedule succeeded. */
+  /** `gone`: the receiver responded with 410. `exhausted`: no attempt is left. */
   state: 'pending' | 'delivered' | 'gone' | 'exhausted';
   /** Starts at 1. Each resend by an operator adds 1. */
   round: number;
@@ -21,7 +21,7 @@ export interface DeliveryAttempt {
   number: number;
   round: number;
   at: string;
-  /** Milliseconds. Null while the attempt runs, and if the function was killed. */
+  /** Milliseconds. Null while the end of the attempt is not stored. */
   duration: number | null;
   status: number | null;
   failure: string | null;
@@ -35,8 +35,8 @@ export const eventIdOf = ({ batchId }: Pick<DeliveryOwner, 'batchId'>): string =
 export interface DeliveryStore {
   get(owner: DeliveryOwner): Promise<WebhookDelivery | undefined>;
   /**
-   * Undefined if another caller has changed the delivery.
-   * @param attempt.nextAt the due time of the following attempt, if the function is killed during this one
+   * Undefined if the delivery has ended, or another attempt or round has started, since it was read.
+   * @param attempt.nextAt the due time of the following attempt, unless `end` sets another
    */
   start(
     delivery: WebhookDelivery,
@@ -48,11 +48,11 @@ export interface DeliveryStore {
     attempt: DeliveryAttempt,
     next: Pick<WebhookDelivery, 'state' | 'nextAt'>,
   ): Promise<void>;
-  /** For a delivery whose last attempt has no stored end, for example because the function was killed. */
+  /** For a delivery that is pending although no attempt is left, for example because the function was killed. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /**
-   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if the delivery has ended, or another attempt
-   * or round has started, since it was read.
+   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if the delivery has ended, or another
+   * attempt or round has started, since it was read.
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** Returns false if another caller has changed the webhook. */

@@ -13,7 +13,7 @@ import {
   type Use,
 } from './usage.ts';
 
-/** A failure is not thrown, because the work itself has ended. */
+/** A failure is not thrown, so that the work does not fail by it. */
 export async function countUsage(
   services: Services<'clock' | 'log' | 'meter' | 'usage'>,
   use: Use,
@@ -100,7 +100,7 @@ interface Collected {
 }
 
 /**
- * Writes the uses of concurrent requests together. Each request waits for the write of its use.
+ * Writes the uses of concurrent requests of one key and agent together. Each request waits for the write of its use.
  * @param isAlone whether no other request runs; then the use is written at once
  */
 export function combinedUsage(store: UsageStore, clock: Clock, isAlone: () => boolean): UsageStore {
