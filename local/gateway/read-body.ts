@@ -34,8 +34,8 @@ export function readBody(request: IncomingMessage): Promise<Buffer> {
 const DRAIN_MILLISECONDS = 3000;
 
 /**
- * Waits for the rest of the request: a connection that is closed with unread bytes is reset, and the reset may overtake
- * the response.
+ * Gives the client time to send the rest of the request: a connection that is closed with unread bytes is reset, and
+ * the reset may overtake the response.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return void response.end();

@@ -15,10 +15,7 @@ interface ProxyResponse extends ProxyHead {
 
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
-/**
- * @throws GatewayFailure if the function fails, is throttled, responds too late or with an invalid response;
- * SyntaxError if its payload is not JSON
- */
+/** @throws GatewayFailure if the function fails, is throttled or responds too late; Error if its response is invalid */
 export async function respondBuffered(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,
@@ -60,7 +57,7 @@ function readProxyResponse(payload: string, { binaryMediaTypes }: ApiModel, gate
   const isKnown = Object.keys(response).every((key) => RESPONSE_KEYS.has(key));
   if (!isKnown || status === undefined || !headers || typeof body !== 'string')
     throw new GatewayFailure('DEFAULT_5XX');
-  // A base64 body is decoded only if the first type in the client's Accept header is a binary media type.
+  // The first type in the client's Accept header decides whether a base64 body is decoded.
   const [accepted] = (gatewayRequest.headerValue('accept') ?? '*/*').split(',');
   const isBinary = response.isBase64Encoded === true && isBinaryType(binaryMediaTypes, accepted);
   return { status, headers, body: Buffer.from(body, isBinary ? 'base64' : 'utf8') };

@@ -24,10 +24,7 @@ export interface MockProperties {
 
 const JSON_TYPE = 'application/json';
 
-/**
- * Reads a mock integration with one response of static headers.
- * @throws the error of `reject` for any other
- */
+/** @throws the error of `reject` for a mock integration that cannot run locally */
 export function readMock(
   { Integration: integration, MethodResponses = [] }: MockProperties,
   reject: (reason: string) => never,

@@ -4,7 +4,7 @@ import type { ApiModel, FunctionIntegration } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import { type ProxyHead, responseHeaders, responseStatus } from './response-headers.ts';
 
-// Eight NUL bytes separate metadata and body. They must start within the first 16 KiB.
+// Eight NUL bytes separate the metadata, of at most 16 KiB, from the body.
 const DELIMITER = Buffer.alloc(8);
 const MAX_METADATA_BYTES = 16 * 1024;
 

@@ -24,8 +24,8 @@ export interface AccessControl extends Evaluator {
    */
   attachPolicy(resourceArn: string, document: unknown, source: string): void;
   /**
-   * @throws Error if the role does not exist, if its policies contain something that the runner does not support, or if
-   * it does not trust the service
+   * @throws Error if the role does not exist, if its policies contain something that the runner does not support, or,
+   * for a new session, if it does not trust the service
    */
   assume(how: { readonly roleArn: string; readonly service: string; readonly sessionName: string }): Session;
 }

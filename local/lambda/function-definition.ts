@@ -9,7 +9,7 @@ export interface ThreadDefinition {
   readonly compileCacheFolder: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly hasLogListener: boolean;
-  /** Undefined if calls to DynamoDB go through the wire. */
+  /** If undefined, no call to DynamoDB bypasses the wire. */
   readonly emulatorRoute: EmulatorRoute | undefined;
 }
 

@@ -22,8 +22,8 @@ const SHUT_DOWN: InvocationResult = {
 export const IDLE_MILLISECONDS = 5 * 60_000;
 
 /**
- * One thread at a time loads: two that load concurrently slow each other. `maxConcurrency` may be larger than the
- * number of processors, because calls mostly wait.
+ * One thread of the pool loads at a time: two that load concurrently slow each other. `maxConcurrency` may be larger
+ * than the number of processors, because calls mostly wait.
  */
 export function createFunctionPool(definition: FunctionDefinition, options: PoolOptions) {
   const threads = new Set<FunctionThread>();

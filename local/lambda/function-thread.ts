@@ -13,7 +13,7 @@ interface Invocation {
   readonly resolve: (result: InvocationResult) => void;
 }
 
-// AWS allows 10 s for a cold start. Here, threads of dozens of functions may load concurrently on a few processors.
+// Lambda's init phase has 10 s. Here, threads of dozens of functions may load concurrently on a few processors.
 const LOAD_TIMEOUT_MILLISECONDS = 60_000;
 
 // V8's default is larger. With 12 MB, no loss of time was measurable, and a run with batches needed less memory than

@@ -24,7 +24,7 @@ export const permissions: ResourceKind = {
           rejectOthers(resource, properties, SUPPORTED);
           const { Action, FunctionName, Principal, SourceAccount, SourceArn } = properties;
           const calledFunction = findFunction(context, FunctionName);
-          // A function that only a deployment calls does not run here.
+          // Such as a function that only a deployment calls: it does not run here.
           if (!calledFunction) continue;
           const arn = invokedArn(calledFunction, FunctionName);
           const Condition = {

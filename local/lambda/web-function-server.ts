@@ -74,7 +74,7 @@ export class WebFunctionServer {
     );
   }
 
-  /** Ends the oldest environments as Lambda does. Returns how many it ends. */
+  /** Ends the oldest environments, after a SIGTERM. Returns how many it ends. */
   shutDown(count: number): number {
     return this.#endOldest(count, shutDownSlot);
   }

@@ -56,7 +56,7 @@ export const buckets: ResourceKind = {
       },
       environmentFor: () => ({
         AWS_ENDPOINT_URL_S3: endpoint,
-        // s3rver would store the framing of an upload with checksums as a part of the object.
+        // s3rver cannot read a streamed upload with checksums.
         AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
         AWS_RESPONSE_CHECKSUM_VALIDATION: 'WHEN_REQUIRED',
       }),

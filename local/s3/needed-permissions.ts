@@ -42,7 +42,7 @@ const BUCKET_ACTIONS: typeof OBJECT_ACTIONS = {
   DELETE: [[undefined, 'DeleteBucket']],
 };
 
-/** Undefined for an unknown operation. */
+/** Undefined if it is not known what the operation needs. */
 export function neededPermissions({ method, path, query, headers }: Context): Permission[] | undefined {
   // A browser's preflight request is not signed.
   if (method === 'OPTIONS') return [];

@@ -109,7 +109,7 @@ const callNameOf = ({ method, url = '' }: IncomingMessage): string | undefined =
   method === 'POST' ? path.exec(url)?.[1] : undefined;
 
 /**
- * Only pages of the site itself may call. The token, `Origin` and Content-Type are checked because of pages of other
+ * Of pages, only those of the site itself may call: `Origin` and Content-Type are checked because of pages of other
  * origins, the host because of DNS rebinding.
  */
 async function serveCall(

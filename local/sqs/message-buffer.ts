@@ -25,7 +25,7 @@ export function createMessageBuffer(batchSize: number, visibilitySeconds: number
         bytes >= MAX_BUFFERED_BYTES || backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
       );
     },
-    /** Resolves when the buffer may have space again. */
+    /** Resolves at the next `onTaken` or `stop`. */
     get capacity(): Promise<void> {
       return capacity.promise;
     },

@@ -3,7 +3,7 @@ import { type ResourceKind, reject, type TemplateResource } from '../template/re
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
-// Other properties, such as encryption and tags, have no effect in the emulator.
+// Properties such as encryption and tags have no effect in the emulator.
 const FORWARDED = [
   'ContentBasedDeduplication',
   'DeduplicationScope',

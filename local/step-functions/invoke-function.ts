@@ -60,7 +60,7 @@ function checkSize(json: string): void {
 
 /** Retry and Catch match its name. Its message becomes the Cause. */
 export class TaskError extends Error {
-  /** Read by the emulator: States.ALL does not match an error for which both are false. */
+  /** Read by the emulator: no Retry matches an error that is not retryable, and no Catch one that is not catchable. */
   readonly isRetryable: boolean;
   readonly isCatchable: boolean;
 

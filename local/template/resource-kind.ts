@@ -39,7 +39,7 @@ export interface OpenKind {
   environmentFor?(functionLogicalId: string): Record<string, string>;
   /** Called after every kind has opened, so references to all resources resolve. */
   start?(): Promise<void>;
-  /** Called after every kind has started: all access rules are known. */
+  /** Called after every kind has started: the policies of all resources are known. */
   complete?(): void;
   close?(): Promise<void>;
 }

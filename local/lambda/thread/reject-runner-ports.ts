@@ -17,7 +17,7 @@ interface Target {
   readonly path?: string | null;
 }
 
-/** The arguments of `connect` may be an object, a port and a host, or Node's normalized array of either. */
+/** The arguments of `connect` may be, for example, an object, a port and a host, or Node's normalized array of them. */
 function targetOf([first, second]: readonly unknown[]): Target {
   if (Array.isArray(first)) return first[0] as Target;
   if (typeof first === 'object' && first !== null) return first;
@@ -25,9 +25,9 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * Connections to the run's ports are refused, except those to the endpoints in the thread's variables, because an
+ * Connections to the runner's ports are refused, except those to the endpoints in the thread's variables, because an
  * allowed outbound host may be this machine.
- * @param ports one element per port: 1 if the run listens there; the elements may change
+ * @param ports one element per port: 1 if the runner listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {
   const allowedPorts = new Set(
