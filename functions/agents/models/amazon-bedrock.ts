@@ -103,7 +103,7 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** If the reply has a form, the package sends the tools even if the choice is `none`. */
+/** If the reply has a form, the package may send the tools even if the choice is `none`. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /** Without this, a stream that ends before `messageStop` looks complete: only its finish part has no raw reason. */

@@ -20,7 +20,7 @@ interface Services {
   countUse(type: string): CountUse;
 }
 
-/** Each takes at least two characters, so a result with more would be cut anyway. */
+/** A result with more has more than 100,000 characters, so it would be cut anyway. */
 const mostValues = 100_000;
 
 const loggedCharacters = 2000;
