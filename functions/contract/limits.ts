@@ -77,7 +77,7 @@ export const bytesInWords = (bytes: number): string =>
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
 
-/** The number of agents that a remote tool's request has come through. */
+/** The number of replies that a remote tool's request has come through. */
 export const depthHeader = 'x-agent-depth';
 
 /**

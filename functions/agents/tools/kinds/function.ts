@@ -15,7 +15,7 @@ const config = z.strictObject({
 
 interface Services {
   invoke: InvokeFunction;
-  /** How many agents a request that the called function sends has come through, this agent included. */
+  /** How many replies a request that the called function sends has come through, this one included. */
   depth(): number;
   countUse(type: string): CountUse;
 }
