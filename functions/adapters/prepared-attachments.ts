@@ -25,7 +25,7 @@ export function preparedJson(prepared: PreparedAttachment): string {
 export const startOfText = (text: string, characters: number): string =>
   Buffer.from(text.slice(0, characters)).toString();
 
-/** This cannot occur inside other values: quotation marks are escaped there. */
+/** This cannot occur inside a string: quotation marks are escaped there. */
 const textField = '"text":"';
 
 /** In characters, of the fields before or after the text. The offsets of 5,000 pages take up to 45,000. */
@@ -41,7 +41,7 @@ interface Fields {
 /**
  * Stops as soon as it has all that the bounds allow: a text may have 20 million characters.
  * @returns the attachment, or only the beginning of a text that is longer than `bounds.whole`
- * @throws Error if the content is cut off or has another format
+ * @throws Error if it cannot parse the content
  */
 export async function readPreparedJson(bytes: AsyncIterable<Uint8Array>, bounds: TextBounds): Promise<Read> {
   const decoder = new TextDecoder();

@@ -31,7 +31,7 @@ export function objectCache<Value>(maxBytes: number) {
   const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {
     has: cached.has,
-    /** Concurrent calls for the same object share one read. A failed read is not cached. */
+    /** A failed read is not cached. */
     get(name: string, bytes: number, read: () => Promise<Value>): Promise<Value> {
       const known = cached.get(name);
       if (known !== undefined) return known;

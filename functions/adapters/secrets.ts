@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { timedCache } from '#domain/platform/promises.ts';
 
-/** A replaced secret takes effect within about five minutes. */
+/** A process may use a replaced secret for so long. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
 
 /** A failed read is not cached. */

@@ -84,8 +84,8 @@ interface Shared {
 }
 
 /**
- * Concurrent readers of a file share one preparation, which is stopped when none waits for it any more. With `leases`,
- * processes share it too.
+ * Concurrent readers of a file share one preparation, whose signal aborts when none waits for it any more. With
+ * `leases`, processes share it too.
  */
 export function sharedPreparation(given: {
   clock: Pick<Clock, 'now'>;

@@ -55,7 +55,7 @@ export async function* wellFormedParts(
 
 const blockOf = ({ type, id }: Delta): string => `${type} ${id}`;
 
-/** For the texts of all files together: the same number as the default for earlier messages. */
+/** The same number as the default for earlier messages. */
 const charactersShown = 60_000;
 const previewCharacters = 2000;
 /** For the newest files. Bedrock accepts 20 images in a message. */

@@ -19,8 +19,8 @@ export function modelFailureOf(error: unknown, now: number): ModelFailure {
 }
 
 /**
- * For errors before a model's first output. One that no model has caused, such as an API key that cannot be read, is no
- * ModelFailure and loses its message.
+ * For errors before a model's first output. An Error such as that of an API key that cannot be read is no ModelFailure,
+ * and loses its message.
  */
 export function errorOfCall(error: unknown, now: number): ModelFailure | Error {
   const isOwn =

@@ -38,7 +38,7 @@ export async function titleOf(
   return { title: isUsable ? trimTitle(text) : undefined, usage: usageOf(usage) };
 }
 
-/** Undefined if the text has no usable line, for example because it is JSON. */
+/** Undefined if it finds no title in the text, for example because that is JSON. */
 export function trimTitle(text: string): string | undefined {
   const reply = withoutReasoning(text).slice(0, readCharacters).toWellFormed().trimStart();
   const line = /^[{[]/.test(reply) ? undefined : reply.split(lineBreak).map(titleIn).find(hasWords);

@@ -50,7 +50,7 @@ export const llmModel = text(256).regex(/^[a-z][a-z0-9-]*(@[a-z][a-zA-Z0-9]*)?(:
 
 const serviceTier = z.enum(['flex', 'priority']);
 
-/** The service ignores other keys: they belong to the operator. */
+/** Other keys have no effect: they belong to the operator. */
 const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
   /** Default: 8,192. */
@@ -86,7 +86,7 @@ export const agentDefinition = z.object({
 
 export type AgentDefinition = z.infer<typeof agentDefinition>;
 
-/** Specification, section 2.3. */
+/** Specification, section 2.3. `output_schema` is an addition. */
 export const agent = z
   .object({
     id: uuid,

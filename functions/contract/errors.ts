@@ -15,7 +15,7 @@ export const errorTable = {
 
 export type ErrorKind = keyof typeof errorTable;
 
-/** Clients get its message, but not that of a 5xx. */
+/** Clients may get its message, but not that of a 5xx. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly kind: ErrorKind;

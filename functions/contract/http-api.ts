@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { text } from './fields.ts';
 import { pinnedTool, problemOfHeader, remoteFields, report, type ToolAuth, toolUrl } from './tools.ts';
 
-/** OpenAPI's styles, or JSON. */
+/** Styles of OpenAPI, or JSON. */
 const serialization = {
   style: z.enum(['form', 'simple', 'deepObject', 'json']).optional(),
   explode: z.boolean().optional(),

@@ -5,7 +5,7 @@ const callLevels = 1050;
 
 const charactersPerStep = 16;
 
-/** Thrown, so that `not` and `anyOf` do not take a stopped check for a schema that does not fit. */
+/** Thrown, so that a keyword such as `not` does not take a stopped check for a schema that does not fit. */
 export class StoppedCheck extends Error {}
 
 export function bound(value: number, limit: number, message: string): void {
@@ -127,7 +127,7 @@ const isLess: IsWrong = (size, least) => size < least;
 const isMore: IsWrong = (size, most) => size > most;
 const numberOf: SizeOf = (data) => isNumber(data) && data;
 
-/** Like Python's jsonschema: if the unit is no integer, the quotient as a float decides. */
+/** Like Python's jsonschema. */
 const isNoMultiple: IsWrong = (size, unit) =>
   (Number.isInteger(unit) || !Number.isFinite(size / unit) ? size % unit : (size / unit) % 1) !== 0;
 

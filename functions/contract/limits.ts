@@ -51,7 +51,7 @@ export const limits = {
   idempotencyKeyCharacters: 255,
   idempotencyHours: 24,
   resumableMinutes: 60,
-  /** From the arrival of the request. */
+  /** Of a streamed reply, from the arrival of its request. */
   replySeconds: 300,
   /** 15 minutes, the maximum of Lambda and the gateway, without the last 10 s. */
   resumedSeconds: 890,
@@ -77,7 +77,7 @@ export const bytesInWords = (bytes: number): string =>
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
 
-/** The number of agents that a remote tool's request has come through. */
+/** The number of replies that a remote tool's request has come through. */
 export const depthHeader = 'x-agent-depth';
 
 /**

@@ -48,7 +48,7 @@ export function clientTokens(options: Options): ClientTokens {
         return request(true);
       }
     };
-    // Those who wait for the token share its request, so that it does not end with one of them.
+    // Those who wait for the token share its request: none of them can abort it.
     const key = JSON.stringify([workspaceId, auth]);
     const { value, forget } = cached(key, options.clock.now().getTime(), () => request());
     return { value: (await untilAborted(value, signal)).token, forget };

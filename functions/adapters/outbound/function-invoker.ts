@@ -6,7 +6,7 @@ import { sendOutbound } from './send-outbound.ts';
 /** Lambda returns 6 MB at most, of which a model gets only a part. */
 const maxBytes = 1_000_000;
 
-/** By the types of Lambda's errors. Any other type is an error of this service. */
+/** By the types of Lambda's errors. */
 const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFailure>>> = {
   AccessDeniedException: ['forbidden', 'This service may not call the function'],
   ResourceNotFoundException: ['changed', 'The function does not exist'],
@@ -16,8 +16,7 @@ const rejections: Partial<Record<string, ConstructorParameters<typeof OutboundFa
 type Credentials = () => Promise<{ accessKeyId: string; secretAccessKey: string; sessionToken?: string }>;
 
 /**
- * Does not use the SDK's client, which would enlarge the bundles of functions that reply, and would read any answer to
- * its end.
+ * Does not use the SDK's client, which would read any answer to its end.
  * @param endpoint undefined on AWS
  */
 export const functionInvoker =

@@ -56,7 +56,7 @@ export const httpWebhookSender = (options: SenderOptions): WebhookSender => ({
   },
 });
 
-/** In milliseconds, from seconds or a date (RFC 9110, section 10.2.3); null for any other header. */
+/** In milliseconds, from seconds or a date (RFC 9110, section 10.2.3), or null. */
 export function retryAfterOf(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? '';
   if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;

@@ -80,7 +80,7 @@ export interface OutboundRequest {
   /** Sent to every server, even after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** Undefined for an address of an operator, or one that this service has signed: it is not checked. */
+  /** Undefined if the address is not to be checked, such as one of an operator. */
   rules: OutboundRules | undefined;
   /** Each redirect is checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
   redirects: number;
@@ -107,7 +107,7 @@ type OutboundResponse<Body> = ResponseHead & { body: Body };
 /** The connection is closed if nothing was read, or if the reader leaves the body before its end. */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
-/** For one reply: open connections must not outlive it, because the function may be frozen then. */
+/** Open connections must not outlive a reply, because the function may be frozen then. */
 export class ConnectionPool {
   readonly #agents = {
     'http:': new HttpAgent({ keepAlive: true }),

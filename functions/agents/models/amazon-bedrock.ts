@@ -83,7 +83,7 @@ const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
 
 const isBlank = (text: string): boolean => text.trim() === '';
 
-/** Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models reject a mark. */
+/** Bedrock models that cache prompts up to a mark, according to AWS's documentation. Other models may reject a mark. */
 const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];
 
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
@@ -103,7 +103,7 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** If the reply has a form, the package sends the tools even if the choice is `none`. */
+/** If the reply has a form, the package may send the tools even if the choice is `none`. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /** Without this, a stream that ends before `messageStop` looks complete: only its finish part has no raw reason. */

@@ -7,7 +7,7 @@ interface BedrockSettings {
   region: () => string;
 }
 
-/** Bedrock models that accept images, according to AWS's documentation. */
+/** Families of Bedrock models that accept images. */
 const imageModels = [
   /claude-(?:3|[a-z]+-[4-9])/,
   /nova-(?:2-)?(?:lite|pro|premier|omni)/,

@@ -16,7 +16,7 @@ export interface ModelProvider {
   seesImages(name: string): boolean;
   /** Whether the model is known to accept no tools. It may accept no form either: some models get a form as a tool. */
   lacksTools?(name: string): boolean;
-  /** Makes a chat's title without a model call; undefined if the message has no usable line. */
+  /** Makes a chat's title without a model call; undefined if it finds none in the message. */
   title?(message: string): string | undefined;
 }
 

@@ -5,7 +5,7 @@ import { withImageTokens } from './http/image-tokens.ts';
 import { collect, type ModelServer, postCall } from './http/model-server.ts';
 import { type ModelProvider, withoutTools } from './model-provider.ts';
 
-/** OpenAI's models that accept images, according to its documentation. */
+/** Families of OpenAI's models that accept images. */
 const imageModels =
   /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134])(?!-?(mini-)?(audio|search|transcribe|tts))/;
 

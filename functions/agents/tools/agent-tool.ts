@@ -85,7 +85,7 @@ export interface AgentTool<Config = unknown, Input = unknown> {
 export type ToolUse<Config> = ReplyUse & { config: Config };
 
 export interface ReplyUse {
-  /** The id of the step that shows this use. */
+  /** In a reply, the id of the step that shows this use. */
   callId: string;
   chat: Chat | null;
   /** Shared with called agents. */

@@ -15,12 +15,12 @@ const config = z.strictObject({
 
 interface Services {
   invoke: InvokeFunction;
-  /** How many agents a request that the called function sends has come through, this agent included. */
+  /** How many replies a request that the called function sends has come through, this one included. */
   depth(): number;
   countUse(type: string): CountUse;
 }
 
-/** Each takes at least two characters, so a result with more would be cut anyway. */
+/** A result with more has more than 100,000 characters, so it would be cut anyway. */
 const mostValues = 100_000;
 
 const loggedCharacters = 2000;

@@ -6,7 +6,7 @@ import type { OfferedTool } from '../agent-tool.ts';
 
 type Issue = z.core.$ZodIssue;
 
-/** What is wrong with an agent's tools, except their names: `issuesOfNames` checks these. */
+/** `issuesOfNames` checks the names. */
 export function issuesOfOffers(
   offered: readonly OfferedTool[],
   { unified_tools: entries }: Pick<AgentDefinition, 'unified_tools'>,

@@ -47,7 +47,7 @@ function boundedJson(text: string): unknown {
 
 const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
 
-/** A missing field stays missing. What has another form than the fields say is null. */
+/** A missing field stays missing. */
 function picked(value: unknown, fields: readonly string[][]): unknown {
   if (fields.some((steps) => steps.length === 0)) return value;
   const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);
