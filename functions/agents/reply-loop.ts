@@ -185,7 +185,8 @@ export class ReplyLoop {
     const { content, finishReason } = response;
     if (!content.some(({ type }) => type === 'tool-call')) return this.endOfText(response, agent);
     // Without a chat, the limit of tokens may come from the request itself.
-    if (finishReason === 'length' && this.task.chat === null) return incompleteBy('max-output-tokens');
+    if (finishReason === 'length' && this.isReply && this.task.chat === null)
+      return incompleteBy('max-output-tokens');
     if (!mustRespond) return undefined;
     if (this.handedOver) return completeReply;
     if (step === agent.maxSteps)

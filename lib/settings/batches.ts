@@ -25,11 +25,12 @@ export const batchSettings = {
 
   requestsPerWorker: z
     .int()
-    .min(1)
+    .min(10)
     .max(128)
     .default(25)
     .describe(`
-      Requests that one worker processes at once. More per worker cost less while replies are slow, and a
+      Requests that one worker processes at once. With fewer than 10, slow replies to the 20 requests that it
+      may take would outlast its function. More per worker cost less while replies are slow, and a
       worker that fails interrupts more requests. All workers of a workspace are what its batches use at
       once: by default 15 workers with 25 requests each.`),
 

@@ -324,7 +324,7 @@ describe('an agent with tools', () => {
     expect(offered).toEqual(Array(4).fill(['helper']));
   });
 
-  it('ends with length at its limit of steps, and when a call of a tool was cut', async () => {
+  it('ends with length at its limit of steps, and when a call of a tool was cut, but not of a called agent', async () => {
     const agent = await createPublishedAgent(tenant.workspaceId, {
       llm_model: model.sharedName,
       use_search: false,
@@ -349,6 +349,17 @@ describe('an agent with tools', () => {
         'length',
       );
       expect(model.calls).toHaveLength(calls + 1);
+      const toHelper = () => model.calls.length - calls - 1;
+      model.onCall = (call) => {
+        if (toHelper() === 1) call.callTools({ name: 'helper', arguments: { message: 'Help' } });
+        else if (toHelper() === 2) call.callTools({ name: 'unknown', arguments: '{"a": "b' });
+        else call.chunk('Done');
+        if (toHelper() === 2) call.cut('length');
+        else call.finish();
+      };
+      expect((await openai.complete({ model: agent })).choices[0]?.finish_reason).toBe('stop');
+      const { content } = model.calls.at(-1)?.request.messages.at(-1) ?? {};
+      expect(content).toContain('"reply":"Done"');
     } finally {
       model.onCall = onCall;
     }

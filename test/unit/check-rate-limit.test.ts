@@ -10,11 +10,12 @@ const none = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches
 
 /** Rate limits on a table in memory, with a clock that the test moves. */
 function table() {
-  const time = { now: 1_800_000_000_000, writes: 0, down: false };
+  const time = { now: 1_800_000_000_000, writes: 0, down: false, expiresAt: 0 };
   const memory = dynamoRateBucketStore(openMemoryTable());
   const rateBuckets: RateBucketStore = {
     async take(...input) {
       time.writes += 1;
+      time.expiresAt = input[2].expiresAt;
       if (time.down) throw new Error('The table is down');
       return memory.take(...input);
     },
@@ -25,8 +26,8 @@ function table() {
   const newProcess = () => openRateLimits({ clock, log, rateBuckets });
   const newFunction = () => {
     const limits = newProcess();
-    return async (sends: RateLimit, apiKeyId = 'key') =>
-      limits.take({ workspaceId: 'ws', apiKeyId, limits: { ...none, sends } }, { sends: 1 });
+    return async (sends: RateLimit, apiKeyId = 'key', workspaceId = 'ws') =>
+      limits.take({ workspaceId, apiKeyId, limits: { ...none, sends } }, { sends: 1 });
   };
   return { time, warnings, newFunction, newProcess };
 }
@@ -63,6 +64,14 @@ describe('a bucket', () => {
     expect((await send(limit)).rejection).not.toBeNull();
     time.now += 2000;
     expect((await send(limit)).bucket).toMatchObject({ remaining: 9 });
+  });
+
+  it('is one for each workspace, also for keys of the same name', async () => {
+    const send = table().newFunction();
+    const limit = limitOf('1/m:1');
+    for (const workspaceId of ['one', 'two'])
+      expect((await send(limit, 'key', workspaceId)).rejection).toBeNull();
+    expect((await send(limit, 'key', 'one')).rejection).not.toBeNull();
   });
 
   it.each([
@@ -129,6 +138,16 @@ describe('what requests use', () => {
   };
   /** An hour brings a call back. */
   const hour = 3_600_000;
+
+  it('is stored until it is paid, also by a write of other classes', async () => {
+    const { time, newProcess } = table();
+    const limits = newProcess();
+    limits.charge(owner, { modelCalls: 100 });
+    await limits.writeCharges(owner);
+    await limits.take(owner, { sends: 1 });
+    expect(time.writes).toBe(2);
+    expect(time.expiresAt).toBeGreaterThanOrEqual(time.now + 100 * hour);
+  });
 
   it('is paid by the next request, in the same write', async () => {
     const { time, newProcess } = table();

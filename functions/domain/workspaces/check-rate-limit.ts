@@ -23,7 +23,7 @@ const attempts = 3;
 export function openRateLimits(services: LimiterServices): RateLimits {
   const bucketsOfKeys = recentlyUsed<Buckets>(maxKeys);
   const bucketsOf = (owner: BucketOwner): Buckets => {
-    const name = `${owner.apiKeyId} ${formatLimits(owner.limits)}`;
+    const name = `${owner.workspaceId} ${owner.apiKeyId} ${formatLimits(owner.limits)}`;
     const known = bucketsOfKeys.get(name);
     if (known !== undefined) return known;
     const buckets = newBuckets(owner);
@@ -145,7 +145,10 @@ async function writeOnce(
     ];
   });
   if (changes.length === 0) return true;
-  const expiresAt = Math.max(...payments.map(({ bucket, paid }) => bucket.latest(0, now) + paid));
+  // Charges may take a bucket below zero: until it is full, it may take longer than its burst.
+  const expiresAt = Math.max(
+    ...payments.map(({ bucket, paid }) => Math.max(bucket.fullAt, bucket.latest(0, now)) + paid),
+  );
   let isTaken = false;
   try {
     const { taken, fullTimes } = await rateBuckets.take(owner, changes, { now, expiresAt });

@@ -27,7 +27,7 @@ export async function freezeDataFolder(target: string): Promise<FrozenFolder> {
   const [model, receiver] = await Promise.all([startScriptedModel(), startWebhookReceiver(status(500))]);
   model.onCall = respondByMessage;
   // So few requests are enough that some were never started.
-  const settings = ['--set', 'requestsPerWorker=5'];
+  const settings = ['--set', 'requestsPerWorker=10'];
   const command = startCommand(['--port', '0', '--data', data, ...settings], { OPENAI_BASE_URL: model.url });
   try {
     await command.printed('Ctrl-C ends it.');
