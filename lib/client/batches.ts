@@ -30,7 +30,7 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests, in a body of somewhat less than 6 MB. `submitAndWait` takes more requests.
+   * Creates a batch of 1 to 1,000 requests, in a body of less than 6 MB. `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
@@ -67,8 +67,8 @@ export class Batches {
   }
 
   /**
-   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499.
-   * @throws BadRequestError if the batch has ended or is being cancelled
+   * Cancels a batch. Requests in work are not interrupted.
+   * @throws BadRequestError, for example if the batch has ended
    */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(
