@@ -88,8 +88,8 @@ export class Batches {
   /**
    * Submits any number of requests as batches, waits until all have ended, and returns the results in the order of the
    * requests. Requests with the same `history_id` run in order only within one batch.
-   * @throws ChatBatchError before anything is sent, if the key, a `custom_id` or a size is wrong; the signal's reason,
-   * or what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
+   * @throws ChatBatchError before anything is sent, for example if a `custom_id` is repeated; the signal's reason, or
+   * what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
     const transport = this.#transport;
