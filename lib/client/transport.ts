@@ -202,7 +202,7 @@ class Failures {
   }
 }
 
-/** The service rejects a request with 400 and `Retry-After` while its chat has a reply in progress. */
+/** The service rejects a message with 400 and `Retry-After` while its chat has a reply in progress. */
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 
