@@ -21,7 +21,7 @@ export const chatCreations = {
 /** Slots are reported, because a client may read the list slowly. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
-/** `tooLong` is not among them, because the client's message causes it. */
+/** Without `tooLong`, which usually comes from the client's message. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 const firstDeltaSeconds = 10;
@@ -91,7 +91,7 @@ export class Chats extends Construct {
       platform.data(reads, {
         PutItem: ['chats', 'idempotencyRecords', 'slotReports'],
         UpdateItem: ['chats', 'files', 'rateBuckets', 'usage'],
-        // If an attached file has just been erased, its index items are deleted.
+        // For index items of attached files that are erased meanwhile.
         DeleteItem: ['chats', 'files'],
       }),
       ...replies,

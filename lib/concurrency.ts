@@ -86,7 +86,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   };
 }
 
-/** If the default sizes leave too little room, nothing is reserved, and `planConcurrency` warns. */
+/** If no size is set, reservations that do not fit are left out. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);

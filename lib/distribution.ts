@@ -116,7 +116,7 @@ export class Distribution extends Construct {
         minimumProtocolVersion: SecurityPolicyProtocol.TLS_V1_2_2025,
       }),
     });
-    // Clients use the distribution's address. A new distribution would have another address.
+    // A new distribution would have another address.
     pinLogicalId(distribution, 'Distribution');
     this.baseAddress = `https://${domain?.name ?? distribution.distributionDomainName}${api.basePath}`;
     watchDistribution(alarms, distribution.distributionId);

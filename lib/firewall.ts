@@ -10,8 +10,8 @@ import type { OriginSecrets } from './trust.ts';
 export type FirewallSettings = NonNullable<Settings['firewall']>;
 
 /**
- * Some rules only count: those that inspect bodies, because messages quote code and exploits, and that for a missing
- * User-Agent, because the interface does not require the header.
+ * Some rules only count: those that inspect bodies, because messages are long and quote code and exploits, and that for
+ * a missing User-Agent, because the interface does not require the header.
  */
 const managedGroups: readonly { name: string; counting: readonly string[] }[] = [
   { name: 'AWSManagedRulesAmazonIpReputationList', counting: [] },
@@ -99,7 +99,7 @@ export class Firewall extends CfnWebACL {
 }
 
 /**
- * The distribution's rules do not work at the gateway, where the requests of many clients come from one address of
+ * Rules about addresses do not work at the gateway, where the requests of many clients come from one address of
  * CloudFront.
  */
 export class OriginFirewall extends CfnWebACL {

@@ -83,7 +83,7 @@ export function addPreflight(resource: IResource, origin: string | undefined): v
       integrationResponses: [{ statusCode: '204', responseParameters: Object.fromEntries(headers) }],
     }),
     {
-      // Without this the method has the API's authorizer. CDK accepts "no authorizer" only in this form.
+      // Without this the method has the API's authorizer.
       authorizer: { authorizerId: '', authorizationType: AuthorizationType.NONE },
       methodResponses: [
         { statusCode: '204', responseParameters: Object.fromEntries(headers.map(([name]) => [name, true])) },

@@ -24,7 +24,7 @@ export const replyLimits = {
   replyToolsAtOnce: 4,
 } as const;
 
-/** Less than `replySeconds`, because a worker has many requests. */
+/** Less than `replySeconds`, to leave a worker time for waits and outages. */
 export const batchItemSeconds = 240;
 
 export const webhookTimeoutSeconds = 15;

@@ -65,8 +65,8 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
-    // The gateway caches results by authorizer. With a web function it has another id, so that every cached result has
-    // a signed caller.
+    // The gateway caches results by authorizer. If it calls a web function, the authorizer has another id, so that
+    // every cached result has a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
       new RequestAuthorizer(this, prefix + id, {
@@ -234,7 +234,7 @@ export class RestApi extends Construct {
         tracingEnabled: true,
       },
     });
-    // Without a distribution, clients use the gateway's address. A new gateway would have another address.
+    // A new gateway would have another address.
     pinLogicalId(api, 'Gateway');
     // CDK's own output lacks /v1.
     api.node.tryRemoveChild('Endpoint');

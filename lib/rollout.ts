@@ -33,7 +33,7 @@ export class Rollout extends Construct {
       `CodeDeployDefault.Lambda${name}`,
     );
     this.application = new LambdaApplication(this, 'Application');
-    // AWS's managed policy would also allow CodeDeploy to publish messages, call hooks and read buckets.
+    // AWS's managed policy would also allow CodeDeploy to call hooks and read buckets.
     this.role = new ServiceRole(this, 'Role', 'codedeploy.amazonaws.com');
     this.role.addToPolicy(new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: ['*'] }));
     this.role.addToPolicy(this.moves);

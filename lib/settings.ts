@@ -12,7 +12,7 @@ import { stageSettings } from './settings/stage.ts';
 
 /**
  * docs/settings.md has a section for each subject. In a setting's metadata, `form` replaces its type there, and
- * `limits` adds a rule that is not in the schema.
+ * `limits` adds a rule.
  */
 export const settingGroups: Readonly<Record<string, z.core.$ZodShape>> = {
   'Stage and code': stageSettings,

@@ -56,7 +56,7 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  // The addresses are signed for each attempt, because a reply may wait for longer than they are valid.
+  // The addresses are signed for each attempt, because the last one may be minutes later.
   const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
     whileThrottled(signal, async () =>
       lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {

@@ -30,7 +30,7 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests, in a body of somewhat less than 6 MB. `submitAndWait` takes more requests.
+   * Creates a batch of 1 to 1,000 requests, in a body of less than 6 MB. `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);
@@ -67,8 +67,8 @@ export class Batches {
   }
 
   /**
-   * Cancels a batch: requests that have not started, or wait for a retry, fail with 499.
-   * @throws BadRequestError if the batch has ended or is being cancelled
+   * Cancels a batch. Requests in work are not interrupted.
+   * @throws BadRequestError, for example if the batch has ended
    */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(
@@ -88,8 +88,8 @@ export class Batches {
   /**
    * Submits any number of requests as batches, waits until all have ended, and returns the results in the order of the
    * requests. Requests with the same `history_id` run in order only within one batch.
-   * @throws ChatBatchError before anything is sent, if the key, a `custom_id` or a size is wrong; the signal's reason,
-   * or what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
+   * @throws ChatBatchError before anything is sent, for example if a `custom_id` is repeated; the signal's reason, or
+   * what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
     const transport = this.#transport;

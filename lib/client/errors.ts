@@ -47,7 +47,7 @@ export class PermissionDeniedError extends ApiError {
   override readonly name = 'PermissionDeniedError';
 }
 
-/** 400/10006: a field of the request is invalid, or the state of the resource does not allow the request. */
+/** 400/10006: for example, a field is invalid, or the state of the resource does not allow the request. */
 export class BadRequestError extends ApiError {
   override readonly name = 'BadRequestError';
 }
@@ -128,7 +128,7 @@ export class ConnectionError extends ChatBatchError {
   }
 }
 
-/** No whole response came within `timeout`; for a stream, no start of it. */
+/** No whole response came within `timeout`; for a stream and `openResults`, no start of it. */
 export class RequestTimeoutError extends ConnectionError {
   override readonly name = 'RequestTimeoutError';
 }
@@ -177,12 +177,12 @@ export class ReplyFailedError extends ChatBatchError {
   }
 }
 
-/** A webhook call whose signature or time is wrong: do not use its content. */
+/** The signature or the time of a webhook call is missing or wrong: do not use its content. */
 export class WebhookVerificationError extends ChatBatchError {
   override readonly name = 'WebhookVerificationError';
 }
 
-/** The requests of one batch that could not be created, or not read to its end. */
+/** The requests of one batch whose creation or reading has failed. */
 export interface FailedPart {
   requests: readonly BatchRequestItem[];
   /** Undefined if no response says that the service has accepted the batch. */

@@ -72,7 +72,7 @@ export class Files {
 
   /**
    * Deletes a file.
-   * @throws BadRequestError if a message has the file
+   * @throws BadRequestError if a chat has attached the file
    */
   delete(uuid: string, options?: RequestOptions): ApiPromise<DeletedFile> {
     return this.#transport.request<DeletedFile>(

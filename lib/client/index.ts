@@ -18,8 +18,8 @@ export interface ClientOptions {
   /** Milliseconds without data after which a stream counts as lost, 100,000 by default. */
   streamTimeout?: number | undefined;
   /**
-   * Retries after the first attempt, 3 by default; for a resumable stream, also the resumes in a row that bring no
-   * event.
+   * Usually the maximum of retries of a request, 3 by default; for a resumable stream, also of the resumes in a row
+   * that bring no event.
    */
   maxRetries?: number | undefined;
   /**
@@ -28,7 +28,7 @@ export interface ClientOptions {
    */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Milliseconds before the first retry, 1,000 by default. Without `Retry-After`, the wait doubles with each retry, up
+   * Without `Retry-After`: milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up
    * to a minute. 10 to 25 % are added.
    */
   retryDelay?: number | undefined;
@@ -93,7 +93,7 @@ export class ChatBatchClient {
   }
 }
 
-/** URL parsers add slashes to `https:/x`, turn backslashes into slashes and remove blanks. */
+/** URL parsers also accept `https:/x`, backslashes and some blanks. */
 const isWritten = (url: string): boolean => /^https?:\/\/[^\s\\/?#][^\s\\]*$/i.test(url);
 
 const isBaseUrl = (text: string): boolean => {

@@ -100,7 +100,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   [Symbol.asyncIterator](): AsyncGenerator<StreamEvent, void, undefined> {
     const events = this.#iterate();
     const leave = events.return.bind(events);
-    // Without `disconnect`, `leave` would wait for the next event.
+    // Without `disconnect`, `leave` would wait for a `next` that is pending.
     return Object.assign(events, {
       return: () => {
         this.disconnect();
@@ -233,14 +233,13 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     }
   }
 
-  /** A repeated send gets its stream from the beginning. */
   #isKnown({ response_id, sequence_number }: StreamEvent): boolean {
     return response_id === this.#last?.response_id && sequence_number <= this.#last.sequence_number;
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service ends the connection of a slow reader with an error that has the number of the last event. The reply
-    // continues.
+    // The service ends a resumable stream for a slow reader with an error that has the number of the last event. The
+    // reply continues.
     if (this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);

@@ -27,7 +27,7 @@ export interface SubmitOptions {
   /** The minimum of milliseconds between polls of a batch, 2,000 by default. */
   pollInterval?: number;
   /**
-   * 1 to 245 printable ASCII characters: a second call with the same requests within 24 hours continues with the same
+   * 1 to 245 printable ASCII characters: a second call with the same parameters within 24 hours continues with the same
    * batches.
    */
   idempotencyKey?: string;

@@ -45,8 +45,8 @@ export interface Call<Value> {
   isPatient?: boolean;
   read?: (envelope: Envelope, headers: Headers) => Value;
   /**
-   * Called if a request was rejected after an attempt that may have done the work. Returns undefined if that attempt
-   * has not.
+   * Called with an error after an earlier attempt that may have done the work. Returns the result if the work seems to
+   * be done.
    */
   recover?: (error: ApiError) => Promise<Value | undefined> | Value | undefined;
 }
@@ -86,7 +86,7 @@ export interface Transport {
 const longestDelay = 60_000;
 /** A streamed reply may take 300 s. */
 const longestReply = 330_000;
-/** How long after its start a patient request is retried. */
+/** How long after its start a patient request is retried; after 429, there is no limit. */
 const longestOutage = 60 * 60_000;
 
 export function createTransport(defaults: TransportOptions): Transport {
@@ -202,7 +202,7 @@ class Failures {
   }
 }
 
-/** The service rejects a request with 400 and `Retry-After` while its chat has a reply in progress. */
+/** The service rejects a message with 400 and `Retry-After` while its chat has a reply in progress. */
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 
@@ -304,7 +304,7 @@ const notConnectedCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** @param baseUrl undefined once the connection is open */
+/** @param baseUrl undefined for an open stream */
 export function connectionErrorOf(error: unknown, baseUrl?: string): ConnectionError {
   const cause = (error as { cause?: { code?: unknown } }).cause;
   const code = typeof cause?.code === 'string' ? cause.code : undefined;

@@ -62,7 +62,7 @@ export interface SentUIMessage {
 
 /**
  * Returns the text and the files of a message of `useChat`, for `client.messages.send` and `stream`.
- * @throws ChatBatchError if a file has not been uploaded to the service
+ * @throws ChatBatchError if a file part has no id of an uploaded file
  */
 export function toSendParams({ parts }: SentUIMessage): { message: string; attached_file_uuids: string[] } {
   return {

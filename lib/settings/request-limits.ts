@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { openBatchesLimit, rateLimit } from '#contract/rate-limits.ts';
 
-/** Whether `RateLimit` of AWS::Lambda::WebFunctionEndpoint may have this value. */
+/** Whether some Region allows this `RateLimit` of AWS::Lambda::WebFunctionEndpoint. */
 const isWebRate = (rate: number): boolean =>
   rate >= 0 && rate <= 10_000 && rate % (rate > 1000 ? 1000 : 100) === 0;
 

@@ -4,11 +4,11 @@ import type { Extracted } from './extracted.ts';
 
 /** The detector of encodings is slow, so it gets only a sample. */
 const sampleBytes = 64 * 1024;
-/** From 0 to 100. Texts in other encodings got less: Thai texts up to 59, Korean texts in Johab 73. */
+/** From 0 to 100. Texts in other encodings usually get less. */
 const eastAsianConfidence = 75;
 /** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
-/** For any other encoding. Right results had 12 and more. */
+/** For any other encoding. Right results usually have more. */
 const leastConfidence = 10;
 /** Fewer letters may fit a language by chance. */
 const minLetters = 3;
@@ -51,7 +51,7 @@ const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
  * The library ignores letters that a language does not have, so its first result need not be the right one.
- * @returns `isSure` is false if the text may be in another encoding
+ * @returns `isSure`: whether the library is confident
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
   const start = Math.max(
