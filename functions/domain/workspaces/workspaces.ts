@@ -63,8 +63,8 @@ export type DeletionProgress =
   | { type: 'waiting'; until: Date };
 
 /**
- * Functions that started before the workspace was disabled may write for `lastWriteAfter` after that, so the last pass
- * starts after this time. After a crash, it may be called again.
+ * Functions may write for `lastWriteAfter` after the workspace was disabled, so the last pass starts after this time.
+ * After a crash, it may be called again.
  * @returns what all calls have deleted; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(

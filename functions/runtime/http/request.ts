@@ -59,7 +59,7 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
 
 /**
  * Null without the header Idempotency-Key. The header is stored as a hash, and the fingerprint is an HMAC keyed with
- * it.
+ * the header.
  */
 export function idempotencyKeyOf(
   route: Route,
