@@ -15,7 +15,7 @@ export interface Workspace {
   titlesEnabled: boolean;
   /** Callers of the OpenAI-compatible routes write instructions and earlier replies themselves. */
   openAiEnabled: boolean;
-  /** `none` switches all limits off, including `ownLimits`. */
+  /** `none` switches off the limits of the stage and `ownLimits`. */
   limits: 'default' | 'none';
   ownLimits: Partial<Limits>;
   /** Chats are deleted some time after this number of days without use; null for never. */

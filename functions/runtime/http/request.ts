@@ -36,7 +36,7 @@ interface RequestOfChat {
 }
 
 /**
- * @throws if the header names another user than the query or body: the errors of `checkUsers` for both, else badRequest
+ * @throws if the header names another user than the query: the errors of `checkUsers` for both, else badRequest
  */
 export async function chatOf({
   workspaceId,

@@ -80,7 +80,7 @@ export const metrics = {
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Purges that have not ended after an hour. */
+  /** Purges and erasures that have not ended after an hour. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },
