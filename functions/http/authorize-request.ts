@@ -37,8 +37,8 @@ const keyIn = (event: APIGatewayRequestAuthorizerEvent): string | undefined =>
     : headerOf(event, 'x-api-key');
 
 /**
- * The gateway has no response in OpenAI's form, so a route of that form rejects the request itself. For others, the
- * gateway maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001.
+ * The gateway has no response in OpenAI's form, so a route of that form gets the rejection. For others, the gateway
+ * maps `Unauthorized` to 400/10001 and a Deny policy to 403/10001.
  */
 async function reject(
   event: APIGatewayRequestAuthorizerEvent,

@@ -73,7 +73,7 @@ function readValues(text: string): [key: string, value: string][] {
   });
 }
 
-/** Why a call failed: for a system error without the code, the call and the path that Node.js adds to its message. */
+/** Why a call failed. Omits the code, the call and the path that Node.js adds to the message of a system error. */
 export function reasonOf(error: unknown): string {
   const { code = '', errno = errnoOf(code), message } = error as NodeJS.ErrnoException;
   // The system's text is "illegal operation on a directory".

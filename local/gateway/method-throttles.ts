@@ -8,7 +8,7 @@ export interface MethodSetting {
   readonly ThrottlingBurstLimit?: number;
 }
 
-// API Gateway's default quota of an account for all APIs in a Region.
+// API Gateway's default quota of an account for all its APIs, in most Regions.
 const ACCOUNT: Throttle = { requestsPerSecond: 10_000, burst: 5000 };
 
 export function readThrottle(

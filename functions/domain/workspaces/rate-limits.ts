@@ -13,7 +13,8 @@ export interface RateLimitDecision {
 
 export interface RateLimits {
   /**
-   * Takes the tokens of all classes or none. Fails open if the table fails: a limit must not cause an outage.
+   * Takes the tokens of all classes or none. Fails open if the buckets cannot be written: a limit must not cause an
+   * outage.
    * @returns a promise unless a bucket is known to have too few tokens. A rejection is returned, not thrown
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
@@ -37,7 +38,7 @@ export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   isFull: boolean;
-  /** The change is possible if the bucket, before it, is full again at this time or earlier. Null: at any time. */
+  /** Before the change, the bucket must be full again at this time or earlier. Null if it need not. */
   latest: number | null;
 }
 
@@ -51,7 +52,7 @@ export type FullTimes = Partial<Record<RateClass, number>>;
 export interface RateBucketStore {
   /**
    * Makes all changes, or none if one of them is not possible.
-   * @param time.expiresAt epoch milliseconds; at this time at the latest, all buckets of the key are full
+   * @param time.expiresAt epoch milliseconds; some time after it, the buckets may be deleted
    * @returns the changed buckets after the write, or all buckets as they were found if nothing was changed
    */
   take(
@@ -63,6 +64,6 @@ export interface RateBucketStore {
 
 /**
  * The use case may read before this resolves, and must not write.
- * @throws rateLimited; badRequest if the request takes more tokens than a full bucket has
+ * @throws rateLimited
  */
 export type AwaitRateLimit = () => Promise<void>;

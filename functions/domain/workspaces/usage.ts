@@ -14,7 +14,7 @@ interface UsageOwner extends KeyOwner {
 }
 
 export const noCounts = {
-  /** Ended turns in chats, and ended completions, also failed ones. */
+  /** Ended replies to messages outside batches, and ended completions, also failed ones. */
   turns: 0,
   failedTurns: 0,
   /** Only those that a worker has ended. */

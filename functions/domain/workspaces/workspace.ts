@@ -15,7 +15,7 @@ export interface Workspace {
   titlesEnabled: boolean;
   /** Callers of the OpenAI-compatible routes write instructions and earlier replies themselves. */
   openAiEnabled: boolean;
-  /** `none` switches all limits off, including `ownLimits`. */
+  /** `none` switches off the limits of the stage and `ownLimits`. */
   limits: 'default' | 'none';
   ownLimits: Partial<Limits>;
   /** Chats are deleted some time after this number of days without use; null for never. */
@@ -69,8 +69,7 @@ export interface DeletedCounts {
 export interface WorkspaceDeletion {
   /**
    * Disables the workspace, and ends the regular deletion of its unused chats.
-   * @returns undefined if the workspace does not exist. `startedAt`: ISO 8601. `deleted`: what its deletion has deleted
-   * in all
+   * @returns undefined if the workspace does not exist. `startedAt`: ISO 8601. `deleted`: the sum of what `add` has got
    */
   start(workspaceId: string, at: string): Promise<{ startedAt: string; deleted: DeletedCounts } | undefined>;
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;

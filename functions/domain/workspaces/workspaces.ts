@@ -58,14 +58,14 @@ export async function createWorkspace(
 }
 
 export type DeletionProgress =
-  /** `items` and `objects` count what this pass has deleted, `total` what all passes of all calls have. */
+  /** `items` and `objects` count what this pass has deleted. `total` also counts earlier passes and calls. */
   | ({ type: 'scanning' | 'scanned'; pass: number; itemsRead: number; total: DeletedCounts } & DeletedCounts)
   | { type: 'waiting'; until: Date };
 
 /**
- * Functions that started before the workspace was disabled may write for `lastWriteAfter` after that, so the last pass
- * starts after this time. After a crash, it may be called again.
- * @returns what all calls have deleted; undefined if the workspace does not exist
+ * Functions may write for `lastWriteAfter` after the workspace was disabled, so the last pass starts after this time.
+ * After a crash, it may be called again.
+ * @returns the last `total`; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(
   services: Services<'clock' | 'workspaceDeletion' | 'workspaceObjects'>,

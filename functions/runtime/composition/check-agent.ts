@@ -15,7 +15,7 @@ const agentFile = agentDefinition
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
 export interface CheckedAgent {
-  /** Has other values in place of those that the schema rejects. */
+  /** Has none of the values that the schema rejects. */
   definition: AgentDefinition;
   mistakes: string[];
 }

@@ -6,7 +6,7 @@ import { countUse, requestDepth } from './remote-use.ts';
 
 /**
  * Import this module only dynamically, so that it does not slow down the start of functions. The credentials are a
- * parameter, because esbuild does not tree-shake a module that this one shares with the start of a function.
+ * parameter: what this module used of one that a function imports at its start would be loaded at the start too.
  */
 export const functionTools = (credentials: Parameters<typeof functionInvoker>[0]): ToolKind =>
   functionKind({

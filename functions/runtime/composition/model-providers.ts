@@ -47,7 +47,7 @@ const atEndpoints = (name: string, provider: (server: ModelServer) => ModelProvi
     ]),
   );
 
-/** Replies that use the same model share the wait that its server asks for. */
+/** Replies of a process that use the same model share the wait that its server asks for. */
 const cachingModels = (provider: ModelProvider): ModelProvider => ({
   ...provider,
   model: once((name) => provider.model(name)),

@@ -4,7 +4,7 @@ import type { AgentDefinition } from '#contract/agent.ts';
 import { agents, attachments, toolsWith } from './services.ts';
 
 /**
- * For operators' commands only: as a reply uses a tool, but whatever its approval, and without the timeout of replies.
+ * For operators' commands only: whatever the tool's approval, and without the timeout of replies.
  * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
  */
 export async function useRemoteTool(

@@ -40,7 +40,7 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  /** The first secret is the one that the distribution sends now. */
+  /** The secret of the stage's generation comes first. */
   originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',

@@ -36,7 +36,7 @@ interface RequestOfChat {
 }
 
 /**
- * @throws if the header names another user than the query or body: the errors of `checkUsers` for both, else badRequest
+ * @throws if the header names another user than the query: the errors of `checkUsers` for both, else badRequest
  */
 export async function chatOf({
   workspaceId,
@@ -59,7 +59,7 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
 
 /**
  * Null without the header Idempotency-Key. The header is stored as a hash, and the fingerprint is an HMAC keyed with
- * it.
+ * the header.
  */
 export function idempotencyKeyOf(
   route: Route,

@@ -33,7 +33,7 @@ export function headersOf(requestId: string): Record<string, string> {
   };
 }
 
-/** The text of a 5xx is only logged. */
+/** Instead of the text of a 5xx, its `reason` is sent, if it has one. */
 export function failureResponse(
   error: unknown,
   requestId: string,

@@ -16,7 +16,7 @@ export interface ResponseWriter {
   onGone?(listener: () => void): void;
 }
 
-/** The promise rejects if the response stays incomplete. */
+/** The promise rejects if the work fails after it has opened the response. */
 export type Serve = (request: Request, writer: ResponseWriter) => Promise<void>;
 
 export type OpenResponse = (headers?: Record<string, string>) => Writable;

@@ -65,7 +65,7 @@ async function respond(
         return responseTo(serve, request, id, caller);
       },
     );
-    // A web function of Lambda is half-duplex: the body is read before the response is sent.
+    // A web function of Lambda is half-duplex.
     if (caller !== undefined)
       await Promise.race([
         readToEnd(request),

@@ -33,10 +33,9 @@ const checkMilliseconds = 30_000;
 /** Long enough for the proxy in front of this server to close the connection first. */
 const keepAliveMilliseconds = 600_000;
 
-/** How long a client may continue to send although its response is known. */
 export const drainMilliseconds = 3000;
 
-/** For how long a direct request can get its rejection. The reader is Lambda's proxy, not the client. */
+/** In which an incomplete direct request can get its rejection. The reader is Lambda's proxy, not the client. */
 const rejectedMilliseconds = 500;
 
 /** How long requests may go on after an error outside of any request, for example to store their replies. */

@@ -14,7 +14,7 @@ export type MetricDimension =
   | 'route'
   | 'error_code'
   | 'model'
-  /** Why a model failed, or the system of a remote tool. */
+  /** Of a model, or of the system of a remote tool. */
   | 'failure'
   | 'kind'
   | 'tool'
@@ -36,7 +36,7 @@ export const metrics = {
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /** Neither rejections from the gateway's cache nor requests without a key are counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
-  /** Requests that reached a web function directly. */
+  /** Requests that a web function takes for direct ones. */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /** Without the cold start and the authorizer. A reply to `send-message` with a form or a schema has no value. */
@@ -80,7 +80,7 @@ export const metrics = {
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Purges that have not ended after an hour. */
+  /** Purges and erasures that have not ended after an hour. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },

@@ -8,7 +8,7 @@ export interface TracedPart {
   name: string;
   start: number;
   end: number;
-  /** `error`: caused by the client; `fault`: caused by this service or one that it calls. */
+  /** `error`: a rejected request; `fault`: any other failure. */
   outcome: 'ok' | 'error' | 'fault';
 }
 

@@ -22,7 +22,7 @@ const services = {
   usage: usage(),
 };
 
-/** The parser ignores what follows the end of a form, except in the chunk that contains the end. */
+/** After the end of a form, the parser still searches the rest of the chunk, but no further chunks. */
 const chunkBytes = 64 * 1024;
 
 function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {

@@ -18,7 +18,7 @@ export interface EmulatorRequestOptions {
 // Node's HTTP client publishes its requests to this channel, which local/lambda/thread/guards.ts reads.
 const requestStart = channel('http.client.request.start');
 
-/** Has only what the AWS SDK uses of a ClientRequest for a request with a string or Buffer as its body. */
+/** Enough of a ClientRequest for the AWS SDK, for a request with a string or Buffer as its body. */
 export class EmulatorRequest extends EventEmitter {
   readonly method: string;
   readonly protocol = 'http:';
