@@ -238,8 +238,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   #failure(event: StreamEvent & { type: 'response.error' }): ChatBatchError {
-    // The service ends a resumable stream for a slow reader with an error that has the number of the last event. The
-    // reply continues.
+    // The service ends the stream of a slow reader with an error that has the number of the last event. The reply
+    // continues.
     if (this.#isKnown(event)) return this.#interrupted(event.message);
     const partial = { ...this.#partial(), responseId: event.response_id };
     return new ReplyFailedError(event, partial);

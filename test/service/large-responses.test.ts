@@ -281,7 +281,7 @@ function sendUnread(path: string, key: string, content: object) {
       const text = chunk.toString('latin1');
       if (read.bytes === 0) read.start = text.slice(0, 2000);
       read.bytes += chunk.length;
-      read.end = (read.end + text).slice(-2000);
+      read.end = (read.end + text).slice(-20_000);
     }
     return read;
   };
@@ -308,6 +308,10 @@ it('holds no more than some megabytes for a client that does not read, and store
   expect(bytes).toBeLessThan(45_000_000);
   expect(end).toContain('"message":"The stream is read too slowly');
   expect(end).toContain('data: [DONE]');
+  const whole = end.replaceAll(/\r\n[0-9a-f]+\r\n/g, '');
+  const numbers = [...whole.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number));
+  // The error is no event of the reply.
+  expect(numbers.at(-1)).toBe(numbers.at(-2));
 });
 
 it('breaks off a completion for a client that reads too slowly, and ends the call of the model', async () => {

@@ -31,8 +31,9 @@ const isFrequent = ({ type }: StreamEventBody): boolean =>
 
 /**
  * Writing never waits for the reader, so a slow or disconnected reader does not delay the reply.
- * @param recorder also gets the events after the stream has ended for a slow reader. The error for that reader has the
- * number of the event before it, so that the client can resume after that event
+ * The error for a slow reader has the number of the event before it: the reply has no such event, and a client that can
+ * resume does so after that event.
+ * @param recorder also gets the events after the stream has ended for a slow reader
  */
 export function openEventStream(
   stream: Writable,
@@ -61,8 +62,7 @@ export function openEventStream(
       const text = textOf(event, sequenceNumber);
       recorder?.add(event, text);
       if (!isClosed && isFrequent(event) && stream.writableLength > limits.unreadStreamCharacters) {
-        const number = recorder === undefined ? sequenceNumber : sequenceNumber - 1;
-        writer.write(textOf({ type: 'response.error', ...readTooSlowly }, number));
+        writer.write(textOf({ type: 'response.error', ...readTooSlowly }, sequenceNumber - 1));
         close();
       } else if (!isClosed) writer.write(text);
       sequenceNumber += 1;
