@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module';
 import { ownCacheFolder } from './own-cache-folder.ts';
 
-// The compile cache saves a command the time to compile the AWS SDK.
+// With the cache, a command need not compile the AWS SDK again.
 const cacheFolder = ownCacheFolder();
 if (cacheFolder !== undefined) enableCompileCache(cacheFolder);
 const { bugReport } = await import('./failures.ts');

@@ -16,7 +16,7 @@ export async function checkedAgent(
   workspaceId: string,
   input: unknown,
 ): Promise<AgentDefinition> {
-  // A deferred import: it loads the SDKs of the model providers.
+  // A deferred import: most commands do not need it.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   const { definition, mistakes } = await checkAgent(workspaceId, input);
   const lines = [...mistakes.map((mistake) => `${file}: ${mistake}`), ...unlisted(file, definition)];
