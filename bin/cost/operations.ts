@@ -52,7 +52,7 @@ const batchWithWebhook = callsOfBatch(
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
-  // The usage of the title has a write of its own, because the title may end after the reply.
+  // The title and its usage have a write each.
   'send-message, first of a chat': callsOfMessage(6, [4, 8]),
   // Without the cache of histories, which saves the query.
   'send-message, streamed': callsOfMessage(4, [4, 6]),

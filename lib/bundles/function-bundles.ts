@@ -131,7 +131,7 @@ function filesOf(source: string): string[] {
     .sort();
 }
 
-/** Without this check, the function would only fail at the first call that needs a missing file. */
+/** Without these checks, only calls of the functions would fail. */
 function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
     for (const { path, external, kind } of imports) {
