@@ -14,7 +14,7 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 /** More updates a second would be hard to read. */
 const drawingsPerSecond = 10;
-/** At least, between two lines without a terminal. */
+/** At least, between two lines of progress without a terminal. */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 

@@ -59,7 +59,7 @@ const entry = z.discriminatedUnion('is', [
   acceptedEntry,
   // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
-  // Starts a round that submits all failed requests again. The lines are in ascending order.
+  // Starts a round that submits failed requests again. The lines are in ascending order.
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 

@@ -4,7 +4,7 @@ import { type OperationCalls, operations } from './operations.ts';
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**
- * For DynamoDB a linear extrapolation from batches of 30 and of 70. An invocation of a worker has up to
+ * For DynamoDB a linear extrapolation from batches of 30 and of 70. Assumes one invocation of a worker for up to
  * `requestsPerWorker` requests.
  */
 export function batchOf(requests: number): OperationCalls {
