@@ -72,10 +72,7 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
 
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
-/**
- * In bundles that are not split, these modules are external: esbuild does not tree-shake modules that a lazy chunk also
- * imports.
- */
+/** In bundles that are not split, these modules are external: they, and what only they import, are left out. */
 const deferredImports = [
   './functions/runtime/composition/tool-adapters.ts',
   './functions/runtime/composition/remote-tools.ts',
