@@ -6,7 +6,7 @@ const cacheFolder = ownCacheFolder();
 if (cacheFolder !== undefined) enableCompileCache(cacheFolder);
 const { bugReport } = await import('./failures.ts');
 process.on('uncaughtExceptionMonitor', () => console.error(bugReport));
-// EPIPE: the program that reads the output, such as `head`, has ended.
+// EPIPE: the reader of the output, such as `head`, has closed it.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

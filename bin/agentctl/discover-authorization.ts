@@ -9,7 +9,7 @@ const resourceMetadata = z.object({
   scopes_supported: z.array(z.string()).default([]),
 });
 
-/** The metadata of an authorization server (RFC 8414). */
+/** The metadata of an authorization server (RFC 8414 or OpenID Connect). */
 const serverMetadata = z.object({
   issuer: z.string(),
   token_endpoint: z.string(),

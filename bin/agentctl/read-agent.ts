@@ -25,7 +25,7 @@ export async function checkedAgent(
 }
 
 /**
- * For an agent that was checked when it was saved: the stage may have changed since.
+ * For a saved agent: the stage may have changed since.
  * @param where names the agent, for the mistakes
  * @throws Mistakes
  */

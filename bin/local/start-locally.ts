@@ -125,7 +125,7 @@ function readOptions(argv: string[]): Options {
 }
 
 /**
- * Ctrl-C sends SIGINT to this process and to npm, which forwards it to this process. A second signal within this time
+ * Ctrl-C sends SIGINT to this process and to npm, which forwards it to this process. A further signal within this time
  * counts as that copy.
  */
 const sameSignalMilliseconds = 1000;
