@@ -14,7 +14,7 @@ import { operatorWarnings } from '#lib/settings.ts';
 import { readStage, type Stage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
-// Passed here too, so that `node bin/app.ts` makes the same template as `cdk synth`.
+// For `node bin/app.ts`, which gets no context from the CDK CLI.
 const app = new App({
   context: configuration.context,
   analyticsReporting: false,

@@ -8,7 +8,7 @@ export const { version } = manifest;
 /** The command line, or a variable of the environment, is wrong. */
 export class UsageError extends Error {}
 
-/** Mistakes in what the command has read. */
+/** An error of several lines, such as the mistakes in a file. */
 export class Mistakes extends Error {
   readonly lines: readonly string[];
 

@@ -1,7 +1,7 @@
 import { controlCharacters } from '#contract/describe-issues.ts';
 
 /**
- * Writes control characters as `\uXXXX`: a client or a file may have chosen them, and they must not reach a terminal.
+ * Writes control characters as `\uXXXX`: others may have chosen them, and they must not reach a terminal.
  * @param kept control characters that stay
  */
 export const terminalText = (text: string, kept = ''): string =>

@@ -55,7 +55,7 @@ export class BatchWorkflow extends Construct {
       this.invoke(name, functions.dispatcher, {
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken, enteredAt: JsonPath.stateEnteredTime }),
-        // For a batch that has expired, or whose task callback was lost.
+        // Such as for a batch that has expired, or whose task callback was lost.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });

@@ -34,8 +34,7 @@ import type { Writes } from './written-items.ts';
 const workerTimeoutSeconds = 900;
 
 /**
- * The share of the batch workers for one workspace. Each open batch has at least one slot, so many open batches may use
- * more.
+ * The share of the batch workers for one workspace. Each open batch may have a slot, so many open batches may use more.
  */
 const workspaceShare = 0.75;
 

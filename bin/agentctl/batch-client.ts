@@ -15,7 +15,7 @@ export type BatchClient = Awaited<ReturnType<typeof openBatchClient>>;
 export async function openBatchClient(command: Command) {
   const line = progressLine();
   const service = await findService(command);
-  // Unless the service names a time, the seven waits, which double from 1 s to one minute, take more than two minutes.
+  // Unless the service names a time, the waits before seven retries take more than two minutes in all.
   const client = openClient(service, line.log, { maxRetries: 7, waitForRateLimit: true });
   return { line, service, client };
 }

@@ -131,7 +131,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** @returns the lines of a new round; none if an unfinished round continues, or if no request has failed */
+/** @returns the lines of a new round; none if an unfinished round continues, or if there is nothing to retry */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],
@@ -278,7 +278,7 @@ class FileRun {
 
 /**
  * Sets the exit code by the outcome of the requests.
- * @param state undefined for batches that are not those of one file
+ * @param state undefined for batches that are given by their ids
  */
 export async function awaitOutcome(
   { client, line }: BatchClient,

@@ -64,7 +64,7 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
   const format = formatOf(await readSchema(options.schema));
   const screen = new ReplyScreen();
   const service = await findService(command);
-  // Unless the service names a time, the three waits, which double from 1 s, take about eight seconds in all.
+  // Unless the service names a time, the waits before three retries take about eight seconds in all.
   const client = openClient(service, (line) => screen.note(line), {
     maxRetries: 3,
     externalUserId: options.user,

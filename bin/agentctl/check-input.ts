@@ -9,9 +9,9 @@ export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 const mistakesShown = 20;
 
 /**
- * @param submitted the batches of the file that the service has accepted already
+ * @param submitted the batches that the service has accepted; with `lines`, only those of the retry
  * @param lines those that a retry submits; undefined for all lines
- * @throws Error if submitted lines have changed or the file has mistakes; `log` gets the first 20 if it has several
+ * @throws Error such as for changed lines, or for mistakes; `log` gets the first 20 if there are several
  */
 export async function checkInput(
   input: Input,

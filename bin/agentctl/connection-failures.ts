@@ -59,7 +59,7 @@ export function noteAddresses(): void {
   });
 }
 
-/** @returns undefined for an error of another cause; an `address` is such as `https://api.example.com` */
+/** @returns undefined if the reason is unknown; an `address` is such as `https://api.example.com` */
 export function connectionFailureOf(error: Error) {
   const { code = '', name } = error as NodeJS.ErrnoException;
   const reason = reasons[code] ?? reasons[name] ?? (code.startsWith('ERR_SSL_') ? noTls : undefined);

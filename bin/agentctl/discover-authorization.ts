@@ -9,7 +9,7 @@ const resourceMetadata = z.object({
   scopes_supported: z.array(z.string()).default([]),
 });
 
-/** The metadata of an authorization server (RFC 8414). */
+/** The metadata of an authorization server (RFC 8414 or OpenID Connect). */
 const serverMetadata = z.object({
   issuer: z.string(),
   token_endpoint: z.string(),
@@ -21,16 +21,15 @@ const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt']
 type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 
 /**
- * The statuses of a GET at an MCP server that asks for no credentials: 405 is usual for one without a stream of its
- * own, 406 for one with a stream, which this GET does not accept, and 400 for one that misses a session.
+ * Statuses of a GET at an MCP server that asks for no credentials: 405 is usual for one without a stream of its own,
+ * 406 for one with a stream, which this GET does not accept, and 400 for one that misses a session.
  */
 const openStatuses = [200, 400, 405, 406];
 
 /**
- * @param http applies the limits of tools to these requests
+ * @param http applies the rules of tools to the addresses
  * @returns the entry's `auth` without client and secret; undefined if the server asks for no credentials
- * @throws Error if the server does not say where clients get tokens, or if its metadata is missing or contradicts
- *   itself; as `getDocument`
+ * @throws Error, for example if the server does not say where clients get tokens; as `getDocument`
  */
 export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise<Discovered | undefined> {
   // A server without authorization may respond with a stream without an end, which is not read.

@@ -11,7 +11,7 @@ export interface DownloadOptions extends ResultsOptions {
 
 /**
  * @returns the number of results of each batch
- * @throws Error if a result is missing or the file cannot be written; the client's errors
+ * @throws Error such as for a missing result, or a file that cannot be written; the client's errors
  */
 export async function downloadResults(
   client: ChatBatchClient,

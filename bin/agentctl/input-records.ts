@@ -17,7 +17,7 @@ export interface InputRecord {
   request: BatchRequestItem;
   /** Hashed to find a changed row. */
   content: Buffer | string;
-  /** Bytes of the request in the payload of the function, where it is JSON within a JSON string. */
+  /** Bytes of the request as JSON within a JSON string, as in the payload of the function. */
   bytes: number;
   describe: Describe;
 }

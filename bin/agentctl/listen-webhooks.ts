@@ -136,7 +136,6 @@ function parse(body: Buffer): WebhookPayload {
 const resultOf = (forwarded: Awaited<ReturnType<typeof forwardTo>> | undefined): string =>
   forwarded === undefined ? '' : `, forwarded: ${forwarded.failure ?? forwarded.status}`;
 
-/** Not forwarded: the next connection has its own. */
 const ofConnection = new Set(['host', 'connection', 'keep-alive', 'transfer-encoding', 'content-length']);
 
 async function forwardTo(url: URL, { rawHeaders }: IncomingMessage, body: Buffer) {

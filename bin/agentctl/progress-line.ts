@@ -14,7 +14,7 @@ type Terminal = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>;
 
 /** More updates a second would be hard to read. */
 const drawingsPerSecond = 10;
-/** Between two lines without a terminal. */
+/** At least, between two lines of progress without a terminal. */
 const lineSeconds = 10;
 const clearLine = '\r\u001b[2K';
 
@@ -55,7 +55,7 @@ export function progressLine(
   };
 }
 
-/** Short, so that counts, the rate and the time left fit into 80 columns. */
+/** Short, to leave room for the counts, the rate and the time left. */
 const barLength = 12;
 const numbers = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 

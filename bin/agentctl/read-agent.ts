@@ -16,7 +16,7 @@ export async function checkedAgent(
   workspaceId: string,
   input: unknown,
 ): Promise<AgentDefinition> {
-  // A deferred import: it loads the SDKs of the model providers.
+  // A deferred import: most commands do not need it.
   const { checkAgent } = await import('#runtime/composition/check-agent.ts');
   const { definition, mistakes } = await checkAgent(workspaceId, input);
   const lines = [...mistakes.map((mistake) => `${file}: ${mistake}`), ...unlisted(file, definition)];
@@ -25,7 +25,7 @@ export async function checkedAgent(
 }
 
 /**
- * For an agent that was checked when it was saved: the stage may have changed since.
+ * For a saved agent: the stage may have changed since.
  * @param where names the agent, for the mistakes
  * @throws Mistakes
  */

@@ -26,8 +26,7 @@ interface Column {
 const options = {
   // Cells are not decoded by the parser but below, so that a wrong byte is found.
   encoding: null,
-  // Excel ends rows with CRLF, and writes a line feed inside of a cell. By default, the parser would take the first
-  // line break of the file as the end of every row.
+  // By default, the parser would take the line break after the first row as the end of every row.
   record_delimiter: ['\r\n', '\n', '\r'],
   // `readCsv` reports rows that are longer or shorter than the header.
   relax_column_count: true,
@@ -43,7 +42,7 @@ const cellBytes = 8 * 1024 * 1024;
 /**
  * RFC 4180 with a header. Of commas, semicolons and tabs, those separate cells that give the header the most cells. An
  * empty cell is a field that is not given.
- * @param onMistake gets a mistake for each row of another length than the header; such rows are left out
+ * @param onMistake gets a mistake for a row of another length than the header; such rows are left out
  * @throws Error such as for a cell that is too large, or a wrong header, quotation mark or encoding
  */
 export async function* readCsv(file: string, mapping: CsvColumns, onMistake: OnMistake) {

@@ -18,7 +18,7 @@ export interface Portion extends Range {
   lastId: string;
 }
 
-/** From the first line to the last one, both included. */
+/** The lines on which the first and the last row start. */
 export interface Range {
   fromLine: number;
   toLine: number;
@@ -35,7 +35,7 @@ interface Selection {
   onMistake?: OnMistake | undefined;
 }
 
-/** @throws Error for lines that have changed since they were submitted; without `onMistake`, also for a mistake */
+/** @throws Error such as for lines that have changed since they were submitted; without `onMistake`, for any mistake */
 export async function* readPortions(
   input: Input,
   { submitted, lines, onMistake = throwMistake }: Selection,

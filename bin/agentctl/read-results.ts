@@ -14,7 +14,7 @@ export interface ResultsOptions {
 const fruitlessPages = 6;
 
 /**
- * In the order of the requests. Pages are parsed as streams, one result at a time: a reply may have 1 MB.
+ * In the order of the requests. Pages are parsed as streams: a reply may have 1 MB.
  * @throws Error such as for missing results; the client's errors
  */
 export async function* readResults(

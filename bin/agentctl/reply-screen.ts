@@ -32,7 +32,7 @@ export class ReplyScreen {
   }
 
   note(text: string, style: 'dim' | 'red' = 'dim'): void {
-    // Only on a terminal, where both streams share the screen. In a file the reply must be unchanged.
+    // Only on a terminal. In a file, the reply must be unchanged.
     if (process.stdout.isTTY) this.end();
     process.stderr.write(`${styleText(style, oneLine(text), { stream: process.stderr })}\n`);
   }

@@ -14,7 +14,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 
 /**
  * @returns the lines in ascending order
- * @throws Error if submitted lines have changed, or if a result is missing or is not that of a submitted line
+ * @throws Error such as for changed lines, or for a result that is missing or not that of a submitted line
  */
 export async function findFailedLines(
   client: ChatBatchClient,

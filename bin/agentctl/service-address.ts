@@ -8,7 +8,7 @@ import { findRun, readOutputs, type TargetOptions } from './target.ts';
 export interface ServiceAddress {
   baseUrl: string;
   key: string;
-  /** Identifies the service, even if a local run restarts on another port. */
+  /** Identifies the service in the journals of submissions. */
   identity: string;
   /** If the service and the key are those of a local run. */
   demoAgent?: string;
@@ -22,7 +22,7 @@ export const withAddress = (command: Command): Command =>
     )
     .option('--key <key>', 'an API key; by default AGENT_SERVICE_KEY, or else that of the local run');
 
-/** @throws Error if there is no service; UsageError if there is no key or no valid address */
+/** @throws Error such as for no running service; UsageError if there is no key or no valid address */
 export async function findService(command: Command): Promise<ServiceAddress> {
   const options = command.optsWithGlobals<TargetOptions & { baseUrl?: string; key?: string }>();
   const configured =

@@ -44,11 +44,11 @@ const sendingEntry = z.object({
   key: z.string(),
   firstId: z.string(),
   lastId: z.string(),
-  /** The newest known batch before the portion was sent: the portion's own batch is newer. Null if there was none. */
+  /** A batch from before the portion was sent: the portion's own batch is newer. Null if there was none. */
   newest: z.string().nullable(),
   at: z.string(),
 });
-/** Written before a portion is sent, so that a later run can search for its batch. */
+/** Written before a portion is sent: a later run may have to find out whether it has become a batch. */
 export type Intent = z.infer<typeof sendingEntry>;
 
 const acceptedEntry = z.object({ is: z.literal('accepted'), ...rangeFields, batchId: z.string() });
@@ -59,7 +59,7 @@ const entry = z.discriminatedUnion('is', [
   acceptedEntry,
   // The pending portion has not become a batch.
   z.object({ is: z.literal('given up') }),
-  // Starts a round that submits all failed requests again. The lines are in ascending order.
+  // Starts a round that submits failed requests again. The lines are in ascending order.
   z.object({ is: z.literal('retry'), lines: z.array(z.int()) }),
 ]);
 
@@ -90,7 +90,7 @@ export class SubmissionState {
 }
 
 /**
- * @returns undefined if nothing of the file was submitted
+ * @returns undefined if the journal has no batch and no pending portion
  * @throws Error as `adoptJournal`, or if the journal is not one of a submission
  */
 export async function readSubmission(file: string): Promise<SubmissionState | undefined> {

@@ -43,8 +43,8 @@ export interface SubmitProgress {
 }
 
 /**
- * Between the last byte of a request and the creation of its batch. The gateway ends a buffered route after 29 s; the
- * rest is a margin.
+ * Between the last byte of a request and the creation of its batch. The function's timeout is 29 s; the rest is a
+ * margin.
  */
 const maxWorkSeconds = 35;
 
@@ -53,7 +53,7 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 
 /**
  * A journal records for a later run which batches the service has accepted.
- * @returns `submittedBefore`: how many batches earlier runs have submitted
+ * @returns `submittedBefore`: how many batches were in the journal before
  * @throws Error, for example if another process submits the file, or if it was submitted with other properties
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
@@ -134,7 +134,7 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   else await journal.accept(found);
 }
 
-/** Waits while the rate limit or the number of open batches rejects the portion. */
+/** Waits while a limit, such as that of open batches, rejects the portion. */
 async function sendPortion(sending: Sending, portion: Portion, isRetry: boolean): Promise<string> {
   const { client, journal, file, watch } = sending;
   let mayBeSent = isRetry;

@@ -66,7 +66,7 @@ export async function readOutputs(stack: string): Promise<(name: string) => stri
 const listOf = (json: string | undefined): string[] | undefined =>
   json === undefined ? undefined : (JSON.parse(json) as string[]);
 
-/** @throws Error if no run uses the folder */
+/** @throws Error, for example if no run uses the folder */
 export async function findRun(
   data: string,
   endpoint: 'base_url' | 'dynamodb_endpoint',

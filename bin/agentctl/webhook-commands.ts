@@ -78,7 +78,7 @@ async function ownerOf(batchId: string): Promise<DeliveryOwner> {
   return { workspaceId, batchId };
 }
 
-/** The newest first; none if the calls are not signed. */
+/** The newest first. */
 async function secretsOf(batchId: string): Promise<readonly string[]> {
   const owner = await ownerOf(batchId);
   const webhook = await webhookSource.get(owner);

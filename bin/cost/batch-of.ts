@@ -4,8 +4,8 @@ import { type OperationCalls, operations } from './operations.ts';
 const [small, large] = [operations['batch of 30'], operations['batch of 70']];
 
 /**
- * For DynamoDB a linear extrapolation from batches of 30 and of 70. Each `requestsPerWorker` requests count as one
- * invocation.
+ * For DynamoDB a linear extrapolation from batches of 30 and of 70. Assumes one invocation of a worker for up to
+ * `requestsPerWorker` requests.
  */
 export function batchOf(requests: number): OperationCalls {
   const extrapolate = (ofSmall = 0, ofLarge = 0) =>

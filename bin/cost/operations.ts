@@ -46,13 +46,13 @@ const batchWithWebhook = callsOfBatch(
 
 /**
  * The budget of each operation: `test/service/operation-cost.test.ts` fails if a local run exceeds it. There, texts
- * have a few words, a file has 1 MB, the workspace has limits, and its chats have a user. If you make an operation
- * cheaper, lower its budget.
+ * have a few words, an uploaded file has 1 MB, and workspaces have limits. If you make an operation cheaper, lower its
+ * budget.
  */
 export const operations = {
   'list-published-agents': callsOf('ListPublishedAgents', { GetItem: 1, Query: 1, UpdateItem: 1 }, [2, 1]),
   'create-chat': callsOf('CreateChat', { BatchGetItem: 1, TransactWriteItems: 1, UpdateItem: 2 }, [3, 18]),
-  // The usage of the title has a write of its own, because the title may end after the reply.
+  // The title and its usage have a write each.
   'send-message, first of a chat': callsOfMessage(6, [4, 8]),
   // Without the cache of histories, which saves the query.
   'send-message, streamed': callsOfMessage(4, [4, 6]),
@@ -68,7 +68,7 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // With the first run of the purge, for a chat without messages or files. It writes one unit; the second run writes two.
+  // With the first run of the purge, for a chat without messages or files. It writes one unit; the second writes two.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -78,7 +78,7 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // With the first run of the erasure, for a user without data. It writes one unit; the second run writes two.
+  // With the first run of the erasure, for a user without data. It writes one unit; the second writes two.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,
@@ -131,7 +131,7 @@ export const operations = {
 
 export type OperationName = keyof typeof operations;
 
-/** If no batch is open. */
+/** If there is nothing to do. */
 export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0]);
 
 /** If no workspace has retention. */

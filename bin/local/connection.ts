@@ -59,7 +59,7 @@ export interface Connection
 const fileOf = (folder: string): string => join(folder, 'connection.json');
 
 /**
- * @returns undefined if no run has written the file yet
+ * @returns undefined if there is no file
  * @throws UnreadableState
  */
 export const readConnection = (folder: string): Promise<Connection | undefined> =>

@@ -11,7 +11,7 @@ export interface MemoryPart {
   bytes: number;
 }
 
-/** For a thread in an endless loop, which does not report its statistics. */
+/** For a thread that does not respond, such as one in an endless loop. */
 const responseTimeoutMilliseconds = 5000;
 
 /** Call it before the first thread starts: it does not know earlier threads. */

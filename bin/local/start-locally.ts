@@ -46,7 +46,7 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The beginnings of their logical ids. The first batch needs them one after the other, so they are loaded at the start.
+ * The beginnings of their logical ids. They are loaded at the start, so that the first batch does not wait for them.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 
@@ -125,7 +125,7 @@ function readOptions(argv: string[]): Options {
 }
 
 /**
- * Ctrl-C sends SIGINT to this process and to npm, which forwards it to this process. A second signal within this time
+ * Ctrl-C sends SIGINT to this process and to npm, which forwards it to this process. A further signal within this time
  * counts as that copy.
  */
 const sameSignalMilliseconds = 1000;

@@ -72,10 +72,7 @@ const packageData: Readonly<Record<string, readonly string[]>> = {
 
 const splitBundles = Object.keys(entryPoints).filter((name) => entryPoints[name] === agentEntryPoints);
 
-/**
- * In bundles that are not split, these modules are external: esbuild does not tree-shake modules that a lazy chunk also
- * imports.
- */
+/** In bundles that are not split, these modules are external: they, and what only they import, are left out. */
 const deferredImports = [
   './functions/runtime/composition/tool-adapters.ts',
   './functions/runtime/composition/remote-tools.ts',
@@ -131,7 +128,7 @@ function filesOf(source: string): string[] {
     .sort();
 }
 
-/** Without this check, the function would only fail at the first call that needs a missing file. */
+/** Without these checks, only calls of the functions would fail. */
 function rejectMissing({ outputs }: Metafile): void {
   for (const [output, { imports }] of Object.entries(outputs))
     for (const { path, external, kind } of imports) {

@@ -14,10 +14,10 @@ import { type Conversion, convertSchema, resolved, Skipped } from './convert-sch
 
 /**
  * A document is OpenAPI 3.0 or 3.1, as YAML or JSON. Reads no other file and sends no request.
- * @throws Error if the document is not valid, or if it refers to another one
+ * @throws Error such as for a document that is not valid, or that refers to another one
  */
 export async function readOpenApi(text: string): Promise<Pick<Conversion, 'document' | 'isOld'>> {
-  // A deferred import: it compiles large schemas.
+  // A deferred import: most commands do not need it.
   const { Validator } = await import('@seriousme/openapi-schema-validator');
   const validator = new Validator();
   // The validator takes a text of one line as the name of a file.
@@ -89,7 +89,7 @@ export function baseUrlOf({ servers }: SchemaObject, address: string): string | 
 
 /**
  * By the first scheme that the document requires, or else has. The name of the secret is missing.
- * @throws Error if entries cannot have such a scheme
+ * @throws Error if there is none, or if entries cannot have it
  */
 export function authOf(document: SchemaObject) {
   const schemes = Object(own(document.components, 'securitySchemes'));
@@ -148,8 +148,8 @@ function toolOf(
 }
 
 /**
- * The entry sends the parameter already, OpenAPI says to ignore it, or it is an optional header that tools may not
- * send.
+ * The parameter has a name that the entry sends already, OpenAPI says to ignore it, or it is an optional header that
+ * tools may not send.
  */
 function isLeftOut({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean {
   const lowerCase = String(name).toLowerCase();
