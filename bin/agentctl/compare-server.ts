@@ -28,6 +28,8 @@ export const compareServer: CompareTools = async (address, options, written) => 
   });
   const { protocol, server = null, instructions = null, tools } = listed;
   const prefix = options.name ?? new URL(address).hostname.split('.').at(-2) ?? 'mcp';
+  const missing = options.only?.find((each) => !tools.some(({ name }) => name === each));
+  if (missing !== undefined) throw new Error(`The server has no tool ${missing}`);
   const only = options.onlyPinned ? before.map(({ tool }) => tool) : options.only;
   return {
     config: { ...config, protocol },

@@ -156,7 +156,7 @@ describe('agentctl batch submit, killed and run again', () => {
     expect(front.requests.slice(before).some(({ path }) => path.includes('/results'))).toBe(false);
   });
 
-  // Without a batch, the search takes 35 s.
+  // Without a batch, the search takes 45 s.
   it.each(process.env.SOAK === undefined ? [true] : [true, false])(
     'when its key is forgotten, taken: %s, beside another’s batch',
     async (isTaken) => {

@@ -40,6 +40,18 @@ it('an import makes an entry that agents accept', async () => {
   expect(namesOf(await importOnce(document(paths), { only: ['tags', 'shop_add'] }))).toEqual([
     ...['shop_add always', 'shop_tags never'],
   ]);
+  const dotted = { '/pets': { get: operation('pets.list'), post: operation('pets.add') } };
+  expect(namesOf(await importOnce(document(dotted), { only: ['pets.list'] }))).toEqual([
+    'shop_pets_list never',
+  ]);
+  await expect(importOnce(document(paths), { only: ['tags', 'tag'] })).rejects.toThrow(
+    'The document has no operation tag',
+  );
+});
+
+it('a document that is empty, null or no object is not valid', async () => {
+  for (const text of ['', ' \n', 'null', '~', '# nothing', '5', '[]'])
+    await expect(importOnce(text), JSON.stringify(text)).rejects.toThrow(/^It is /);
 });
 
 it('another import of the same document changes nothing, and keeps what the operator has written', async () => {

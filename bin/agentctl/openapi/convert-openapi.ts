@@ -21,7 +21,9 @@ export async function readOpenApi(text: string): Promise<Pick<Conversion, 'docum
   const { Validator } = await import('@seriousme/openapi-schema-validator');
   const validator = new Validator();
   // The validator takes a text of one line as the name of a file.
-  const { valid, errors } = await validator.validate(`${text}\n`);
+  const { valid, errors } = await validator.validate(`${text}\n`).catch((error: unknown) => {
+    throw validator.specification ? error : new Error('It is empty');
+  });
   const [first] = isList(errors) ? errors : [];
   const problem = first === undefined ? errors : `${first.instancePath || 'it'} ${first.message}`;
   if (!valid) throw new Error(`It is not a valid OpenAPI document: ${problem}`);

@@ -4,7 +4,7 @@ import { type HttpTool, httpApiConfig } from '#contract/http-api.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { isHttpUrl } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
-import { compareTools, type PinnedChange } from '#domain/tools/pin-tools.ts';
+import { compareTools, type PinnedChange, uniqueName } from '#domain/tools/pin-tools.ts';
 import { remoteSystems } from '#runtime/composition/services.ts';
 import { getDocument } from '../discover-authorization.ts';
 import { readInput } from '../read-json.ts';
@@ -54,10 +54,17 @@ export async function importOpenApi(
   const auth: ToolAuth | undefined =
     secret === undefined ? previous?.auth : { ...(previous?.auth ?? authOf(openApi.document)), secret };
   const { headers = {}, tools: before = [] } = previous ?? {};
-  const chosen = operationsOf(openApi, prefix, { auth, headers, tools: before }).filter((operation) =>
-    only === undefined
+  const operations = operationsOf(openApi, prefix, { auth, headers, tools: before });
+  const named = only?.map((each) => {
+    const names = [each, `${prefix}_${each}`].map((name) => uniqueName(name, new Set()));
+    const found = operations.find(({ name }) => names.includes(name));
+    if (found === undefined) throw new Error(`The document has no operation ${each}`);
+    return found;
+  });
+  const chosen = operations.filter((operation) =>
+    named === undefined
       ? previous === undefined || operation.previous !== undefined
-      : only.some((each) => [each, `${prefix}_${each}`].includes(operation.name)),
+      : named.includes(operation),
   );
   const changes = compareTools(chosen, before);
   const tools = changes.flatMap(({ after }) => after ?? []);
