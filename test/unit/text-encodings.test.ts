@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeText } from '#adapters/documents/decode-text.ts';
 import { readHtml } from '#adapters/documents/read-html.ts';
-import { encoded, encodedTexts, otherTexts } from '#support/encoded-texts.ts';
+import { encoded, encodedTexts, otherTexts, thaiTexts } from '#support/encoded-texts.ts';
 
 const unknown = /^the encoding is unknown: read as [a-z\d-]+$/;
 
@@ -33,6 +33,13 @@ it.each(otherTexts)('a text in %s is told to be uncertain', (encoding, text) => 
     expect(decodeText(encoded(encoding, text, length).bytes).notices).toContainEqual(
       expect.stringMatching(unknown),
     );
+});
+
+it.each(thaiTexts)('a Thai text whose bytes are possible in encodings of East Asia: %s', (text) => {
+  for (const length of [300, 3000]) {
+    const sample = encoded('windows-874', text, length);
+    expect(decodeText(sample.bytes)).toEqual({ text: sample.text, notices: [] });
+  }
 });
 
 it('a declared encoding counts if the bytes fit it', () => {

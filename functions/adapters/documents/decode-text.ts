@@ -6,6 +6,8 @@ import type { Extracted } from './extracted.ts';
 const sampleBytes = 64 * 1024;
 /** From 0 to 100. Texts in other encodings usually get less. */
 const eastAsianConfidence = 75;
+/** With more confidence in an encoding of East Asia, a text is not Thai. Thai texts got up to 76 as EUC-KR. */
+const beyondThai = 90;
 /** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
 /** For any other encoding. Right results usually have more. */
@@ -64,7 +66,7 @@ export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: b
       if (lang === undefined) continue;
       const least = eastAsian.includes(lang) ? eastAsianConfidence : leastConfidence;
       const isPossible = eastAsian.includes(lang)
-        ? confidence > noEvidence
+        ? confidence > noEvidence && (confidence >= beyondThai || !fitsLanguage(sample, 'windows-874', 'th'))
         : fitsLanguage(sample, encoding, lang);
       if (isPossible) return { encoding, isSure: confidence >= least };
     }
