@@ -64,14 +64,16 @@ export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: b
   for (const { name, lang, confidence } of analyse(sample))
     for (const encoding of encodingsOf(name)) {
       if (lang === undefined) continue;
-      const least = eastAsian.includes(lang) ? eastAsianConfidence : leastConfidence;
-      const isPossible = eastAsian.includes(lang)
-        ? confidence > noEvidence && (confidence >= beyondThai || !fitsLanguage(sample, 'windows-874', 'th'))
-        : fitsLanguage(sample, encoding, lang);
-      if (isPossible) return { encoding, isSure: confidence >= least };
+      const isEastAsian = eastAsian.includes(lang);
+      const least = isEastAsian ? eastAsianConfidence : leastConfidence;
+      if (isEastAsian ? mayBeEastAsian(sample, confidence) : fitsLanguage(sample, encoding, lang))
+        return { encoding, isSure: confidence >= least };
     }
   return { encoding: 'windows-1252', isSure: false };
 }
+
+const mayBeEastAsian = (sample: Uint8Array, confidence: number): boolean =>
+  confidence > noEvidence && (confidence >= beyondThai || !fitsLanguage(sample, 'windows-874', 'th'));
 
 function encodingsOf(name: string): string[] {
   // KOI8-U has the Russian letters of KOI8-R and also the Ukrainian ones.
