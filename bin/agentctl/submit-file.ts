@@ -174,7 +174,7 @@ async function waitForRoom({ journal, watch, log }: Sending, error: RateLimitErr
   await watch.untilOneHasEnded(wait);
 }
 
-/** If an error does not say, such as that of a proxy's page, the request may have become a batch. */
+/** If an error does not say, the request may have become a batch. */
 const mayBeProcessed = (error: unknown): boolean =>
   error instanceof ApiError || error instanceof ConnectionError ? error.mayBeProcessed : true;
 

@@ -47,7 +47,7 @@ export interface AgentTest {
   milliseconds: number;
 }
 
-/** The `args` of a step of the type `consultant_request_form`. */
+/** The `args` of a step of the type `consultant_request_form`, if the model's arguments fit: see `isForm`. */
 export interface Form {
   title: string;
   description?: string;

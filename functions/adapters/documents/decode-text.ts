@@ -56,24 +56,33 @@ const eastAsian = ['zh', 'ja', 'ko'];
  * @returns `isSure`: whether the library is confident
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
-  const start = Math.max(
-    bytes.findIndex((byte) => byte >= 0x80),
-    0,
-  );
-  const sample = bytes.subarray(Math.max(start - sampleBytes / 2, 0), start + sampleBytes / 2);
-  for (const { name, lang, confidence } of analyse(sample))
-    for (const encoding of encodingsOf(name)) {
-      if (lang === undefined) continue;
-      const isEastAsian = eastAsian.includes(lang);
-      const least = isEastAsian ? eastAsianConfidence : leastConfidence;
-      if (isEastAsian ? mayBeEastAsian(sample, confidence) : fitsLanguage(sample, encoding, lang))
-        return { encoding, isSure: confidence >= least };
-    }
-  return { encoding: 'windows-1252', isSure: false };
+  const sample = sampleOf(bytes);
+  const found = analyse(sample)
+    .flatMap(({ name, ...guess }) => encodingsOf(name).map((encoding) => ({ encoding, ...guess })))
+    .find((guess) => isPossible(sample, guess));
+  if (found?.lang === undefined) return { encoding: 'windows-1252', isSure: false };
+  const least = eastAsian.includes(found.lang) ? eastAsianConfidence : leastConfidence;
+  return { encoding: found.encoding, isSure: found.confidence >= least };
 }
 
-const mayBeEastAsian = (sample: Uint8Array, confidence: number): boolean =>
-  confidence > noEvidence && (confidence >= beyondThai || !fitsLanguage(sample, 'windows-874', 'th'));
+/** Around the first byte beyond ASCII. */
+function sampleOf(bytes: Uint8Array): Uint8Array {
+  const first = bytes.findIndex((byte) => byte >= 0x80);
+  const start = Math.max(first, 0);
+  return bytes.subarray(Math.max(start - sampleBytes / 2, 0), start + sampleBytes / 2);
+}
+
+interface Guess {
+  encoding: string;
+  lang?: string;
+  confidence: number;
+}
+
+function isPossible(sample: Uint8Array, { encoding, lang, confidence }: Guess): boolean {
+  if (lang === undefined) return false;
+  if (!eastAsian.includes(lang)) return fitsLanguage(sample, encoding, lang);
+  return confidence > noEvidence && (confidence >= beyondThai || !fitsLanguage(sample, 'windows-874', 'th'));
+}
 
 function encodingsOf(name: string): string[] {
   // KOI8-U has the Russian letters of KOI8-R and also the Ukrainian ones.

@@ -80,7 +80,7 @@ export interface OutboundRequest {
   /** Sent to every server, even after a redirect. */
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array;
-  /** Undefined if the address is not to be checked, such as one of an operator. */
+  /** Undefined if the address is not to be checked, such as one of AWS. */
   rules: OutboundRules | undefined;
   /** Each redirect is checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
   redirects: number;

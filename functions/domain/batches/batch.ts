@@ -109,7 +109,7 @@ export interface BatchItem {
   /** The slot that has started the request. 0, like `epoch` and `attempt`, if no worker has claimed it. */
   slot: number;
   epoch: number;
-  /** Rises with each `takeOver`, but not after the short waits of `waitsAtOnce`. */
+  /** Rises with each `takeOver`. A retry after one of `waitsAtOnce` has the same number. */
   attempt: number;
   /** Number of `broken` ends (see `AttemptEnd`), as far as they were stored. */
   brokenReplies: number;

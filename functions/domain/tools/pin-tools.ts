@@ -140,7 +140,7 @@ const headersIn = (schema: SchemaObject, path: readonly string[] = []): [string,
     return [...(isText(header) ? [[header, at] as [string, string[]]] : []), ...headersIn(rest, at)];
   });
 
-/** Also leaves out keywords by which the service cannot check arguments, and adds them to `unknown`. */
+/** Also leaves out keywords that are not in `rules`, and adds them to `unknown`. */
 function withoutExtensions(schema: SchemaObject, unknown: Set<string>): SchemaObject {
   const known = Object.entries(schema).filter(([keyword]) => {
     if (/^(?:x-.*|\$schema|\$comment)$/.test(keyword)) return false;

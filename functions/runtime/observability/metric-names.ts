@@ -14,7 +14,7 @@ export type MetricDimension =
   | 'route'
   | 'error_code'
   | 'model'
-  /** Of a model, or of the system of a remote tool. */
+  /** Why a model has failed or was retried, or why a use of a remote tool has failed. */
   | 'failure'
   | 'kind'
   | 'tool'
