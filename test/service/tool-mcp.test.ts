@@ -73,6 +73,13 @@ async function publish(): Promise<string> {
 server.tools = tools;
 const agentId = await publish();
 
+it('imports nothing if --only names a tool that the server does not have', async () => {
+  const before = await readFile(file, 'utf8');
+  const { code, stderr } = await runImport('--only', 'customers.find,customer.delete');
+  expect([code, stderr]).toEqual([1, expect.stringContaining('The server has no tool customer.delete')]);
+  expect(await readFile(file, 'utf8')).toBe(before);
+});
+
 async function use(name: string, args: object, agent = agentId) {
   const chatId = await createChat(client, { agentId: agent });
   const message = JSON.stringify({ name, arguments: args });
