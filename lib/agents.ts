@@ -91,7 +91,7 @@ export class Agents extends Construct {
     );
     alarms.add('RemoteToolFailures', {
       summary: 'Half of the uses of tools of other systems fail, at least 20 in five minutes.',
-      // Fewer failures may be of one system of one workspace: that is the matter of its operator.
+      // Fewer failures may be of one system, which is the matter of those who run it.
       metric: formula('IF(failures < 20, 0, 100 * failures / uses)', { failures, uses }),
       threshold: 50,
       periods: [3, 5],

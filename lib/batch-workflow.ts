@@ -59,7 +59,7 @@ export class BatchWorkflow extends Construct {
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
-    // If a worker has crashed, the leases of its slots must end. Ten seconds more are for differences of clocks.
+    // The lease of a crashed worker must end. Ten seconds more are for differences of clocks.
     const finishSeconds = replyLimits.leaseSeconds + 10;
     const waits = [
       wait('Offer slots to workers and wait for the last request', settings.batchTimeoutSeconds),
@@ -162,7 +162,7 @@ export class BatchWorkflow extends Construct {
   }
 }
 
-/** `Sandbox.Timedout` means that the function timed out; AWS's documentation calls that `Lambda.Unknown`. */
+/** `Sandbox.Timedout` means that the function timed out. AWS's documentation also names `Lambda.Unknown` for that. */
 const transientErrors = [
   serviceUnavailable,
   'Lambda.TooManyRequestsException',

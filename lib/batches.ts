@@ -179,7 +179,7 @@ export class Batches extends Construct {
       'reconcile-batches',
       {
         description: 'Resumes batches and webhooks that crashes and outages have interrupted',
-        // A run starts no check after 45 s, and the schedule starts one every minute.
+        // A run starts no check after 45 s, and the next run starts after a minute.
         timeoutSeconds: 60,
         ...ofWork,
       },

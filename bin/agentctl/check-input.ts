@@ -9,7 +9,7 @@ export type InputSize = Record<'requests' | 'batches' | 'characters', number>;
 const mistakesShown = 20;
 
 /**
- * @param submitted the batches that the service has accepted; with `lines`, only those of the retry
+ * @param submitted the accepted batches of the first round, or with `lines`, of the retry
  * @param lines those that a retry submits; undefined for all lines
  * @throws Error such as for changed lines, or for mistakes; `log` gets the first 20 if there are several
  */

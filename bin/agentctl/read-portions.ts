@@ -77,7 +77,7 @@ export async function* selectRecords(
 
 /**
  * Reads the rows of a range, which are next in `records`.
- * @throws Error if they have changed
+ * @throws Error, for example if they have changed
  */
 export async function skip(
   { file }: Input,

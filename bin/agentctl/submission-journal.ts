@@ -143,7 +143,7 @@ export async function openJournal(
   }
 }
 
-/** @throws Error if the path is not a regular file, because another one may not be readable twice */
+/** @throws Error such as for a pipe, which cannot be read twice */
 async function checkRegular(file: string): Promise<void> {
   const found = await stat(file).catch((error: Error) => {
     throw new Error(`${file} cannot be read: ${reasonOf(error)}`);

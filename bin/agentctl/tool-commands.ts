@@ -78,7 +78,7 @@ async function importTools(
   if (!changes.some(({ after }) => after !== undefined))
     throw new Mistakes(['There is no tool that can be pinned', ...wordsOf(changes)]);
   const pinned = (previous?.config?.tools ?? []) as readonly PinnedTool[];
-  // A tool that has not changed stays as it is written, without the defaults of its schema.
+  // A tool that has not changed stays as it is written.
   const tools = changes.flatMap(({ name, state, after }) =>
     state === 'same' ? pinned.filter((tool) => tool.name === name) : (after ?? []),
   );

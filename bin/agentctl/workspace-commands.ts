@@ -133,7 +133,7 @@ async function deleteConfirmed(workspaceId: string, { confirm }: { confirm: stri
 const describeCounts = ({ items, objects }: DeletedCounts): string =>
   `${formatCount(items)} items and ${formatCount(objects)} objects`;
 
-/** Milliseconds between lines about a pass: a pass over a large table may take minutes. */
+/** At least, in milliseconds, between lines about a pass that goes on: over a large table it may take minutes. */
 const linesEvery = 10_000;
 
 function deletionProgress({ log }: ProgressLine): (progress: DeletionProgress) => void {

@@ -80,8 +80,8 @@ const deferredImports = [
 ];
 
 /**
- * Lambda runs `index.js`, unless AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on whether a
- * revision may set such a variable.
+ * A web function runs `index.js`, unless AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on
+ * whether a revision may set such a variable.
  */
 const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ "type": "module" }\n' };
 

@@ -150,8 +150,8 @@ function toolOf(
 }
 
 /**
- * The parameter has a name that the entry sends already, OpenAPI says to ignore it, or it is an optional header that
- * tools may not send.
+ * The parameter is not in the path, and the entry sends its name already; or OpenAPI says to ignore it; or it is an
+ * optional header that tools may not send.
  */
 function isLeftOut({ in: location, name, required }: SchemaObject, configured: readonly string[]): boolean {
   const lowerCase = String(name).toLowerCase();
