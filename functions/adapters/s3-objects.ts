@@ -52,7 +52,7 @@ export function objectCache<Value>(maxBytes: number) {
  */
 const seconds = 5 * 60;
 
-/** The address is signed with the credentials of this function, so the function needs the permission itself. */
+/** The address is signed with the role of this process, so the role needs the permission itself. */
 export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
   getSignedUrl(client, command, { expiresIn: seconds });
 

@@ -141,7 +141,7 @@ async function prepareWithLease(
     await prepare(file, signal);
     isDone = await isPrepared(file, signal);
   } finally {
-    // After a success, the lease stays: a process that has just found no prepared file must still find it.
+    // After a success, the lease stays: a process that has just found no prepared file must not take it.
     if (!isDone) await leases.releaseLease(file, until);
   }
 }

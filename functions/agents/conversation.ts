@@ -99,8 +99,8 @@ type CurrentMessage = Omit<Extract<PromptMessage, { role: 'user' }>, 'role'>;
 type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
- * Of the steps in earlier replies, the prompt has at most those that hand over to the user, such as a form, because a
- * user message responds to them.
+ * Of the steps in earlier replies, the prompt has at most those that hand over to the user, because a user message
+ * responds to them.
  */
 export function conversationOf(
   history: readonly PromptMessage[],

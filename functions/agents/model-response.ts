@@ -95,7 +95,7 @@ class Blocks {
     this.all.push(block);
   }
 
-  /** The end of a reasoning block may carry the provider's signature, which the next call may need. */
+  /** Each part of a block may carry data of the provider, which the next model call may need. */
   #append(type: BlockType, part: BlockPart & { delta?: string }): void {
     const block = this.open.get(`${type} ${part.id}`);
     if (block === undefined) return;

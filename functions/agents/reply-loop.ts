@@ -111,7 +111,7 @@ export class ReplyLoop {
     }
   }
 
-  /** The text of a reply with a form is emitted only if it has the form. The model gets at most one repair. */
+  /** With `agent.form`, the text is emitted only if it has that form. The model gets at most one repair. */
   private async inForm(
     agent: PreparedAgent,
     exchange: LanguageModelV4Prompt,
@@ -211,7 +211,7 @@ export class ReplyLoop {
       case 'interrupted':
         throw new ModelFailure('failed', `The model ended its reply with the reason ${finishReason}`);
     }
-    // A reply that hands over to the user, such as by a form, needs no text.
+    // A reply that hands over to the user needs no text.
     return this.text.isEmpty && !this.handedOver
       ? cutShortBy('empty', 'The model gave an empty reply')
       : completeReply;

@@ -22,7 +22,7 @@ export class ServiceError extends Error {
   readonly data: Record<string, unknown> | null;
   /** In whole seconds, for the header Retry-After. */
   readonly retryAfter: number | null;
-  /** The text for clients of a 5xx. */
+  /** Clients get it instead of the message of a 5xx. */
   readonly reason: string | undefined;
   readonly headers: Record<string, string>;
 

@@ -15,8 +15,8 @@ const times = { response: 10_000, whole: 10_000 };
 const maxBytes = 64_000;
 
 /**
- * In milliseconds. A token that ends sooner is used only by those who wait for it: a request may be on its way for so
- * long.
+ * In milliseconds. A token that ends sooner is used only by those who wait for it, because a request with it may take a
+ * while.
  */
 const reserve = 60_000;
 

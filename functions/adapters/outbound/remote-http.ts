@@ -11,7 +11,7 @@ interface Options {
   /** The addresses in their `allow` may get a secret without TLS. */
   rules: OutboundRules;
   credentialOf: (auth: ToolAuth | undefined, target: CredentialTarget) => Promise<Credential>;
-  /** How many replies the current request has come through. */
+  /** How many replies the client's request has come through. */
   depth: () => number;
 }
 

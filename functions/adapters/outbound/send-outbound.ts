@@ -22,7 +22,6 @@ async function* chunksOf(
   let bytes = 0;
   for await (const chunk of decoded(response) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    // Leaving the loop destroys the connection.
     if (bytes > maxBytes)
       throw new OutboundFailure('too-large', `The answer is larger than ${maxBytes / 1_000_000} MB`);
     yield chunk;
@@ -104,7 +103,7 @@ export interface ResponseHead {
 
 type OutboundResponse<Body> = ResponseHead & { body: Body };
 
-/** The connection is closed if nothing was read, or if the reader leaves the body before its end. */
+/** The connection is closed if it reads nothing or rejects. It may leave the body before its end. */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
 /** Open connections must not outlive a reply, because the function may be frozen then. */

@@ -27,7 +27,7 @@ export function converseModel(
   const modelWith = (images: Images) =>
     createAmazonBedrock({
       region,
-      // With a key, the package signs nothing. `signedFetch` replaces the header with this key.
+      // With a key, the package signs nothing. `signedFetch` overwrites the header that has the key.
       apiKey: 'unused',
       fetch: (input, init) => signedFetch(settings, input, withImages(images, init)),
       // The package depends on an older patch of the interface, whose reasoning options have fewer values.
@@ -89,8 +89,8 @@ const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:mi
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
 /**
- * Marks the ends of what later calls are likely to begin with; of a single message, which may have no later call, only
- * the system message. Bedrock accepts four marks.
+ * Marks the ends of what later calls are likely to begin with. A single user message may have no later call. Bedrock
+ * accepts four marks.
  */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
@@ -103,7 +103,7 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
   );
 }
 
-/** If the reply has a form, the package may send the tools even if the choice is `none`. */
+/** If the reply has a schema, the package may send the tools even if the choice is `none`. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
 /** Without this, a stream that ends before `messageStop` looks complete: only its finish part has no raw reason. */

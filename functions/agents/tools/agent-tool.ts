@@ -188,7 +188,7 @@ type AvailableKinds = readonly (ToolKind | DeferredKind)[];
 
 const searchType = 'consultant_search_web';
 
-/** The type of the tool that replies with long files get, whether or not the agent has it. */
+/** A reply may get the tool of this type although its agent does not have it. */
 export const lookupType = 'consultant_lookup';
 
 /**

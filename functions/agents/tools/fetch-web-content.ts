@@ -76,7 +76,7 @@ export const fetchWebContent = (
   },
 });
 
-/** Offset and lengths count code points, as clients do. */
+/** Offset and lengths count code points. */
 function partOf(text: string, offset: number, length: number): { content: string; characters: number } {
   // Most texts have no character of two code units, and a search for one is faster than the loop.
   if (text.search(/[\ud800-\udbff]/) < 0)

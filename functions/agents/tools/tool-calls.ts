@@ -110,7 +110,7 @@ export function openToolCalls(
   }
 
   return {
-    /** @returns the arguments for the assistant message of the next call: an empty object if they are no object */
+    /** @returns the arguments for the assistant message of the next prompt: an empty object if they are no object */
     start(call: LanguageModelV4ToolCall): object {
       const args = argumentsOf(call.input);
       const { toolCallId, toolName } = call;

@@ -9,7 +9,7 @@ export const fieldsOf = (value: unknown): Fields | undefined =>
 
 export const textIn = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What later calls of a reply may return to the server. */
+/** What later model calls of a reply may return to the server. */
 type ServerOptions = {
   /** Reasoning is returned in the field in which it came, because servers may reject the fields of other servers. */
   reasoningField?: string;

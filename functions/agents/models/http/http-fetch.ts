@@ -32,7 +32,7 @@ const agents = {
  * Node's own fetch takes more processor time (README.md). This one follows only redirects that repeat the request on
  * the same server (307, 308), so the API key reaches no other one.
  * @param init the body must be a string, absent, or an async iterable of chunks with the header content-length
- * @throws the signal's reason; TypeError `fetch failed` with a cause if there is no response
+ * @throws the signal's reason; TypeError `fetch failed` with the cause
  */
 export async function httpFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   if (input instanceof Request) throw new TypeError('httpFetch takes a URL, not a Request');
