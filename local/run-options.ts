@@ -31,7 +31,7 @@ export interface RunOptions {
   readonly recordCalls?: boolean;
   /** Lambda's quota for all Lambda functions of the template together. Default 1,000. */
   readonly accountConcurrency?: number;
-  /** The maximum for one Lambda function. Default 128. */
+  /** How many threads one Lambda function may have. Default 128. */
   readonly maxConcurrency?: number;
   /**
    * How many environments of a web function one thread replaces, by the beginning of the logical id of the function's
@@ -77,7 +77,7 @@ export interface Faults extends DynamoFaults {
   readonly repeatedRequest?: () => 'meanwhile' | 'afterwards' | undefined;
 }
 
-/** Milliseconds that a call waits before it is sent to the emulator. */
+/** Milliseconds by which a call is delayed. */
 export interface DynamoLatency {
   readonly read: number;
   readonly write: number;

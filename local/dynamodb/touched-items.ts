@@ -41,7 +41,7 @@ export interface DynamoRequest extends Operation {
   readonly ExpressionAttributeValues?: Readonly<Record<string, AttributeValue>>;
 }
 
-// A write of up to this size is one unit; in a transaction two.
+// A write of an item of up to this size is one unit; in a transaction two.
 const UNIT_BYTES = 1024;
 
 export function touchedItems(

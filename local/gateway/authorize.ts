@@ -24,7 +24,7 @@ interface AuthorizerResult {
   readonly context: Record<string, string | number | boolean>;
 }
 
-/** The returned function caches results. It throws a GatewayFailure for a request that is not allowed. */
+/** The returned function caches results for `cacheSeconds`. It throws a GatewayFailure to reject a request. */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
@@ -51,7 +51,7 @@ export function createAuthorize(
       const sourceArn = `${apiArn}/authorizers/${authorizer.logicalId}`;
       if (denialOfInvocation(access, { ...authorizer, sourceArn }))
         throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
-      // If an operator writes during this call, the result goes into the old cache, which is no longer read.
+      // If the cache is cleared during this call, the result goes into the old one, which is no longer read.
       const currentCache = cache;
       result = await send(findFunction({ functions }, authorizer.functionArn), {
         type: 'REQUEST',

@@ -15,7 +15,7 @@ interface ProxyResponse extends ProxyHead {
 
 const RESPONSE_KEYS = new Set(['statusCode', 'headers', 'multiValueHeaders', 'body', 'isBase64Encoded']);
 
-/** @throws GatewayFailure if the function fails, is throttled or responds too late; Error if its response is invalid */
+/** @throws GatewayFailure; another Error if the function's response is not JSON */
 export async function respondBuffered(
   api: ApiModel,
   { timeoutMilliseconds }: FunctionIntegration,

@@ -3,7 +3,7 @@ import type { AccessRules, RequestContext, Session } from './access-rules.ts';
 export interface Caller {
   readonly name: string;
   readonly principals: readonly string[];
-  /** A resource-based policy that names one of these delegates the decision to the account. */
+  /** A resource-based policy that allows one of these delegates the decision to the account. */
   readonly account: readonly string[];
   readonly session?: Session;
   readonly context: RequestContext;

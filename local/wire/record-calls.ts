@@ -64,7 +64,7 @@ function countBytes(message: IncomingMessage): () => number {
   return () => bytes;
 }
 
-/** The operation of a request. AWS's JSON protocols name it in a header, AWS's REST protocols by method and path. */
+/** The operation of a request. AWS's JSON protocols name it in a header, AWS's REST protocols by method and URL. */
 function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   const target = headers['x-amz-target'];
   if (target !== undefined) return String(target).split('.').pop() ?? '';

@@ -25,8 +25,8 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * Connections to the runner's ports are refused, except those to the endpoints in the thread's variables, because an
- * allowed outbound host may be this machine.
+ * Refuses a function's connections to the runner's ports, except to the endpoints in its variables, because an allowed
+ * outbound host may be this machine.
  * @param ports one element per port: 1 if the runner listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {

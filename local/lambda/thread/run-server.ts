@@ -34,7 +34,7 @@ guardThread(data, () =>
     : undefined,
 );
 
-// No signal of the operating system reaches a thread, so the main thread sends its name as a message.
+// No signal of the operating system reaches a thread, so the main thread sends the signal's name.
 parentPort?.on('message', (signal: NodeJS.Signals) => process.emit(signal)).unref();
 await import(pathToFileURL(data.entry).href);
 flushCompileCache();
