@@ -1,8 +1,17 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { brotliCompressSync, createGzip, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import {
+  brotliCompressSync,
+  createBrotliCompress,
+  createDeflate,
+  createGzip,
+  deflateRawSync,
+  deflateSync,
+  gzipSync,
+} from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/addresses.ts';
 import { type OutboundRequest, sendOutbound } from '#adapters/outbound/send-outbound.ts';
@@ -279,6 +288,33 @@ describe('a body', () => {
       response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
     );
     expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
+  });
+
+  it.each([
+    ['gzip', createGzip],
+    ['br', createBrotliCompress],
+    ['deflate', createDeflate],
+    ['identity', () => new PassThrough()],
+  ])('in %s that is left after its start has its connection closed', async (coding, createEncoder) => {
+    const closed = Promise.withResolvers<void>();
+    const { port } = await serve((_request, response) => {
+      response.writeHead(200, { 'Content-Encoding': coding }).once('close', closed.resolve);
+      const encoder = createEncoder();
+      encoder.pipe(response);
+      encoder.write(text);
+      if ('flush' in encoder) encoder.flush();
+    });
+    const request = {
+      ...{ url: new URL(`http://127.0.0.1:${port}/`), method: 'GET' as const, rules: allowing(port) },
+      ...{ redirects: 0, times: { response: 600_000, whole: 600_000 }, maxBytes: 1_000_000 },
+      signal: new AbortController().signal,
+    };
+    const { body } = await sendOutbound(request, async (_head, chunks) => {
+      for await (const chunk of chunks) return chunk.length;
+      return 0;
+    });
+    expect(body).toBeGreaterThan(0);
+    await closed.promise;
   });
 
   const zeros = Buffer.alloc(100_000_000);

@@ -66,7 +66,12 @@ async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
       yield* { [Symbol.asyncIterator]: () => chunks };
     })(),
   );
-  yield* through(whole, isZlib ? createInflate() : createInflateRaw());
+  try {
+    yield* through(whole, isZlib ? createInflate() : createInflateRaw());
+  } finally {
+    // The end of the pipeline does not reach the response through the generator.
+    if (!response.readableEnded) response.destroy();
+  }
 }
 
 /** An error of the source or the decoder is thrown to the reader of the result. */
