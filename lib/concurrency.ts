@@ -86,7 +86,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   };
 }
 
-/** If no size is set, reservations that do not fit are left out. */
+/** If no size is set, and the reservations do not fit, all are left out. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);

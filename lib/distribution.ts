@@ -84,7 +84,7 @@ export class Distribution extends Construct {
       });
     const { region, stackName } = Stack.of(this);
     const code = new CloudFrontFunction(this, 'TellViewerHost', {
-      // Names of CloudFront functions are unique in an account. CDK's default name would be the same in every stage.
+      // Names of CloudFront functions are unique in an account. CDK's default name lacks the stage.
       functionName: `${region}-${stackName}-viewer-host`,
       comment: 'Passes the viewer host on to the origins',
       code: FunctionCode.fromInline(forwardViewerHost),

@@ -26,7 +26,7 @@ export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
   watchConcurrency(platform);
 }
 
-/** `authorize-request` is in no group: it throws for unknown keys, which Lambda counts as errors. */
+/** `authorize-request` is in no group: it may throw for an unknown key, which Lambda counts as an error. */
 function watchCrashes({ alarms, functions, groups }: Platform): Map<FunctionName, Alarm> {
   const alarmOf = new Map<FunctionName, Alarm>();
   for (const [group, all] of groups)

@@ -13,7 +13,7 @@ interface Grantee {
   addEnvironment(name: string, value: string): unknown;
 }
 
-/** Gives a function permissions, variables, or both. */
+/** Gives a function what it needs: permissions and variables. */
 export type Need = (grantee: Grantee) => void;
 
 export type ReadAction = 'GetItem' | 'BatchGetItem' | 'Query' | 'ConditionCheckItem';
@@ -46,7 +46,7 @@ export const allow =
   (grantee) =>
     grantee.addToRolePolicy(new PolicyStatement({ actions, resources }));
 
-/** Allows reads of every item, but writes only of the named kinds of items. */
+/** Allows the reads for every item, but the writes only for the named kinds of items. */
 export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes: Writes): Need =>
   allOf(
     reads.length === 0

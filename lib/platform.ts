@@ -22,8 +22,8 @@ interface Task {
   memoryMegabytes?: number;
   group?: AlarmGroup;
   /**
-   * Adds the function to the alarm for throttled calls, because nothing else shows them, or because every route needs
-   * it.
+   * Adds the function to the alarm for throttled calls, because the gateway does not show them, or because every route
+   * needs the function.
    */
   throttlesUnseen?: true;
 }

@@ -34,7 +34,7 @@ export const createContentBucket = (scope: Construct, settings: Settings): Bucke
   createBucket(scope, 'Content', settings, {
     lifecycleRules: [
       unfinishedUploads,
-      // Text and images extracted from ephemeral files, which themselves expire after a day.
+      // What was prepared from ephemeral files, which themselves expire after a day.
       { prefix: 'attachments/ephemeral/', expiration: Duration.days(1) },
     ],
     whyNoAccessLogs:

@@ -21,7 +21,7 @@ export class Webhooks extends Construct {
     const key = new Key(this, 'Key', {
       description: 'Encrypts the secrets of webhooks',
       enableKeyRotation: true,
-      // Without the key the addresses and secrets of all pending webhooks are lost.
+      // Without the key, pending webhooks cannot be delivered.
       removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });

@@ -16,7 +16,7 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** The caller waits for these calls after an abort. */
+/** `submitAndWait` waits for these calls before it throws. */
 const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {
@@ -89,7 +89,7 @@ export class Batches {
    * Submits any number of requests as batches, waits until all have ended, and returns the results in the order of the
    * requests. Requests with the same `history_id` run in order only within one batch.
    * @throws ChatBatchError before anything is sent, for example if a `custom_id` is repeated; the signal's reason, or
-   * what a callback has thrown; BatchSubmissionError if a part of the requests was not completed
+   * what a callback has thrown; BatchSubmissionError if the creation or the reading of a batch has failed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
     const transport = this.#transport;

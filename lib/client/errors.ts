@@ -88,7 +88,7 @@ export const errorClasses = {
   '503/10005': ServiceUnavailableError,
 } as const satisfies Record<string, typeof ApiError>;
 
-/** For a response without an envelope, such as that of a proxy, or with an unknown code. */
+/** For a response that is not in `errorClasses`, such as that of a proxy. */
 function classOfStatus(status: number): typeof ApiError {
   if (status === 429) return RateLimitError;
   if (status === 503) return ServiceUnavailableError;
@@ -190,7 +190,7 @@ export interface FailedPart {
   error: unknown;
 }
 
-/** Parts of a submission were not completed. `results` has all results that came, also those of incomplete parts. */
+/** The creation or the reading of a batch has failed. `results` has all results that came, also those of such a batch. */
 export class BatchSubmissionError extends ChatBatchError {
   override readonly name = 'BatchSubmissionError';
   readonly batches: readonly Batch[];

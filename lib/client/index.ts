@@ -28,8 +28,8 @@ export interface ClientOptions {
    */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Without `Retry-After`: milliseconds before the first retry, 1,000 by default. The wait doubles with each retry, up
-   * to a minute. 10 to 25 % are added.
+   * Milliseconds that a retry waits at least, 1,000 by default. Without `Retry-After`, the wait doubles with each retry,
+   * up to a minute. 10 to 25 % are added.
    */
   retryDelay?: number | undefined;
   /**

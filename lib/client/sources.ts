@@ -5,7 +5,7 @@ export interface Source {
   /** The address of a page, or what a knowledge base names, such as `s3://…`. Make links of http and https alone. */
   url?: string;
   documentId?: string;
-  /** The page of the document. */
+  /** The page or slide of the document. */
   page?: number;
 }
 
@@ -15,7 +15,7 @@ export interface StepWithResult {
   result: { success: boolean; data?: unknown } | null;
 }
 
-/** Returns the sources that web searches, fetches of pages and searches in knowledge bases have found, each once. */
+/** Returns the sources that web searches, fetches of pages and searches in knowledge bases name, each once. */
 export function sourcesOf(steps: Iterable<StepWithResult>): Source[] {
   const sources = new Map<string, Source>();
   for (const { type, result } of steps)

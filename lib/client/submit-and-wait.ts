@@ -201,7 +201,7 @@ async function watchBatch(
     throw new ChatBatchError(`Only ${part.results.length} of ${total_requests} results came`);
 }
 
-/** A creation that was aborted is repeated with its key, to learn the id of its batch. */
+/** If the batch is not known, its creation is repeated with its key, to learn the id. */
 async function cancelPart(api: BatchApi, part: Part): Promise<void> {
   try {
     if (part.isCreating !== true) return;

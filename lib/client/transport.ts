@@ -86,7 +86,7 @@ export interface Transport {
 const longestDelay = 60_000;
 /** A streamed reply may take 300 s. */
 const longestReply = 330_000;
-/** How long after its start a patient request is retried; after 429, there is no limit. */
+/** How long after its start a patient request is retried after a failure other than 429. */
 const longestOutage = 60 * 60_000;
 
 export function createTransport(defaults: TransportOptions): Transport {

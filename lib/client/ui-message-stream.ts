@@ -10,7 +10,7 @@ export interface AgentStep {
   content: string;
   args: Record<string, unknown>;
   started_at: string;
-  /** Null while the step runs. */
+  /** Null if the step has not ended. */
   ended_at: string | null;
   result: { success: boolean; data?: unknown } | null;
 }

@@ -12,7 +12,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** Longer timers, and Infinity, would end immediately. */
+/** Longer timers, and Infinity, would end too early. */
 const longestTimer = 2 ** 31 - 1;
 
 export function startTimer(milliseconds: number, callback: () => void): () => void {

@@ -1,6 +1,6 @@
 import { type ErrorKind, errorTable } from '#contract/errors.ts';
 
-/** Specification, section 7.1. */
+/** Specification, section 7.1, and additions. */
 const meanings: Readonly<Record<ErrorKind, string>> = {
   unauthenticated: 'the API key is missing or invalid',
   accessDenied: 'access is denied',

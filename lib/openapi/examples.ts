@@ -262,7 +262,7 @@ export const responseExamples = {
   'cancel-batch': success({ ...batch, status: 'cancelling' as const }),
 } satisfies Partial<Responses>;
 
-/** Undefined for a response that is not JSON. */
+/** Undefined for a route without an example. */
 export function responseExampleOf(name: RouteName): unknown {
   const { [name]: own }: Partial<Record<RouteName, unknown>> = responseExamples;
   const { data } = 'shape' in responses[name] ? (responses[name].shape as { data?: z.ZodType }) : {};

@@ -83,7 +83,7 @@ function limitsOf(setting: SettingSchema): string[] {
   ];
 }
 
-/** Zod gives each whole number the range of safe integers. */
+/** Zod limits whole numbers to the safe integers. */
 const isLimit = (value: number | undefined): value is number =>
   value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER;
 

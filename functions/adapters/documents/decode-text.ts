@@ -2,11 +2,11 @@ import { analyse } from 'chardet';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import type { Extracted } from './extracted.ts';
 
-/** The detector of encodings is slow, so it gets only a sample. */
+/** Encodings are guessed from a sample, because the detector is slow. */
 const sampleBytes = 64 * 1024;
 /** From 0 to 100. Texts in other encodings usually get less. */
 const eastAsianConfidence = 75;
-/** With more confidence in an encoding of East Asia, a text is not Thai. Thai texts got up to 76 as EUC-KR. */
+/** From this confidence in an encoding of East Asia on, a text is not Thai. Thai texts got up to 76 as EUC-KR. */
 const beyondThai = 90;
 /** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
