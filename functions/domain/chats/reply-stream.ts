@@ -198,8 +198,8 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * Yields the stored events of a resumable reply. The rest of a stored reply is made from its message, with the text in
- * one delta.
+ * Yields the stored events, if there are any. The rest of a stored reply is made from its message, with the text in one
+ * delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,

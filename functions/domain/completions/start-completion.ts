@@ -87,7 +87,7 @@ interface RunningCompletion {
 
 /**
  * Starts a reply that belongs to no chat and is not stored.
- * @param deadline returns the milliseconds that the reply may take from the time of the call on
+ * @param deadline returns the milliseconds that the reply may still take
  * @throws accessDenied, clientNotAllowed, OpenAiError (such as for an unknown model or a wrong parameter), rateLimited
  */
 export async function startCompletion(
