@@ -22,7 +22,7 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 }
 
 /**
- * The authorizer's response is no proof, because the gateway caches it.
+ * The authorizer's response is no proof, because the gateway may cache it.
  * @throws OpenAiError if the workspace may not use the OpenAI-compatible routes
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
