@@ -148,7 +148,7 @@ export function completionChunks(
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** A comment would not do, because clients ignore comments. */
+    /** An SSE comment would not do, because clients ignore comments. */
     silence: () => chunk({}),
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {
