@@ -64,8 +64,7 @@ export async function storeReply(
     return { reply: stored ? reply : { ...reply, error: failure(interrupted) }, counted };
   } catch (error) {
     services.log.error('A reply was not stored', { chatId: turn.chat.id, error });
-    // Any other error may be temporary, so the turn is not closed here. The chat lease expires, and the next send
-    // closes the turn.
+    // Any other error may be temporary, so the turn is not closed here: the chat lease expires.
     if (error instanceof NotStorable) await closeTurn(services, turn, notStored);
     const counted = countTurn(services, turn, reply, false);
     return { reply: { ...reply, error: failure(notStored) }, counted };
@@ -87,7 +86,7 @@ const countTurn = (
 const closeTurn = (services: ReplyStoreServices, { chat }: SentTurn, reason?: string): Promise<void> =>
   freed(services, chat, closeAbandonedTurn(services, chat, reason));
 
-/** A failure is only logged: the lease expires, and the next send closes the turn. */
+/** A failure is only logged: the lease expires. */
 const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promise<unknown>): Promise<void> =>
   freeing.then(
     () => undefined,

@@ -11,7 +11,7 @@ export const lastChatId = limits.chatsOfWorkspace;
 
 export const messageId = (chatId: number, position: number): number => chatId * positionsPerChat + position;
 
-/** The position of the message with this id; undefined if no message of the chat can have it. */
+/** Undefined if the chat has no position with this id. */
 export function positionOf(chatId: number, id: number): number | undefined {
   const position = id - chatId * positionsPerChat;
   return position >= 1 && position <= lastPosition ? position : undefined;

@@ -130,7 +130,7 @@ export async function* followReply(
   }
 }
 
-/** `sent`: sequence number of the last event that the client has, or -1. `[DONE]` is not among the events. */
+/** `sent`: as in `Reading`. `[DONE]` is not among the events. */
 type RestOf = (sent: number) => Promise<Iterable<string>>;
 
 /** All stored events are read once more, because the client may have named an event beyond the last one. */
@@ -147,7 +147,7 @@ async function* endOf(
 }
 
 interface Reading {
-  /** Sequence number of the last event that the client has; -1 if it has none. */
+  /** Sequence number of the last event that was sent; before the first one, `startingAfter`. */
   sent: number;
   next: number;
 }
@@ -198,8 +198,8 @@ const errorAfter = ({ chatId, responseId }: ReplyName, sent: number): string => 
 };
 
 /**
- * Yields the stored events of a resumable reply. The rest of a stored reply is made from its message, with the text in
- * one delta.
+ * Yields the stored events, if there are any. The rest of a stored reply is made from its message, with the text in one
+ * delta.
  */
 export async function* repeatedStream(
   services: Parameters<typeof followReply>[0] & Services<'identifiers'>,

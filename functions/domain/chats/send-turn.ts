@@ -112,7 +112,7 @@ const attempts = 5;
 /**
  * The client gets nothing of the reply before the user message is stored.
  * @param requestId the gateway's id of the request, by which a repetition by the gateway is recognized
- * @param deadline returns the milliseconds that the reply may take from the time of the call on
+ * @param deadline returns the milliseconds that the reply may still take
  * @returns a running turn, which the caller passes to finishTurn; or, for a repeated send, the running or stored reply
  * @throws the errors of checkSend, findReplay and openTurn; `A reply is already in progress for this chat`; badRequest
  *   for a file that is closed or deleted

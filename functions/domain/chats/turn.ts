@@ -21,9 +21,9 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 }
 
 /**
- * Closes a turn that its function did not end: stores a reply if the user message is stored and has none, and releases
- * the chat lease. Several functions, and the owner of the lease, may do so concurrently: each write has the condition
- * that the chat still has the given lease, or has none and the same count.
+ * Stores a reply if the user message is stored and has none, and releases the chat lease. Several functions, and the
+ * owner of the lease, may do so concurrently: each write has the condition that the chat still has the given lease, or
+ * has none and the same count.
  * @param reason for clients. With another one than the default, the reply is empty
  */
 export async function closeAbandonedTurn(
@@ -49,7 +49,7 @@ async function closeOnce(
   const turn = await services.chats.openTurn(chat);
   if (!turn.user || turn.reply) {
     await services.chats.releaseLease(chat, lease.id, turn.user ? position : chat.messageCount);
-    // A send that had lost the lease may have stored its turn meanwhile.
+    // A function that had lost the lease may have stored its turn meanwhile.
     if (!turn.user && (await services.chats.openTurn(chat)).reply)
       await services.chats.releaseLease(chat, lease.id, position);
     return true;

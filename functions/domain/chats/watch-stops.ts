@@ -19,7 +19,7 @@ const timeToStore = 10_000;
 /**
  * Reads all watched chats about once a second. After a stop, it also sets the end of the chat lease, `timeToStore` from
  * then.
- * @param services.clock its calls belong to the process, not to the request that made them
+ * @param services.clock its timers run outside of the context of the request that set them
  */
 export function watchStops(
   services: { chats: Pick<ChatStore, 'get' | 'acknowledgeStop'> } & Pick<PlatformServices, 'clock' | 'log'>,

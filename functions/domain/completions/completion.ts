@@ -38,7 +38,7 @@ const kinds: Readonly<Record<ModelFailureKind, ErrorKind>> = {
   failed: 'serverError',
 };
 
-/** An error must not make the client repeat its request automatically, because the calls of the reply may be paid. */
+/** An error must not make the client repeat its request automatically: the model calls of the reply may be paid. */
 type CompletionOutcome = FinishReason | OpenAiError;
 
 export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionOutcome {
@@ -148,7 +148,7 @@ export function completionChunks(
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** A comment would not do, because clients ignore comments. */
+    /** An SSE comment would not do, because clients ignore comments. */
     silence: () => chunk({}),
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {

@@ -22,7 +22,7 @@ function requireOpenAi(workspace: Workspace | undefined): void {
 }
 
 /**
- * The authorizer's response is no proof, because the gateway caches it.
+ * The authorizer's response is no proof, because the gateway may cache it.
  * @throws OpenAiError if the workspace may not use the OpenAI-compatible routes
  */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
@@ -87,7 +87,7 @@ interface RunningCompletion {
 
 /**
  * Starts a reply that belongs to no chat and is not stored.
- * @param deadline returns the milliseconds that the reply may take from the time of the call on
+ * @param deadline returns the milliseconds that the reply may still take
  * @throws accessDenied, clientNotAllowed, OpenAiError (such as for an unknown model or a wrong parameter), rateLimited
  */
 export async function startCompletion(

@@ -44,8 +44,8 @@ interface Run {
 }
 
 /**
- * Does nothing if the erasure has ended or was replaced. Until `lastWriteAfter`, a batch request that was being started
- * may create a chat, so another run follows then.
+ * Does nothing if the erasure has ended or was replaced. Until `lastWriteAfter`, work that began before the erasure may
+ * store something, so another run follows then.
  */
 export async function runErasure(
   services: EraseServices & Services<'purgeOutbox'>,

@@ -43,7 +43,7 @@ export interface PersonTraces {
 export interface Walk {
   workspaceId: string;
   days: number;
-  /** The id of the last chat that the pass has read; null between two passes. */
+  /** The id of the last chat that the pass has read; null outside of a pass. */
   after: number | null;
   /** ISO 8601; null if no progress was stored since the number of days was set. */
   walkedAt: string | null;
@@ -99,7 +99,7 @@ interface RequestOfChat {
 
 /** The stored data of a deleted chat. Each call may be repeated. */
 export interface ChatTraces {
-  /** Yields the requests of batches that have created the chat, or were made to continue it. */
+  /** Yields the batch requests that have created the chat, or were made to continue it. */
   requests(chat: Purge): AsyncIterable<RequestOfChat[]>;
   /** Removes the chat's entries of these requests. The requests themselves stay. */
   removeRequests(chat: Purge, requests: readonly RequestOfChat[]): Promise<void>;

@@ -3,7 +3,7 @@ import type { FileServices, Services } from './services.ts';
 import type { StoredFile } from './stored-file.ts';
 
 /**
- * It may be repeated, also concurrently and after a crash. A send registers its chat and then reads whether the file is
+ * It may be repeated, also concurrently and after a crash. `attach` adds the chat and then reads whether the file is
  * closed; an erasure closes the file and then checks for chats. So at least one of them sees the other. The metadata is
  * deleted last, because a repeated deletion finds the remaining data by it.
  * @param chatId the deleted chat; null erases a file that no chat attaches
@@ -29,7 +29,7 @@ export async function eraseFile(
   return true;
 }
 
-/** In milliseconds. A send that has attached a closed file soon detaches it. */
+/** In milliseconds. If `attach` finds that the file is closed, it soon detaches the file. */
 const pause = 200;
 
 /** @throws notFound; badRequest if a chat has attached the file, also if its message was not stored */

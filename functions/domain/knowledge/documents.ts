@@ -189,7 +189,7 @@ export async function listDocuments(
 
 /**
  * All or none.
- * @param input.documents ids or names; an id comes before the same name
+ * @param input.documents ids or names; an id is looked for first
  * @throws notFound for an unknown workspace or document; badRequest for too many documents
  */
 export async function removeDocuments(

@@ -69,7 +69,7 @@ const outboundFailureTexts = {
   changed: 'The server has no such tool any more',
 } as const;
 
-/** The table cannot store something, such as an item that is too large. A retry would not help. */
+/** Something cannot be stored, such as an item that is too large. A retry would not help. */
 export class NotStorable extends Error {
   override readonly name = 'NotStorable';
 }

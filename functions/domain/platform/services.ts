@@ -19,7 +19,7 @@ export interface Identifiers {
   apiKeyId(): string;
 }
 
-/** Callers must not pass message texts, keys or secrets as fields. */
+/** Callers must not pass message texts, API keys or secrets as fields. */
 export interface Log {
   info(message: string, fields?: Record<string, unknown>): void;
   warn(message: string, fields?: Record<string, unknown>): void;

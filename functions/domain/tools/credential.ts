@@ -17,8 +17,7 @@ export interface Credential {
 export type ClientAuth = Extract<ToolAuth, { type: 'oauth_client_credentials' }>;
 
 /**
- * @param secretOf a password, or a private key as JWK for `private_key_jwt`; called once more if the authorization
- * server rejects the secret
+ * @param secretOf a password, or a private key as JWK for `private_key_jwt`; called once more after a status 400 or 401
  * @throws OutboundFailure if the authorization server gives no token; Error if the secret is no such key; any error of
  * `secretOf`; the signal's reason
  */

@@ -36,7 +36,7 @@ export interface McpListing {
 }
 
 /**
- * The first call opens it. Errors are OutboundFailure for a failure of the server, McpRejection for most errors that it
+ * The first `call` or `list` opens it. Errors are OutboundFailure, McpRejection for most errors that the server
  * returns, Error if the secret is missing or not for the host, and the signal's reason. A tool's own failure is a
  * result with `isError`.
  */

@@ -73,7 +73,7 @@ interface Words {
   inputSchema: SchemaObject;
 }
 
-/** Undefined if nothing is wrong. An empty `field` stands for the whole tool. The name is not checked. */
+/** Undefined if nothing is wrong. An empty `field` stands for the whole tool. */
 export function problemOfWords(words: Words): { field: readonly string[]; problem: string } | undefined {
   const size = problemOfSize([words], toolLimits.offerBytes);
   if (size !== undefined) return { field: [], problem: size };

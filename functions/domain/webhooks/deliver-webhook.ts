@@ -51,7 +51,7 @@ export async function encryptedWebhook(
 }
 
 /**
- * The former secret also signs, for a receiver that does not know the new one yet.
+ * In `webhook-signature`, the former secret also signs, for a receiver that does not know the new one yet.
  * @throws Error if the batch has no webhook, or if another caller has changed it meanwhile
  */
 export async function replaceWebhookSecret(
@@ -73,7 +73,10 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
   shares: Pick<Shares, 'join'>;
 };
 
-/** The workflow reads its names and values, so they never change. `settled`: there is nothing more to deliver. */
+/**
+ * The workflow reads `state` and `seconds`, so their names and values never change. `settled`: there is nothing more to
+ * deliver.
+ */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
   /** Whole seconds; 0 if settled. */
@@ -212,13 +215,13 @@ function headersOf(
   };
 }
 
-/** Spreads the retries of deliveries that failed together. */
+/** Spreads what would otherwise be due at the same time. */
 const varied = ({ random }: Services<'random'>, delay: number): number => delay * (0.9 + random() / 5);
 
 const plus = (now: Date, milliseconds: number): string =>
   new Date(now.getTime() + milliseconds).toISOString();
 
-/** At least 1 s, so that the workflow does not call in a loop before the attempt is due. */
+/** At least 1 s, so that the workflow does not call in a loop. */
 const waiting = (until: string, now: Date): DeliveryProgress => ({
   state: 'waiting',
   seconds: Math.max(1, Math.ceil((Date.parse(until) - now.getTime()) / 1000)),
