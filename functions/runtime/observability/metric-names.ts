@@ -59,7 +59,7 @@ export const metrics = {
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
-  /** Steps that did not end are included. */
+  /** Interrupted steps count too. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
@@ -76,7 +76,7 @@ export const metrics = {
   },
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
-  /** The wait of a request that no worker has taken, since the creation of its batch; 0 if no request waits. */
+  /** The age of the oldest batch whose next request waits for a worker; 0 without one. */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
