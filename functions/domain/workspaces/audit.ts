@@ -25,7 +25,7 @@ export type AuditAction =
 /** A change by an operator, or an erasure that a client requested. */
 export interface AuditEntry {
   at: string;
-  /** An operator's ARN (on a local run, the name of the machine's user), or `API key` and the id of a client's key. */
+  /** For example an operator's ARN, or `API key` and the id of a client's key. */
   actor: string;
   action: AuditAction;
   workspaceId: string | null;

@@ -125,7 +125,7 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
   throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
 }
 
-/** @returns false if a bucket has too few tokens or was changed by others. Then the buckets have the stored values */
+/** @returns false if the changes were not possible. Then the buckets have the stored values */
 async function writeOnce(
   { rateBuckets }: LimiterServices,
   { owner, buckets, tokens, now }: Request,

@@ -87,7 +87,7 @@ const sum = (one: UsageLine, other: UsageLine): UsageLine => ({
   unpriced: new Set([...one.unpriced, ...other.unpriced]),
 });
 
-/** In milliseconds: less than a process has left that must end (`web-server.ts`). */
+/** In milliseconds. It is short, because Lambda kills a process soon after SIGTERM. */
 const collectedFor = 500;
 
 const collectedAtMost = 16;

@@ -19,7 +19,7 @@ export type Prices = Readonly<Record<string, ModelPrices>>;
 
 export interface PriceStore {
   all(): Promise<Prices>;
-  /** `from` is a UTC day, such as `2027-01-31`. Prices that another operator sets meanwhile are kept. */
+  /** `from` is a UTC day, such as `2027-01-31`. Other prices that an operator sets meanwhile are kept. */
   set(model: string, from: string, price: Price): Promise<void>;
 }
 

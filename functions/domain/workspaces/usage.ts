@@ -14,7 +14,7 @@ interface UsageOwner extends KeyOwner {
 }
 
 export const noCounts = {
-  /** Ended replies to messages outside batches, and ended completions, also failed ones. */
+  /** Replies to messages outside batches, and completions, that their function has ended, also failed ones. */
   turns: 0,
   failedTurns: 0,
   /** Only those that a worker has ended. */

@@ -13,12 +13,12 @@ export interface Workspace {
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
-  /** Callers of the OpenAI-compatible routes write instructions and earlier replies themselves. */
+  /** Callers of the OpenAI-compatible routes may write instructions and earlier replies themselves. */
   openAiEnabled: boolean;
   /** `none` switches off the limits of the stage and `ownLimits`. */
   limits: 'default' | 'none';
   ownLimits: Partial<Limits>;
-  /** Chats are deleted some time after this number of days without use; null for never. */
+  /** Unused chats are deleted some time after this number of days; null if they are kept. */
   retentionDays: number | null;
   createdAt: string;
 }

@@ -9,7 +9,7 @@ import { limits } from '#contract/limits.ts';
 import { modelProviders } from './model-providers.ts';
 import { attachments, toolsWith } from './services.ts';
 
-/** Mistyped fields would otherwise be ignored. */
+/** Fields with a mistyped name would otherwise be ignored. */
 const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });

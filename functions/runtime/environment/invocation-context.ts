@@ -5,7 +5,7 @@ import type { Clock, Identifiers } from '#domain/platform/services.ts';
 
 let currentActor: string | undefined;
 
-/** Must be called before the first change. */
+/** Must be called before the first change that the audit log records. */
 export function actAs(actor: string): void {
   currentActor = actor;
 }

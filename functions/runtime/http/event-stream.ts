@@ -11,7 +11,7 @@ const pingAfter = 15_000;
 
 const ping = ': ping\n\n';
 
-/** Milliseconds before the route's timeout at which a stored stream ends at the latest. */
+/** Milliseconds before the route's timeout at which a stored stream starts to end. */
 const timeToClose = 10_000;
 
 const readTooSlowly = {

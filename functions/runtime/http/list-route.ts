@@ -15,7 +15,7 @@ interface Listing<Item> {
   ends?: PageEnds | undefined;
 }
 
-/** Reads start after the check of the rate limit, because a page may cost far more than the check. */
+/** Calls `list` after the check of the rate limit, because a page may cost far more than the check. */
 export const listRoute = <R extends Route, Item>(
   route: R,
   list: (request: ValidRequest<R>) => Promise<Listing<Item>>,

@@ -198,7 +198,7 @@ function validRequest<R extends Route>(
 
 /**
  * A tool must not create a batch: its replies are made later, when the depth is no longer known.
- * @throws badRequest if the request has come through too many agents
+ * @throws badRequest for a depth that is not allowed
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {
   const agentDepth = Number(headerIn(request, depthHeader) ?? 0);

@@ -12,7 +12,7 @@ export interface ResponseWriter {
   open(statusCode: number, headers: Record<string, string>): Writable;
   /** Constant for an upload to a web function. */
   remainingMilliseconds(): number;
-  /** Missing for uploads, and in a Lambda function, which does not know whether its client is connected. */
+  /** Missing for uploads, and in a function that gets an event: it does not know whether its client is connected. */
   onGone?(listener: () => void): void;
 }
 

@@ -11,7 +11,7 @@ import { headersOf, type WholeResponse } from './response-form.ts';
 /** A request ends after the work that follows its response. */
 let active = 0;
 
-/** Always true in a Lambda function, which serves one request at a time. */
+/** Always true in a function without this server, which serves one request at a time. */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();

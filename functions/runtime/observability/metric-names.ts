@@ -28,9 +28,9 @@ const one = <Dimension extends MetricDimension>(dimension: Dimension) => [[dimen
 
 export const metrics = {
   requests: { name: 'Requests', unit: 'Count', dimensions: one('route') },
-  /** A response that broke off counts too. */
+  /** An error that cuts off a response counts too. */
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
-  /** 5xx responses to replies for whose failure the model counts as the cause. */
+  /** 5xx responses for replies whose failure counts as the model's. */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
   /** The status of their responses is 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
@@ -39,7 +39,7 @@ export const metrics = {
   /** Requests that a web function takes for direct ones. */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
-  /** Without the cold start and the authorizer. A reply to `send-message` with a form or a schema has no value. */
+  /** Without the cold start and the authorizer. A reply to `send-message` whose text must be JSON has no value. */
   timeToFirstDelta: { name: 'TimeToFirstDelta', unit: 'Milliseconds', dimensions: one('route') },
   /** Until the reply has ended, and is stored if it belongs to a chat. */
   replyTime: { name: 'ReplyTime', unit: 'Milliseconds', dimensions: one('route') },
@@ -47,7 +47,7 @@ export const metrics = {
   /** Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Without calls that failed before their first output. */
+  /** Calls that the provider has rejected do not count. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -59,7 +59,7 @@ export const metrics = {
   modelEventsSkipped: { name: 'ModelEventsSkipped', unit: 'Count', dimensions: [['model'], ['kind']] },
 
   steps: { name: 'Steps', unit: 'Count', dimensions: one('tool') },
-  /** Steps that did not end are included. */
+  /** Interrupted steps count too. */
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
@@ -76,7 +76,7 @@ export const metrics = {
   },
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
-  /** The wait of a request that no worker has taken, since the creation of its batch; 0 if no request waits. */
+  /** The age of the oldest batch whose next request waits for a worker; 0 without one. */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
   /** Batches that are open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },

@@ -1,7 +1,7 @@
 import { BroadcastChannel } from 'node:worker_threads';
 import type { RejectedCall } from '#agents/retrying-model.ts';
 
-/** A local run shows the messages on its terminal. In AWS nothing listens. */
+/** A local run listens, to show such errors on its terminal. In AWS nothing listens. */
 export const providerErrorsChannel = 'provider-errors';
 
 /** The text may quote a prompt or a key, so it must not be logged. */
