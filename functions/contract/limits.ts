@@ -73,7 +73,7 @@ const kilobyte = 1024;
 export const bytesInWords = (bytes: number): string =>
   bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;
 
-/** Each pool has a limited number of slots in the whole stage. */
+/** The workspaces of a stage share the slots of a pool. */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
 
