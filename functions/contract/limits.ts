@@ -5,7 +5,7 @@ export const platformLimits = {
   jsonBody: '6 MB',
   /** Three quarters of the 6 MB: a Lambda function gets a form in base64. */
   gatewayUpload: '4.5 MB',
-  /** Lambda's limit. */
+  /** Lambda's limit of a streamed response. */
   response: '200 MB',
 } as const;
 
@@ -19,7 +19,7 @@ export const limits = {
   metadataBytes: 500,
   pageSizeDefault: 50,
   pageSizeMax: 1000,
-  /** A message with its keys and attributes must fit into one DynamoDB item (400 KB). */
+  /** So that a user's message, with keys and attributes, fits into one DynamoDB item (400 KB). */
   messageBytes: 256 * 1024,
   /** 256 characters of at most 4 bytes fit into a DynamoDB sort key (at most 1,024 bytes). */
   externalUserIdCharacters: 256,
@@ -73,7 +73,7 @@ const kilobyte = 1024;
 export const bytesInWords = (bytes: number): string =>
   bytes % (kilobyte * kilobyte) === 0 ? `${bytes / kilobyte / kilobyte} MB` : `${bytes / kilobyte} KB`;
 
-/** Each pool has a limited number of slots in the whole stage. */
+/** The workspaces of a stage share the slots of a pool. */
 export type Pool = (typeof poolNames)[number];
 export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webhooks'] as const;
 

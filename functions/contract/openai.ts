@@ -90,7 +90,7 @@ const common = {
   system_fingerprint: z.string(),
 };
 
-/** An addition to OpenAI's form. */
+/** An addition to OpenAI's API. */
 const agentSteps = z.array(reasoningStep).optional();
 
 export const chatCompletion = z.object({

@@ -4,7 +4,7 @@ import * as z from 'zod';
 export const requestClasses = ['reads', 'writes', 'sends', 'uploads', 'batches'] as const;
 export type RequestClass = (typeof requestClasses)[number];
 
-/** A request takes one token for each megabyte, batch request or model call. */
+/** One token for each megabyte, batch request or model call. */
 export const usageClasses = [
   'uploadedMegabytes',
   'batchRequests',
@@ -22,7 +22,7 @@ export const bytesPerToken = 1024 * 1024;
 /** Bytes are counted later. A request takes one when it arrives, so that the bucket must not be empty. */
 const oneByte = 1 / bytesPerToken;
 
-/** Taken when a request arrives, besides the token of its class. */
+/** Taken together with the token of the class. */
 export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   reads: { downloadedMegabytes: oneByte },
   writes: {},

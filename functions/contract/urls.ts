@@ -15,7 +15,7 @@ export function isPlainLoopbackUrl(text: string): boolean {
 export const httpUrlForm = 'https://HOST, without blanks and backslashes';
 
 export interface HostAndPort {
-  /** In the normalized form of URLs: lower case, IPv6 addresses in brackets. */
+  /** In lower case; IPv6 addresses in brackets. */
   host: string;
   port: number | '*';
 }

@@ -6,7 +6,7 @@ import type { Dialect } from './dialect.ts';
 
 export type RouteTag = 'Agents' | 'Chats' | 'Messages' | 'Files' | 'Feedback' | 'Batches' | 'Users';
 
-/** The routes are in several files, so that a function creates only the schemas of one file. */
+/** The routes are in several files, so that a function need not create the schemas of all. */
 export interface Route {
   /** The key in `routes`, and the name of the function's file. */
   name: string;

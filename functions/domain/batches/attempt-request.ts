@@ -191,7 +191,7 @@ const longestWait = 300_000;
 /** The longest delay of a message of SQS, in milliseconds. */
 const longestDelay = 900_000;
 
-/** Milliseconds. Meanwhile, the request keeps its place in the worker, so that the worker calls a busy model less. */
+/** See `waitOf`. Meanwhile, the request keeps its place in the worker, so that the worker calls a busy model less. */
 export const waitsAtOnce = [5000, 10_000];
 
 /** Milliseconds until the next attempt. The factor spreads the retries of request groups that failed together. */
@@ -204,7 +204,7 @@ export function waitOf({ outcome, item, retryAfter = 0 }: Attempt, shortWait: nu
 
 type Source<Item> = AsyncIterator<Item, unknown> | Iterator<Item, unknown>;
 
-/** @param onFailure gets the error of a source. Such a source ends, and the other sources continue */
+/** @param onFailure gets each error. What has failed ends, and the other sources continue */
 export async function* takeTurns<Item>(
   sources: Iterable<Source<Item>> | AsyncIterable<Source<Item>>,
   onFailure: (error: unknown) => void,

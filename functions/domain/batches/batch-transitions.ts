@@ -88,7 +88,7 @@ export interface BatchTransitions {
     delivery: WebhookDelivery | null,
   ): Promise<boolean>;
   /**
-   * Writers: the reconciler, resend-webhook, and a worker that has removed its slot. The caller then starts the
+   * Writers: the reconciler, resendWebhook, and a worker that has removed its slot. The caller then starts the
    * execution. Condition: the number is as it was read. After a crash: the reconciler starts the execution.
    */
   incrementExecutionNumber(batch: Batch): Promise<Batch | undefined>;

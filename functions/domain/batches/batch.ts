@@ -63,7 +63,7 @@ const clockDifference = 2000;
 export const isAlive = (slot: Slot | undefined, now: number): slot is Slot =>
   slot !== undefined && slot.owner !== null && slot.until + clockDifference >= now;
 
-/** Number of requests that share an item. Ten texts of 1 KB cost about 11 write units in one item, and 20 in ten. */
+/** Number of `BatchRequest`s in an item. Ten texts of 1 KB cost about 11 write units in one item, and 20 in ten. */
 export const requestsPerGroup = 10;
 
 /** The same id for all attempts of a request, so that a new attempt can prolong the lease of the last one. */

@@ -31,7 +31,7 @@ const millisecondsBetweenChecks = 250;
 /**
  * @returns `replayed`: whether another request with the idempotency key has created the batch
  * @throws badRequest, accessDenied, clientNotAllowed, notFound for a history, rateLimited. An error of one request
- *   names the request and the field (specification, sections 4.2 and 5.4)
+ *   names the request and the field
  */
 export async function createBatch(
   services: CreateServices,

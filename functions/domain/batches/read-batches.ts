@@ -30,7 +30,7 @@ export async function findBatch(
 /** Number of batches that are counted concurrently. Each needs up to ten queries at once. */
 const batchesAtOnce = 8;
 
-/** A later read of the results shows at least as many ended requests (specification, section 2.9). */
+/** A later read of the results shows at least as many ended requests. */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
   const items = await services.batches.allItems(batch);

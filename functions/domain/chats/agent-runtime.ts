@@ -139,7 +139,7 @@ export interface ReplyLimits {
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
-  /** UTF-8 bytes of the text. The text of each called agent has its own limit of the same size. */
+  /** UTF-8 bytes. Each called agent has its own limit of the same size. */
   replyBytes: number;
 }
 

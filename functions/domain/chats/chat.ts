@@ -27,7 +27,7 @@ export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith
 
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
 
-/** Stored with the reply, so that a repeated send returns it. A reply of a batch has none. */
+/** A reply of a batch has none. Other replies are stored with it, so that a repeated send returns it. */
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
   lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 

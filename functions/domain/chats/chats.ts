@@ -115,7 +115,7 @@ function changedMetadata(chat: Chat, changes: NonNullable<ChatChanges['metadata'
 
 type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter' | 'usage'>;
 
-/** Milliseconds from the end of the reply until a title that is not stored yet is aborted. */
+/** Milliseconds from the end of the reply until a title that is not made yet is aborted. */
 const titleGrace = 2000;
 
 interface ChatTitle {

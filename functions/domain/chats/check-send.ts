@@ -43,9 +43,9 @@ export interface CheckedSend extends SendInput {
 /**
  * Makes the checks of a send that need no chat lease (specification, section 7.2). Without attached files, openTurn
  * checks the chat. A repeated send needs no agent, chat and files here.
- * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong form, a key of another request), `Agent
- *   not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and badRequest for an
- *   unknown or expired file; rateLimited
+ * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong response_format, a key of another
+ *   request), `Agent not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and
+ *   badRequest for an unknown or expired file; rateLimited
  */
 export async function checkSend(
   services: Services<
