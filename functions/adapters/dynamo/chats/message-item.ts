@@ -13,7 +13,7 @@ import {
 
 const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
-/** Without the texts. The forms are short, so that a short message usually fits into one write unit (1 KB). */
+/** Without the texts. Compact, so that a short message usually fits into one write unit (1 KB). */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
