@@ -156,7 +156,7 @@ export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)
   ...texts,
 });
 
-/** Puts texts beyond `inlineBytes` into the content store, the longer one first. `names` are theirs. */
+/** Puts texts into the content store, the longer one first, until the rest fits `inlineBytes`. `names` are theirs. */
 export async function storeLargeTexts(
   contents: Contents,
   chat: Chat,
