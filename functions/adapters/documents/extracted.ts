@@ -6,7 +6,7 @@ export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
   partBytes: 50 * 1024 * 1024,
-  /** For all parts together, with those of documents in the document; a part counts each time that it is read. */
+  /** For all unpacked parts, and for all reads of parts, with those of documents in the document. */
   partsBytes: 100 * 1024 * 1024,
   /** Each part costs time, even if it is not unpacked. */
   parts: 20_000,

@@ -6,7 +6,7 @@ import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
  * A compressed part gets no more memory than its size in the archive's directory, against which this checks the limits.
- * @throws ExtractionFailure `encrypted` or `tooLarge`; another error for a file that is no archive
+ * @throws ExtractionFailure `encrypted` or `tooLarge`; another error if the file cannot be unpacked
  */
 function openArchive(
   bytes: Uint8Array,

@@ -21,14 +21,14 @@ export interface ExtractionLimits {
 /** Short, because unpacking takes up memory fast. */
 const memoryCheckMilliseconds = 10;
 
-/** Reads each document in a worker thread of its own, because a crafted document could exhaust the function. */
+/** Reads each document in a worker thread of its own, because a crafted document could exhaust the process. */
 export const threadedTextExtractor = (limits: ExtractionLimits): TextExtractor => ({
   async extract(document, signal) {
     signal?.throwIfAborted();
     const thread = new Worker(limits.thread, {
       workerData: document satisfies SourceDocument,
       resourceLimits: { maxOldGenerationSizeMb: limits.megabytes },
-      // Keeps the console output of the libraries out of that of the function.
+      // Keeps the console output of the libraries out of that of the process.
       stdout: true,
       stderr: true,
     });

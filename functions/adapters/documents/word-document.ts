@@ -202,7 +202,7 @@ export class WordDocument {
     };
   }
 
-  /** A field inside an instruction, such as a condition, is part of that instruction. */
+  /** A field inside the instruction of another one is part of that instruction. */
   private isInInstruction(): boolean {
     return this.instructions > (this.fields.at(-1)?.isResult === false ? 1 : 0);
   }

@@ -66,7 +66,7 @@ function* jpegSegments(bytes: Uint8Array): Generator<ImageChunk> {
   }
 }
 
-/** From 1 to 8, as in Exif; 1, which is upright, without Exif data. */
+/** From 1 to 8, as in Exif; 1 (upright) if the image has no valid one. */
 export function orientationOf(bytes: Uint8Array, mediaType: string): number {
   const exif = exifOf(bytes, mediaType);
   return exif === undefined ? 1 : orientationIn(viewOf(exif));
@@ -202,7 +202,7 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
   'image/gif': isWholeGif,
 };
 
-/** An interlaced image may have more rows than its height, so some of its pixels may be missing. */
+/** May be true of an interlaced image that lacks pixels, because it may have more rows than its height. */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   // Each row starts with a byte that names its filter.

@@ -261,7 +261,7 @@ export class KnowledgeIndex {
   }
 }
 
-/** In bytes of uncompressed JSON. In memory, an index takes about eight times its JSON. */
+/** In bytes of uncompressed JSON. In memory, an index takes several times its JSON. */
 const cachedBytes = 32 * 1024 * 1024;
 
 export interface IndexSearch {

@@ -21,7 +21,7 @@ export interface CallState {
   requests: number;
   bytes: number;
   signal: AbortSignal;
-  /** Ends the call with a failure: the client would go on with a broken stream. */
+  /** Ends the call with a failure: after a broken stream, for example, the client would go on. */
   failed: AbortController;
   status?: number;
 }
@@ -70,7 +70,7 @@ const isRequest = ({ method, id }: Message): boolean => method !== undefined && 
 const isResponseTo = (sent: Message, { method, id }: Message): boolean =>
   method === undefined && (sent.id === undefined || sent.id === id);
 
-/** @throws OutboundFailure, which also ends the call, if the request is one too many */
+/** @throws if the call has ended; one request too many ends it with an OutboundFailure */
 function countRequest(state: CallState): void {
   state.requests -= 1;
   if (state.requests < 0)
@@ -141,7 +141,7 @@ const contentTypes: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'r
 
 /**
  * What follows the response is read too, so that the connection can be used again.
- * @throws OutboundFailure if the stream ended before the response and cannot be resumed
+ * @throws OutboundFailure, such as for a stream that ended before the response and cannot be resumed
  */
 async function readStream(
   chunks: Chunks,

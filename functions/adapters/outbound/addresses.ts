@@ -52,8 +52,8 @@ function parse(text: string): Address | undefined {
 type ResolveHost = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /**
- * Times in milliseconds. `whole` is for all queries together, because a page's server has 8 s for the head of its
- * response.
+ * Times in milliseconds. `whole` is for all queries of one name, because a page has 8 s for the check of its address
+ * and the head of the response.
  */
 const queryLimits = { timeout: 1000, attempts: 3, whole: 5000 };
 

@@ -13,7 +13,7 @@ import {
 
 const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
-/** Without the texts. The forms are short, so that a short message usually fits into one write unit (1 KB). */
+/** Without the texts. Compact, so that a short message usually fits into one write unit (1 KB). */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),
@@ -156,7 +156,7 @@ export const wholeItem = (chat: Chat, message: Message, texts = textsOf(message)
   ...texts,
 });
 
-/** Puts texts beyond `inlineBytes` into the content store, the longer one first. `names` are theirs. */
+/** Puts texts into the content store, the longer one first, until the rest fits `inlineBytes`. `names` are theirs. */
 export async function storeLargeTexts(
   contents: Contents,
   chat: Chat,

@@ -19,8 +19,8 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const [target = ''] = isKnown ? await hashUsers(table, workspaceId, [externalUserId]) : [];
     await table.transact([
       { Put: { Item: { ...purgeItem(erasure), ...erasedCounts.itemOf(erased) } } },
-      // Clients may name users that never existed. Audit entries stay as long as their workspace, so such users get
-      // none.
+      // Clients may name users that never existed. Audit entries stay as long as their workspace, so only a known user
+      // gets one.
       ...(isKnown ? auditBy(clock, () => actor)('user erased', workspaceId, target, {}) : []),
     ]);
   },

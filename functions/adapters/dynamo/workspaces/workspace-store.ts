@@ -95,7 +95,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   async update(workspaceId, changes) {
     const change = changing({
       ...itemOf(changes),
-      // An enabled workspace is written to, so a deletion waits anew.
+      // The workspace may be written to meanwhile, so a deletion waits anew.
       ...(changes.enabled !== undefined && { deletion_started_at: null }),
     });
     const before = await get(table, workspaceId);
