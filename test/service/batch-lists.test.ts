@@ -10,6 +10,8 @@ import {
   waitForBatchEnd,
 } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
@@ -249,6 +251,24 @@ describe('GET /batches/{batch_id}/results', () => {
     ['?status=completed', 'status must be one of pending, processing, success, failed'],
   ])('refuses %s', async (query, message) => {
     expect(summaryOf(await list(query))).toBe(`400/10006 ${message}`);
+  });
+
+  it('has them also when the table has deleted all that expires', async () => {
+    const table = closeAfterTests(dataTableOf(service));
+    const batch = await runBatch(
+      client,
+      tenant,
+      requestsOf(12, (index) => ({ external_user_id: `user-${index}` })),
+    );
+    const results = await resultsOf(client, batch.id);
+    expect(tally(results)).toEqual({ success: 12 });
+    const expiring = (await table.readAll()).filter(
+      (item) => item.ttl !== undefined && `${item.pk} ${item.sk}`.includes(batch.id),
+    ) as { pk: string; sk: string }[];
+    expect(expiring.length).toBeGreaterThan(12);
+    await table.removeItems(expiring.map(({ pk, sk }) => ({ pk, sk })));
+    expect(await resultsOf(client, batch.id)).toEqual(results);
+    expect(dataOf(await client.get(`/batches/${batch.id}`))).toMatchObject({ status: 'completed' });
   });
 });
 

@@ -29,7 +29,7 @@ export function requestItems(
   format?: ResponseFormat,
 ): Item[] {
   const ttl = Math.floor(Date.parse(batch.expiresAt) / 1000) + retentionAfterExpirySeconds;
-  const items: Item[] = manifestItems(batch, requests, ttl);
+  const items: Item[] = manifestItems(batch, requests);
   if (format !== undefined)
     items.push({ ...keys.batchFormat(batch.workspaceId, batch.id), format: JSON.stringify(format), ttl });
   for (const { historyId, requestIndex } of requests)
@@ -84,7 +84,8 @@ const entryOf = (request: BatchRequest, apart: boolean): Item => ({
   ...(request.name !== request.customId && { name: request.name }),
 });
 
-function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: number): Item[] {
+/** Without `ttl`: the results need the manifest as long as the batch exists. */
+function manifestItems(batch: Owner, requests: readonly BatchRequest[]): Item[] {
   const parts: Item[][] = [[]];
   let bytes = 0;
   for (const request of requests) {
@@ -100,7 +101,6 @@ function manifestItems(batch: Owner, requests: readonly BatchRequest[], ttl: num
     ...keys.batchManifest(batch.workspaceId, batch.id, part),
     entries,
     parts: parts.length,
-    ttl,
   }));
 }
 
