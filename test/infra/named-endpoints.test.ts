@@ -155,7 +155,10 @@ test.each(['all', 'none'])(
       }
     });
     if (longest === undefined) throw new Error('No length is accepted');
-    const largest = synthesize({ stage: name, stages: { [name]: stageWith(longest) } });
+    const largest = synthesize({
+      ...{ stage: name, stages: { [name]: stageWith(longest) } },
+      settings: { webFunctions },
+    });
     const sizes = environmentsOf(largest)
       .filter(([, set]) => variables.openAiEndpoints in set)
       .map(([, set]) => bytesOf(largest, set));

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { type ChatEndpoint, startChatEndpoint } from '#support/chat-endpoint.ts';
@@ -123,6 +125,32 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
       });
       expect(next.status).toBe(200);
     }
+  });
+
+  it('interrupts also a reply whose message has not arrived when Lambda ends it', async () => {
+    await start();
+    const client = clientOf(service, tenant);
+    const chatId = await createChat(client, tenant);
+    const path = `${endpoint.url}/chats/${chatId}/messages`;
+    const body = JSON.stringify({ message: 'Late', agent_id: tenant.agentId });
+    const headers = { ...endpoint.headersOf(tenant), 'content-type': 'application/json' };
+    // A first request, so that the second one waits only for its body.
+    expect((await post('/chats', endpoint.headersOf(tenant), newChat())).status).toBe(200);
+    const request = httpRequest(path, {
+      method: 'POST',
+      headers: { ...headers, 'content-length': body.length, expect: '100-continue' },
+    });
+    const responded = once(request, 'response') as Promise<[IncomingMessage]>;
+    request.flushHeaders();
+    await once(request, 'continue');
+    endpoint.signal('SIGTERM');
+    await vi.waitFor(async () => expect((await post('/chats', headers, newChat())).status).toBe(503), 60_000);
+    request.end(body);
+    const [response] = await responded;
+    expect(Buffer.concat(await response.toArray()).toString()).toContain('The reply was interrupted');
+    await endpoint.exit;
+    const send = { message: 'Go on', agent_id: tenant.agentId, stream: false };
+    expect((await client.post(`/chats/${chatId}/messages`, send)).status).toBe(200);
   });
 
   it('stores what has come of its replies after an error outside of any request, and ends', async () => {

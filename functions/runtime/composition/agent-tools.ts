@@ -1,3 +1,4 @@
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { type DeferredKind, kindOf, requestForm, type ToolKind } from '#agents/tools/agent-tool.ts';
 import { callAgent } from '#agents/tools/call-agent.ts';
 import { lookup } from '#agents/tools/chat-texts.ts';
@@ -7,7 +8,6 @@ import { searchWeb } from '#agents/tools/search-web.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
-import { defaultProvider } from '#runtime/environment/lambda-credentials.ts';
 
 type Lazy<Made> = { [Name in keyof Made]: () => Made[Name] };
 

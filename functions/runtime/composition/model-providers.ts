@@ -1,4 +1,5 @@
 import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { demo } from '#agents/models/demo.ts';
@@ -7,7 +8,7 @@ import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { once } from '#domain/platform/services.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
-import { defaultProvider, lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
+import { lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
 export const modelProviders = /* @__PURE__ */ lazily(

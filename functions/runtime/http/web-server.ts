@@ -22,6 +22,7 @@ const runningReplies = new Set<AbortController>();
  */
 export function abortOnShutdown(reply: AbortController): () => void {
   runningReplies.add(reply);
+  if (isEnding) abort(reply);
   return () => void runningReplies.delete(reply);
 }
 
@@ -86,9 +87,11 @@ function endAfter(error: unknown): void {
 
 function end(): void {
   isEnding = true;
-  for (const reply of runningReplies) reply.abort(new ReplyAborted('shutdown', interrupted));
+  runningReplies.forEach(abort);
   exitIfIdle();
 }
+
+const abort = (reply: AbortController): void => reply.abort(new ReplyAborted('shutdown', interrupted));
 
 function exitIfIdle(): void {
   if (isEnding && active === 0) process.exit(1);
