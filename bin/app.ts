@@ -14,8 +14,8 @@ import { operatorWarnings } from '#lib/settings.ts';
 import { readStage, type Stage } from '#lib/stage.ts';
 import configuration from '../cdk.json' with { type: 'json' };
 
-// For `node bin/app.ts`, which gets no context from the CDK CLI.
 const app = new App({
+  // For a run without the CDK CLI, which would read the context of cdk.json.
   context: configuration.context,
   analyticsReporting: false,
   builtinCloudFormationValidation: false,

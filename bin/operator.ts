@@ -51,7 +51,7 @@ export function useLocalResources(connection: Partial<Connection>): void {
     if (endpoint !== undefined) process.env[endpointVariable(service)] = endpoint;
   }
   if (connection.s3_endpoint === undefined) return;
-  // The emulator of S3 would store the framing of an upload with checksums as part of the object.
+  // The emulator of S3 rejects a streamed upload with a checksum.
   process.env.AWS_REQUEST_CHECKSUM_CALCULATION = 'WHEN_REQUIRED';
   process.env.AWS_RESPONSE_CHECKSUM_VALIDATION = 'WHEN_REQUIRED';
 }

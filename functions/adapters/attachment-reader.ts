@@ -39,8 +39,7 @@ interface ReaderServices {
 }
 
 /**
- * A hostile file may exhaust the time and memory of the function that prepares it, so this is a separate Lambda
- * function.
+ * Another Lambda function prepares the files, because a hostile file may exhaust its time and memory.
  */
 export function attachmentReader(
   { clock, files, prepared, leases, shares }: ReaderServices,

@@ -68,7 +68,7 @@ function s3FileWriter(
   ContentType: string,
 ): FileWriter {
   const attributes = { ...address, ContentType, Tagging: temporary };
-  // Neither zeroed nor from Node's shared pool: memory pages that a small file does not fill need not be allocated.
+  // Not zeroed: memory pages that a small file does not fill need not be allocated.
   const buffer = Buffer.allocUnsafeSlow(partBytes);
   let filled = 0;
   let uploadId: string | undefined;

@@ -44,7 +44,7 @@ export interface Context {
   body: unknown;
 }
 
-/** Adds what s3rver lacks. It also replaces s3rver's writes, which may respond before a body has been written. */
+/** Also replaces s3rver's writes, which may respond before a body has been written. */
 export function completeEmulator(server: S3rver): void {
   const store = (server as unknown as { store: Store }).store;
   const uploadsOf = (bucket: string) => store.getResourcePath(bucket, undefined, 'uploads');

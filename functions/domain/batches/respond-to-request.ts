@@ -97,7 +97,7 @@ async function open(
   if (messagePosition !== null && newChat === null) {
     const { user, reply } = await turnAt(services, turn.chat, messagePosition);
     attempt.hasMessage = user?.turnId === turn.chat.lease.id;
-    // If both messages are there, an earlier attempt of this request has stored the turn.
+    // If both messages are there, the turn has ended.
     if (attempt.hasMessage && reply !== undefined) {
       const messageCount = Math.max(turn.chat.messageCount, messagePosition + 1);
       await services.chats.releaseLease(turn.chat, turn.chat.lease.id, messageCount);

@@ -13,6 +13,7 @@ export interface ForcedTool {
   name: string;
   description: string | undefined;
   schema: object;
+  /** Whether `tool_choice` names it; otherwise, it only requires some tool. */
   isNamed: boolean;
 }
 

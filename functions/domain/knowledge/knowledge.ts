@@ -16,7 +16,7 @@ export interface KnowledgeDocument {
 
 export interface Passage {
   text: string;
-  /** In the text, in UTF-16 code units. */
+  /** Where the passage starts in the whole text, in UTF-16 code units. */
   offset: number;
   /** Counted from 1; absent if the text has no pages. */
   page?: number;

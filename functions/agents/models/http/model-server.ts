@@ -12,7 +12,7 @@ import { type Images, withImages } from './image-tokens.ts';
 /** About how much of an error response is read. Its names and its reason are expected at the start. */
 const errorCharacters = 64 * 1024;
 
-/** For calls without a stream, such as those for titles. */
+/** Of the text of a call without a stream, such as one for a title. A longer text is a failure. */
 const plainCharacters = 64 * 1024;
 
 export interface ModelServer {
