@@ -43,13 +43,14 @@ const priceNames: Readonly<Record<string, PriceName>> = {
   secretsmanager: 'secretRequest',
   's3 PUT': 'objectWrite',
   's3 GET': 'objectRead',
+  's3 GET bucket?list-type': 'objectWrite',
 };
 
 /** AWS bills the transitions of Step Functions, not the calls. Deletions in S3 are free. */
 function priceOfRequest(request: string): number {
   const [service = '', operation] = request.split(' ');
   if (service === 'sfn' || operation === 'DELETE') return 0;
-  const name = priceNames[service] ?? priceNames[`${service} ${operation}`];
+  const name = priceNames[request] ?? priceNames[service] ?? priceNames[`${service} ${operation}`];
   if (name === undefined) throw new Error(`No price is known for ${request}`);
   return priceOf(name);
 }

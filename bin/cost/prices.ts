@@ -34,7 +34,7 @@ export const prices = {
   readUnit: ['DynamoDB read unit, on demand', 0.125, 1e6, 'dynamodb'],
   writeUnit: ['DynamoDB write unit, on demand', 0.625, 1e6, 'dynamodb'],
   // seen: Infracost, s3_bucket_test
-  objectWrite: ['S3 PUT or POST', 0.005, 1000, 's3'],
+  objectWrite: ['S3 PUT, POST or LIST', 0.005, 1000, 's3'],
   objectRead: ['S3 GET', 0.0004, 1000, 's3'],
   // seen: https://cloudburn.io/blog/amazon-sqs-pricing
   queueRequest: ['SQS request, standard queue', 0.4, 1e6, 'sqs'],
