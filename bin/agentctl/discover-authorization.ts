@@ -22,7 +22,7 @@ type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 
 /**
  * Statuses of a GET at an MCP server that asks for no credentials: 405 is usual for one without a stream of its own,
- * 406 for one with a stream, which this GET does not accept, and 400 for one that misses a session.
+ * 406 for one with a stream, which this GET does not ask for, and 400 for one that misses a session.
  */
 const openStatuses = [200, 400, 405, 406];
 

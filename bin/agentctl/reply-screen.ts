@@ -32,7 +32,7 @@ export class ReplyScreen {
   }
 
   note(text: string, style: 'dim' | 'red' = 'dim'): void {
-    // Only on a terminal. In a file, the reply must be unchanged.
+    // Only on a terminal: in a file, the line break could be within the reply.
     if (process.stdout.isTTY) this.end();
     process.stderr.write(`${styleText(style, oneLine(text), { stream: process.stderr })}\n`);
   }

@@ -10,7 +10,7 @@ export interface ServiceAddress {
   key: string;
   /** Identifies the service in the journals of submissions. */
   identity: string;
-  /** If the service and the key are those of a local run. */
+  /** That of the local run, if neither an address nor a key is given. */
   demoAgent?: string;
 }
 

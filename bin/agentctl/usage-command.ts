@@ -77,7 +77,7 @@ const jsonOf = (line: UsageLine, by: UsageGrouping) => ({
   unpriced_models: [...line.unpriced],
 });
 
-/** By model there are only calls and tokens: the other counts are of no single model. */
+/** By model, `counts` are left out: they are of no single model. */
 const figuresOf = ({ counts, calls }: UsageLine, by: UsageGrouping): Record<string, number> => ({
   ...(by !== 'model' && inSnakeCase<number>(counts)),
   model_calls: calls.calls,

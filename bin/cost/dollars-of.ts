@@ -10,7 +10,7 @@ export const totalOf = (dollars: Dollars): number =>
   Object.values(dollars).reduce((sum, one) => sum + one, 0);
 
 /**
- * @param concurrency of the web function; undefined if Lambda functions serve the routes
+ * @param concurrency as of `dollarsOfInvocation`
  * @param clientRequests requests of clients to CloudFront
  */
 export function dollarsOf(calls: OperationCalls, concurrency?: number, clientRequests = 1): Dollars {

@@ -3,7 +3,7 @@ import { chmod, lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lockFiles } from '#local/data/lock.ts';
 
-/** What a run writes to its data folder. People may store other files there. */
+/** What a run, also of an earlier version, writes to its data folder. People may store other files there. */
 const runFiles =
   /^(assembly|assembly\.draft-\w+|compile-cache|s3|lock(\.sqlite(-journal)?)?|dynamodb\.sqlite(-\w+)?|executions\.jsonl(\.new)?|(checked-definitions|connection|keys|memory|parameters|secrets)\.json(\.\w+)?)$/;
 

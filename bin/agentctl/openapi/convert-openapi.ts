@@ -90,8 +90,9 @@ export function baseUrlOf({ servers }: SchemaObject, address: string): string | 
 }
 
 /**
- * By the first scheme that the document requires, or else has. The name of the secret is missing.
- * @throws Error if there is none, or if entries cannot have it
+ * By the first scheme that the document requires, or else has: a bearer token, or an API key in a header or the query.
+ * The name of the secret is missing.
+ * @throws Error for another scheme, such as HTTP basic, or for none
  */
 export function authOf(document: SchemaObject) {
   const schemes = Object(own(document.components, 'securitySchemes'));
