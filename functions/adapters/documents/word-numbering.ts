@@ -8,8 +8,8 @@ interface Level {
   text: string;
   isLegal: boolean;
   /**
-   * The highest level, counted from 1, whose paragraphs restart this level; 0 if none does; undefined if each level
-   * with a lower number does.
+   * The highest number, counted from 1, of a level whose paragraphs restart this level; 0 if none does; undefined if
+   * each level with a lower number does.
    */
   restartedBy?: number;
 }

@@ -234,7 +234,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
 /** By the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
-/** The end mark is never part of the pixels. An image with a single block of pixels may lack it. */
+/** The end mark is never part of the pixels. An image with a single block of pixels is accepted without it. */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
   for (let at = 2; at + 4 <= image.length && image[at] === 0xff; ) {
@@ -259,7 +259,7 @@ let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {
   async inspect(bytes) {
-    // HEIC and AVIF are not accepted: few models read them, and the library would read all boxes of such a file.
+    // HEIC and AVIF are not accepted: few models read them, and the library may read all boxes of such a file.
     if (Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'ftyp') return undefined;
     library ??= import('image-dimensions');
     const { imageDimensionsFromData } = await library;

@@ -87,7 +87,7 @@ const indexOptions: Options<IndexedPassage> = {
   processTerm: (term) => term,
 };
 
-/** For each term, MiniSearch lists all passages that match: with 15,000 passages, 32 terms may take 150 MB. */
+/** For each term, MiniSearch lists all passages that match: 32 dissimilar terms in 15,000 passages may take 150 MB. */
 const mostQueryTerms = 32;
 
 const queryTerms = (query: string): string[] => [...new Set(termsOf(query))].slice(0, mostQueryTerms);

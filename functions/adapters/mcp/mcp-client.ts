@@ -161,7 +161,7 @@ function withHeaders(schema: McpCall['schema'], headers: McpCall['parameterHeade
 const unheard: ReadonlySet<number> = new Set([-32700, -32600, -32601, -32022, -32020]);
 const rejections: ReadonlySet<number> = new Set([400, 404, 405, 406, 415]);
 
-/** Whether the failure means that the server did not understand the request, and so has not carried it out. */
+/** True only of a failure which means that the server has not carried out the request. */
 const provesNothing = (error: unknown, status: number): boolean =>
   (error instanceof ProtocolError && unheard.has(error.code)) ||
   ((error instanceof ProtocolError || error instanceof SdkHttpError) && rejections.has(status));

@@ -48,7 +48,7 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     if (isNext) cache(name, [...messages, message], characters + charactersOf(message));
     else cached.remove(name);
   };
-  /** Unless this has stored the message, the table may have a message that the cache lacks. */
+  /** Unless `storing` has stored the message, the table may have one that the cache lacks. */
   const storeThrough = async <Outcome>(
     chat: Chat,
     message: Message,

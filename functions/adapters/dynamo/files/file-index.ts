@@ -29,7 +29,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);
     const fileOfChat = keys.fileOfChat(workspaceId, chatId, uuid);
-    // First, so that a purge of the chat finds the other item, even after a crash between the two writes.
+    // First, so that no crash leaves the other item without this one, by which a purge of the chat finds it.
     const before = await table.update({
       Key: fileOfChat,
       ...changing({ scope, ...ttlOf(file) }),
