@@ -55,7 +55,7 @@ const agentMeta = z.looseObject({
   temperature: z.number().min(0).max(2).optional(),
   /** Default: 8,192. */
   max_output_tokens: z.int().min(1).max(1_000_000).optional(),
-  /** Model calls of a task, without retries and repairs. Default: 8. */
+  /** Calls of the model for one reply of this agent, without retries and repairs. Default: 8. */
   max_steps: z.int().min(1).max(50).optional(),
   /** Default: 60,000. */
   max_history_characters: z.int().min(0).max(10_000_000).optional(),

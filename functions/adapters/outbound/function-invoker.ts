@@ -3,7 +3,7 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import type { InvokeFunction } from '#domain/tools/tool-function.ts';
 import { sendOutbound } from './send-outbound.ts';
 
-/** Lambda returns 6 MB at most, of which a model gets only a part. */
+/** Less than the 6 MB that Lambda allows. A larger result is a failure. */
 const maxBytes = 1_000_000;
 
 /** By the types of Lambda's errors. */

@@ -9,7 +9,7 @@ import type { SkippedEvent } from '../completions/completion-request.ts';
 import { httpFetch } from './http-fetch.ts';
 import { type Images, withImages } from './image-tokens.ts';
 
-/** About how much of an error response is read. Its names and its reason are expected at the start. */
+/** About how much of an error response is read. */
 const errorCharacters = 64 * 1024;
 
 /** Of the text of a call without a stream, such as one for a title. A longer text is a failure. */

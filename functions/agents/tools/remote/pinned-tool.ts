@@ -11,8 +11,8 @@ export interface RemoteResult {
 }
 
 /**
- * Is called at the start of a use, and returns a function to call at its end, with the failure if the system cannot be
- * used. An error that a tool reports is no such failure.
+ * Is called at the start of a use, and returns a function to call at its end. An error that a tool reports is no
+ * failure.
  */
 export type CountUse = (name: string) => (failure: OutboundFailure | undefined) => void;
 
@@ -29,7 +29,7 @@ export const pinnedOffers = <Tool extends PinnedTool>(
     const { name, description, approval, input_schema: schema } = tool;
     return {
       ...{ name, description, approval, field: ['config', 'tools', index], isRemote: true },
-      // OpenAI rejects objects without `properties`.
+      // OpenAI rejects a tool whose schema has no `properties`.
       inputSchema: { ...schema, properties: schema.properties ?? {} },
       read(args) {
         const problem = problemOfArguments(schema, args);
