@@ -58,7 +58,7 @@ export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTE
 
 /**
  * Any integer is accepted, because an unknown id gives 404. An integer outside the range of ids becomes 0, which is
- * never an id: as a number it could round to another id.
+ * never an id.
  */
 export const idParameter = z
   .string()

@@ -22,7 +22,7 @@ export const pageQuery = z.object({
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** In a link, the offset of the first row after the place. */
+  /** In a link, the offset of the page's first row, or of the first row after a page that ends before `id`. */
   offset: number;
 }
 

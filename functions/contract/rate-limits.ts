@@ -19,7 +19,7 @@ export type RateClass = (typeof rateClasses)[number];
 export type Tokens = { readonly [Class in RateClass]?: number };
 
 export const bytesPerToken = 1024 * 1024;
-/** Bytes are counted later. A request takes one when it arrives, so that the bucket must not be empty. */
+/** A request takes one byte when it arrives, so that the bucket must not be empty. */
 const oneByte = 1 / bytesPerToken;
 
 /** Taken together with the token of the class. */

@@ -114,7 +114,7 @@ const mcpTool = pinnedTool.extend({
 export const mcpConfig = z.strictObject({
   ...remoteFields,
   url: toolUrl,
-  /** The first attempt has no handshake for the newest version, and one for the others. */
+  /** A connection is first tried without a handshake for the newest version, and with one for the others. */
   protocol: z.enum(['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26']).default('2026-07-28'),
   auth: toolAuth.optional().refine((auth) => auth?.type !== 'query', { error: 'must not be query for MCP' }),
   tools: z.array(mcpTool).min(1),

@@ -83,7 +83,7 @@ export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
 
-/** An entry may still exist after the end of its batch or delivery. */
+/** The batch or the delivery of a listed entry may have ended. */
 export interface ReconciliationIndex {
   openBatches(): Promise<OpenBatchEntry[]>;
   removeOpenBatch(entry: OpenBatchEntry): Promise<void>;

@@ -118,9 +118,8 @@ export interface ChatPages {
 export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
-   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has no lease (an expired one
-   * counts) or this one. A gateway request must not be the last one that acquired a lease here, except in a further
-   * attempt.
+   * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has this lease or none, not even
+   * an expired one. A gateway request must not be the last one that acquired a lease here, except in a further attempt.
    * @returns `startedAt`: if this gateway request was the last one here, the position for its user message
    */
   takeLease(
