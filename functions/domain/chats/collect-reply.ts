@@ -134,7 +134,7 @@ export interface CollectedReply {
   /** Either `error` or `reason` is undefined. */
   error: unknown;
   reason: ReplyEndReason | undefined;
-  /** Resolves when the agent runtime has ended its work: after an abort, perhaps a while later. Never rejects. */
+  /** Resolves when `AgentRuntime.reply` has ended: after an abort, perhaps a while later. Never rejects. */
   modelEnded: Promise<void>;
 }
 
@@ -142,8 +142,7 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
 
 /**
  * An error that ends the reply is returned, not thrown.
- * @param stop aborts the reply; is also aborted after the runtime has thrown, or when the reply reaches its maximum
- *   length
+ * @param stop aborts the reply; this function may abort it too
  * @param deadline milliseconds that the reply may take in all
  */
 export async function collectReply(

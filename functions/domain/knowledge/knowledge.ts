@@ -40,7 +40,7 @@ export const knowledgeLimits = {
   textBytes: 10 * 1024 * 1024,
   /** The same limit as for names of chats. */
   nameCharacters: 256,
-  /** A change is one transaction, which has at most 100 writes. */
+  /** A change is one transaction, which has at most 100 writes: one for each document, and a few more. */
   documentsAtOnce: 50,
 } as const;
 

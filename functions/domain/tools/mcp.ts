@@ -11,7 +11,7 @@ export interface McpCall {
   tool: string;
   args: Record<string, unknown>;
   schema: Readonly<Record<string, unknown>>;
-  /** Headers that repeat arguments, each with the path of its argument: names of properties, from the outermost. */
+  /** By the name in `Mcp-Param-<name>`: the path of the argument that this header repeats, as names of properties. */
   parameterHeaders: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -74,8 +74,8 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
 };
 
 /**
- * The workflow reads `state` and `seconds`, so their names and values never change. `settled`: there is nothing more to
- * deliver.
+ * The workflow reads `state` and `seconds`, so these names and the values of `state` never change. `settled`: there is
+ * nothing more to deliver.
  */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
@@ -106,7 +106,7 @@ export async function deliverWebhook(
     await services.deliveries.exhaust(delivery);
     return exhausted;
   }
-  // A receiver that has failed before may take the whole timeout again, so the attempt needs a slot.
+  // A receiver that has failed in this round may take the whole timeout again, so the attempt needs a slot.
   const leave = delivery.attempts > 0 ? await services.shares.join('webhooks', owner.workspaceId) : noSlot;
   if (leave === undefined) return waiting(plus(now, varied(services, turnMilliseconds)), now);
   try {
