@@ -38,7 +38,7 @@ export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   isFull: boolean;
-  /** Before the change, the bucket must be full again at this time or earlier. Null if no tokens are taken. */
+  /** Before the change, the bucket must be full again by this time. Null if the change only writes charges. */
   latest: number | null;
 }
 
