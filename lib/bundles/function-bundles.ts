@@ -187,7 +187,7 @@ export function sourceOf(name: string): string {
   return source;
 }
 
-/** esbuild writes nothing there. Source maps name their sources relative to this folder. */
+/** esbuild writes nothing there, but makes the paths in source maps as if it did. */
 const outputFolder = join(projectFolder, 'bundles');
 
 export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, 'outputFiles' | 'metafile'>;

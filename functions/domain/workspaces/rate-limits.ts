@@ -19,8 +19,8 @@ export interface RateLimits {
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
-   * Writes nothing: a later `take` of the key in this process, or `writeCharges`, writes the charge. Until then, the
-   * charge is lost if the process ends.
+   * Writes nothing: the next write of the key's buckets by this process, in `take` or `writeCharges`, includes the
+   * charge. Until then, it is lost if the process ends.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
   /** For a process that may not take tokens again. Never rejects. */
@@ -38,7 +38,7 @@ export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   isFull: boolean;
-  /** Before the change, the bucket must be full again at this time or earlier. Null if no tokens are taken. */
+  /** Before the change, the bucket must be full again by this time. Null if the change only writes charges. */
   latest: number | null;
 }
 

@@ -6,7 +6,8 @@ import { countUse, requestDepth } from './remote-use.ts';
 
 /**
  * Import this module only dynamically, so that it does not slow down the start of functions. The credentials are a
- * parameter: what this module used of one that a function imports at its start would be loaded at the start too.
+ * parameter: if this module imported from a module that functions load at their start, these would load the imported
+ * parts at their start too.
  */
 export const functionTools = (credentials: Parameters<typeof functionInvoker>[0]): ToolKind =>
   functionKind({

@@ -64,7 +64,7 @@ const maxBackoff = 2000;
 
 let commandRemaining: () => number | undefined = () => undefined;
 
-/** @param remaining the milliseconds left; if it returns undefined, calls have only `maxAttempts` attempts */
+/** @param remaining returns milliseconds, with the reserved ones; undefined for `maxAttempts` attempts at most */
 export const retryWhile = (remaining: () => number | undefined): void => {
   commandRemaining = remaining;
 };

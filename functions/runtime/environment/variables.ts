@@ -46,7 +46,7 @@ export const variables = {
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
   /** Set only in a stage without a distribution, which would add the CORS headers. */
   corsOrigin: 'CORS_ORIGIN',
-  /** Set if a web function must respond to CORS preflights. */
+  /** Set if the web function of the uploads must respond to CORS preflights. */
   handlesPreflights: 'ANSWERS_PREFLIGHTS',
   /** Powertools reads this variable. */
   logLevel: 'POWERTOOLS_LOG_LEVEL',

@@ -6,10 +6,7 @@ import { rateLimits } from '#runtime/composition/services.ts';
 /** Reads may run concurrently with the check; writes and the response must wait for it. */
 export interface RateLimiter {
   readonly awaitRateLimit: AwaitRateLimit;
-  /**
-   * None without a limit.
-   * @throws Error while the check is pending
-   */
+  /** @throws Error while the check is pending */
   headers(): Record<string, string>;
   /**
    * The work itself awaits the rate limit before it writes.

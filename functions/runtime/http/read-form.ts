@@ -40,7 +40,7 @@ export async function* readForm(
   try {
     const dicer = new FormParser({
       boundary: boundaryOf(contentType),
-      // The parser silently drops what is beyond its limits, so they are above the limits of a form.
+      // The parser silently drops what is beyond its limits, so they must not be below the limits of a form.
       maxHeaderSize: limits.partHeaderBytes + 1,
       maxHeaderPairs: limits.partHeaderBytes,
     } as ConstructorParameters<typeof Dicer>[0]);

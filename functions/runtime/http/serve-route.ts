@@ -150,7 +150,7 @@ function chargeWrites(stream: Writable, { charge }: Pick<RateLimiter, 'charge'>)
   };
 }
 
-/** Waits until the stream has taken everything or the reader is gone. */
+/** Ends the stream, and waits until it has taken everything or the reader is gone. */
 export async function endOf(stream: Writable): Promise<void> {
   if (stream.destroyed) return;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
