@@ -39,11 +39,11 @@ export interface RunOptions {
    */
   readonly environmentsPerThread?: Readonly<Record<string, number>>;
   /**
-   * Beginnings of the logical ids of functions that are loaded after the start. Authorizers and the gateway's web
-   * functions are loaded even if the list is empty.
+   * Beginnings of the logical ids of Lambda functions that are loaded after the start. Authorizers and the gateway's
+   * web functions are loaded even if the list is empty.
    */
   readonly prewarm?: readonly string[];
-  /** Awaited after the data folder is locked, before it and the assembly are read. Must keep `lockFiles`. */
+  /** Awaited after the data folder is locked, before it and the assembly are read. Must not delete `lockFiles`. */
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started, before the gateway serves a request. */
   readonly beforeServing?: (run: StartedEmulators) => Promise<void>;

@@ -18,7 +18,7 @@ export interface WebResponse {
   /** Names and values, alternating. */
   readonly rawHeaders: readonly string[];
   readonly body: Readable;
-  /** If true, the function may not read the rest of the request. */
+  /** If true, the function perhaps does not read the rest of the request. */
   readonly closesConnection: boolean;
 }
 

@@ -35,7 +35,7 @@ export function threadEnvironment(
     // The emulators identify the role of a call by its access key.
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    // Sent with signed calls: it tells the wire and the recorders which function calls.
+    // Sent with signed calls: it tells DynamoDB's wire and the recorders which function calls.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...options.environment,

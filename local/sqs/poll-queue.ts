@@ -20,7 +20,7 @@ interface PollOptions {
 // A failure that lasts is logged at each retry, so retries are not more frequent.
 const RETRY_MILLISECONDS = 1000;
 
-/** Returns a function that stops receiving and invoking. Running invocations go on. */
+/** Returns a function that ends the polling. Deliveries in progress go on. */
 export function pollQueue(options: PollOptions): () => void {
   const { source, visibilitySeconds, redeliverySeconds } = options;
   const { batchSize, concurrency } = source;
