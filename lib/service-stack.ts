@@ -25,7 +25,7 @@ export class ServiceStack extends Stack {
       description: 'Chats with published AI agents, and batches of messages to them',
       terminationProtection: settings.production,
     });
-    // CDK repeats references to roles and revisions as DependsOn, which does no harm.
+    // CDK repeats references to roles and to revisions of web functions as DependsOn, which does no harm.
     this.templateOptions.metadata = { 'cfn-lint': { config: { ignore_checks: ['W3005'] } } };
 
     const platform = new Platform(this, settings, bundles);

@@ -8,8 +8,8 @@ import { pinLogicalId, removalPolicyOf } from './retention.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * On demand, because chats come in bursts. A restored table is no resource of the stack: CloudFormation cannot give
- * `DataTable` another name.
+ * On demand, because chats come in bursts. A restored table is no resource of the stack until an operator imports it
+ * (docs/deploy.md).
  */
 export function createTable(scope: Construct, settings: Settings): ITableV2 {
   const tables = new Construct(scope, 'Tables');
@@ -91,8 +91,8 @@ export function watchTable(alarms: Alarms, table: ITableV2): void {
       dimensionsMap: { TableName: table.tableName, ...dimensions },
       statistic: 'Sum',
     });
-  // DynamoDB reports these events only while there are any, and by default an alarm on its metrics keeps its state
-  // without data. The reconciler reads the table every minute, which gives `consumed` a value.
+  // DynamoDB reports these events only while there are any. Without data, an alarm on its metrics may keep its state
+  // (PutMetricAlarm, `TreatMissingData`). The reconciler reads the table every minute, which gives `consumed` a value.
   const withZero = (counted: Record<string, IMetric>) =>
     sumOf({ ...counted, zero: formula('0 * consumed', { consumed: events('ConsumedReadCapacityUnits') }) });
   alarms.add('TableThrottled', {

@@ -16,7 +16,7 @@ export const treeShakenZod: Plugin = {
     })),
 };
 
-/** esbuild assumes that computed member names (`[_name]: …`) may have side effects, so it would retain all schemas. */
+/** esbuild assumes that computed member names (`[_name]: …`) may have side effects, so it retains schemas with them. */
 export const treeShakenSchemas: Plugin = {
   name: 'tree-shaken-schemas',
   setup: ({ onLoad }) =>

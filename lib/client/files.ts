@@ -43,7 +43,7 @@ export class Files {
   }
 
   /**
-   * Uploads a file, to attach it to messages: `attached_file_uuids: [file.uuid]`.
+   * Uploads a file. Messages attach it by the returned `uuid`, in `attached_file_uuids`.
    * @param file a `File` or `Blob`, or bytes such as a `Buffer`; not a stream
    */
   upload(

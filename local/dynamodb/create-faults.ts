@@ -62,7 +62,7 @@ export class FaultChecks {
     const { TableName = '', IndexName = '' } = request;
     const [key] = leadingKeys(request, TableName, this.#shapes.get(TableName));
     if (key === undefined) return { request };
-    // An index has partitions of its own.
+    // A global secondary index has partitions of its own.
     const partition = `${TableName}|${IndexName}|${key}`;
     if (this.#overflowsByRead(partition)) return throttled('Read', TableName);
     return { request, charge: (units) => this.#reads.charge(partition, units - READ_UNITS) };

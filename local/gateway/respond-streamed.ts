@@ -10,8 +10,8 @@ const MAX_METADATA_BYTES = 16 * 1024;
 
 /**
  * Resolves when the response is closed; the function may run longer.
- * @throws GatewayFailure if the function is throttled or fails before its response has ended, or if the response takes
- * too long or has no valid metadata
+ * @throws GatewayFailure if the function is throttled or fails before its response has ended, or if the response times
+ * out or has no valid metadata
  */
 export function respondStreamed(
   api: ApiModel,

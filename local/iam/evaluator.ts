@@ -107,7 +107,7 @@ function createUseNotes(notes: EvaluatorNotes) {
   };
 }
 
-/** The resource that has the policy and the key: for an object its bucket, for an index its table. */
+/** The resource that has the policy and the encryption key: for an object its bucket, for an index its table. */
 function ownerOf(resource: string): string {
   if (resource.startsWith('arn:aws:s3:::')) return resource.split('/', 1)[0] ?? '';
   if (resource.startsWith('arn:aws:dynamodb:')) return resource.split('/', 2).join('/');
