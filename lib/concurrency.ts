@@ -86,7 +86,7 @@ export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan 
   };
 }
 
-/** If no size is set, and the reservations do not fit, all are left out. */
+/** If neither `batchWorkers` nor `preparationConcurrency` is set, and the reservations do not fit, all are left out. */
 export function concurrencyProblem(settings: ConcurrencySettings): string | undefined {
   const { accountConcurrency, reservedConcurrency } = settings;
   const workers = workersOf(settings);

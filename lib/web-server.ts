@@ -123,8 +123,8 @@ export class WebServer extends Construct {
 }
 
 /**
- * CDK's own policy would allow writes to every log group of the account. Lambda first writes to a group whose name ends
- * in `.local`, which it creates with this role.
+ * AWS's managed policy would allow writes to every log group of the account. Lambda first writes to a group whose name
+ * ends in `.local`, which it creates with this role.
  */
 function allowLogs(role: Role, logGroup: LogGroup, logsId: string): void {
   logGroup.grantWrite(role);

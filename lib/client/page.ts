@@ -32,7 +32,7 @@ export class Page<Item> implements AsyncIterable<Item> {
   }
 }
 
-/** A promise of the first page, and an async iterator of the elements of all pages. */
+/** A promise of the first page, and an async iterable of the elements of all pages. */
 export interface PagePromise<Item> extends ApiPromise<Page<Item>>, AsyncIterable<Item> {}
 
 export function listPages<Item>(
@@ -54,7 +54,7 @@ export function listPages<Item>(
     return request(call, options);
   };
   const first = readPage(query);
-  // A program may iterate the list only after the request has failed. The iteration throws the failure.
+  // The request may fail before a program iterates the list. The iteration throws the failure.
   first.catch(() => undefined);
   return Object.assign(first, {
     async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {

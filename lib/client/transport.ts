@@ -194,9 +194,7 @@ class Failures {
     return isMarked && this.mayHaveWorked ? Object.assign(error, { mayBeProcessed: true }) : error;
   }
 
-  /**
-   * The reply of a lost attempt of this request may be in progress. Such retries wait for its end, and are not counted.
-   */
+  /** Whether the reply in progress may be that of a lost attempt of this request. Such a failure is not counted. */
   #isOwnReply(error: unknown): boolean {
     return isReplyInProgress(error) && this.#lostAt !== undefined && Date.now() - this.#lostAt < longestReply;
   }

@@ -20,7 +20,7 @@ interface Operation {
   parameters?: { name: string; description?: string }[];
 }
 
-/** @throws Error, for example if a schema, a property or a parameter has no description */
+/** @throws Error, for example if a schema or a parameter has no description */
 export function describeDocument(document: OpenApiDocument): OpenApiDocument {
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const descriptions: Readonly<Record<string, SchemaDescription>> = schemaDescriptions;

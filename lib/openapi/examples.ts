@@ -6,7 +6,7 @@ import type { MessageResource, UploadedFile } from '#contract/message.ts';
 import { type RouteName, responses, type routes } from '#contract/routes.ts';
 import { uploadFailures, uploadHints } from '#contract/upload.ts';
 
-// The ids, texts and numbers of the examples belong together, as if one client had used the service.
+// The ids, texts and numbers of the examples belong together.
 const agentId = '0197f2ac-8a4e-4c1b-9d52-3f6e1b0a7c44';
 const otherAgentId = '0197f2ac-91d0-4a7e-8c3b-5a9d2e4f6b18';
 const fileUuid = '6f1c2a52-5c1d-4f3e-9f0a-2d6b8c1e7a90';
