@@ -17,7 +17,7 @@ const messageId = 2_306_867_201;
 const replyId = 2_306_867_202;
 const user = 'customer-4711';
 const replyText = 'You can return an item within 30 days.';
-const groupId = 'a4c1f7d0-2f5b-4b58-8f5a-6f0f6c7f1d2e';
+const groupId = `turn_${messageId}`;
 const responseId = 'resp_9f8a1c3e5b7d42f6a0c4e8b2d6f1a3c5';
 
 const stepUsage = {
@@ -31,12 +31,20 @@ const usage = {
 const step = {
   id: 'call_1',
   type: 'consultant_retrieve_context_source',
-  content: 'Searching the knowledge base for "returns"',
+  content: 'Searching the knowledge base',
   args: { query: 'returns' },
 };
 const stepResult = {
   success: true,
-  data: { passages: [{ document: 'terms.md', text: 'Items may be returned …' }] },
+  data: {
+    results: [
+      {
+        text: 'Items may be returned …',
+        source: { document_id: '0197f2ad-02b1-4d0c-8a5e-7c3b9f1d6e20', name: 'terms.md', offset: 0 },
+        score: 4.2,
+      },
+    ],
+  },
 };
 
 const chat: ChatResource = {

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ChatBatchClient, sourcesOf } from '#lib/client/index.ts';
+import { eventExamples } from '#lib/openapi/examples.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { createPublishedAgent } from '#support/service.ts';
@@ -130,6 +131,11 @@ test('the sources of a reply are those of its steps, each once', async () => {
   });
   const { agent_steps } = (await response.json()) as { agent_steps: typeof steps };
   expect(sourcesOf(agent_steps)).toEqual(expected);
+});
+
+test('the step of the document of OpenAPI has its source', () => {
+  const { step } = eventExamples['response.reasoning_step.end'];
+  expect(sourcesOf([step])).toEqual([{ type: step.type, title: 'terms.md', documentId: expect.any(String) }]);
 });
 
 test('a reply without steps has no sources', () => {
