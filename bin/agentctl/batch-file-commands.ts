@@ -131,7 +131,7 @@ async function retryFailed(file: string, options: WaitOptions, command: Command)
   return run.summarize(state, retryResult(file, state, submittedBefore));
 }
 
-/** @returns the lines of a new round; none if an unfinished round continues, or if there is nothing to retry */
+/** @returns the lines of a new round; none if an unfinished retry continues, or if there is nothing to retry */
 async function findRetry(
   { opened: { client, line }, watch }: FileRun,
   { input, size, state }: Parameters<FindRetry>[0],

@@ -36,7 +36,7 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
 ];
 
 /**
- * By the error of the connection. For an error that a client makes afterwards, such as the AWS SDK's TimeoutError,
+ * By the error of the connection. For an error that a client makes itself, such as the AWS SDK's TimeoutError,
  * `newestAddress` is taken.
  */
 const addresses = new WeakMap<object, string>();

@@ -12,7 +12,7 @@ import { readJson } from './read-json.ts';
 import { operation, type Result } from './report.ts';
 import { type CompareTools, type ImportOptions, tableOf, wordsOf } from './tool-changes.ts';
 
-/** `field` is the field of an entry that says where a system describes its tools. */
+/** `field` is the field of an entry's `config` that says where a system describes its tools. */
 const kinds: { name: string; type: string; field: string; compare: CompareTools }[] = [
   { name: 'mcp', type: 'consultant_call_mcp_tool', field: 'url', compare: compareServer },
   { name: 'openapi', type: 'consultant_call_http_api', field: 'document', compare: compareDocument },
