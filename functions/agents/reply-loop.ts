@@ -80,7 +80,7 @@ export class ReplyLoop {
   }
 
   /**
-   * A call that fails before its first output has no usage; that of an aborted call is unknown.
+   * A call has no usage if `agent.stream` fails; that of an aborted call is unknown.
    * @param calls undefined if the model must return text
    */
   private async callModel(

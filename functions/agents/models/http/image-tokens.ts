@@ -9,8 +9,8 @@ export type Images = ReadonlyMap<string, Uint8Array>;
 const sliceBytes = 3 * 64 * 1024;
 
 /**
- * Replaces images by random tokens, which a provider takes for base64: encoding all images at once would block the
- * event loop. The texts of a call exist before its tokens, so they cannot contain a token.
+ * Replaces images by random tokens, which the code that writes the request takes for base64: encoding all images at
+ * once would block the event loop. The texts of a call exist before its tokens, so they cannot contain a token.
  */
 export function withImageTokens(options: LanguageModelV4CallOptions): {
   options: LanguageModelV4CallOptions;
