@@ -119,7 +119,10 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
     : undefined;
 }
 
-/** Whether the failure may pass by itself, and no call may have used tokens. Such failures are retried without a limit of their own. */
+/**
+ * Whether the failure may pass by itself, and no call may have used tokens. Such failures are retried without a limit
+ * of their own.
+ */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
   error instanceof ModelFailure &&
