@@ -16,7 +16,7 @@ export interface Agent {
   revision: number;
 }
 
-/** Never changes. */
+/** As stored, it never changes. */
 export interface AgentVersion {
   id: string;
   agentId: string;

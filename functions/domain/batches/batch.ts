@@ -111,7 +111,7 @@ export interface BatchItem {
   epoch: number;
   /** Rises with each `takeOver`. A retry after one of `waitsAtOnce` has the same number. */
   attempt: number;
-  /** Number of `broken` ends (see `AttemptEnd`), as far as they were stored. */
+  /** Number of `broken` ends (see `AttemptEnd`), without those that a lost worker has not stored. */
   brokenReplies: number;
   /** Number of takeovers at which the status was `processing`. */
   lostAttempts: number;

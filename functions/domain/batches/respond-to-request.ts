@@ -44,7 +44,7 @@ export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/** Maximum of broken replies, as far as they were stored. The last of them becomes the result of the request. */
+/** Maximum of `brokenReplies`. The last of these replies becomes the result of the request. */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */
@@ -119,7 +119,10 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
     : undefined;
 }
 
-/** Whether the failure may pass by itself. Such failures are retried without a limit of their own. */
+/**
+ * Whether the failure may pass by itself, and no call may have used tokens. Such failures are retried without a limit
+ * of their own.
+ */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
   error instanceof ModelFailure &&

@@ -132,7 +132,7 @@ export class SlotOwner {
     );
   }
 
-  /** @returns indexes of new requests; undefined if the worker must end: the batch is stopped, or the slot is lost */
+  /** @returns the indexes that the take covers; undefined if the batch is stopped or the slot is lost */
   async take(groups: number, named: Readonly<Record<number, number>>): Promise<number[] | undefined> {
     const { number } = this.slot;
     const size = groups * requestsPerGroup;
