@@ -13,6 +13,6 @@ export const handler = lambdaRoute(
       await countBatch(services, await findBatch(services, workspaceId, parameters.batch_id)),
     ),
   }),
-  // The work may read the items of 1,000 requests, which costs far more than the check of the rate limit.
+  // The rate limit is checked first, because the work may read the items of 1,000 requests.
   { awaitsRateLimit: false },
 );

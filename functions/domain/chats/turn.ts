@@ -22,8 +22,8 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Stores a reply if the user message is stored and has none, and releases the chat lease. Several functions, and the
- * owner of the lease, may do so concurrently: each write has the condition that the chat still has the given lease, or
- * has none and the same count.
+ * owner of the lease, may do so concurrently: each write here has the condition that the chat still has the given lease,
+ * or has none and the same count.
  * @param reason for clients. With another one than the default, the reply is empty
  */
 export async function closeAbandonedTurn(

@@ -33,7 +33,7 @@ export const modelFailureTexts: Readonly<Record<ModelFailureKind, string>> = {
   failed: 'The model could not complete the reply',
 };
 
-/** The message is for the one who has named the address or the function. */
+/** Models and clients may see the message. */
 export class OutboundFailure extends Error {
   override readonly name = 'OutboundFailure';
   readonly kind: OutboundFailureKind;
