@@ -28,8 +28,7 @@ const START_TIMEOUT_MILLISECONDS = 10_000;
 const MAX_ATTEMPTS = 5;
 
 /**
- * @throws UnreadableState if the file cannot be read as a database; Error if another program uses it, or if the
- * emulator does not start
+ * @throws the errors of `openExclusively`; Error if another program uses the file, or if the emulator does not start
  */
 export async function startDynoxide(program: string, databaseFile: string): Promise<Emulator> {
   await untilClosed(databaseFile);

@@ -79,7 +79,7 @@ export function createAccessControl(
   return control;
 }
 
-/** Ignores conditions and wildcards. */
+/** Conditions count as met; wildcards match nothing. */
 function trusts({ trust }: Role, service: string): boolean {
   const effects = trust
     .filter(

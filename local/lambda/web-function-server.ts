@@ -13,7 +13,7 @@ import {
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
 const WINDOW_MILLISECONDS = 1000;
-// One processor is left for the gateway and the emulators.
+// One processor less, for the gateway and the emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
 
 interface Slot {
@@ -74,7 +74,7 @@ export class WebFunctionServer {
     );
   }
 
-  /** Ends the oldest environments, after a SIGTERM. Returns how many it ends. */
+  /** Sends a SIGTERM to the oldest environments, then ends them. Returns how many. */
   shutDown(count: number): number {
     return this.#endOldest(count, shutDownSlot);
   }

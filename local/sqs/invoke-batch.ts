@@ -63,7 +63,7 @@ function failedMessages(
   return reported?.every((id) => typeof id === 'string' && all.has(id)) ? new Set(reported as string[]) : all;
 }
 
-/** The ids in the response; undefined if the response is invalid. An empty response is a success. */
+/** The ids are unchecked. Undefined if the response cannot be read; an empty one is a success. */
 function readFailures(payload: string): unknown[] | undefined {
   try {
     const response: unknown = JSON.parse(payload || 'null');
