@@ -65,7 +65,7 @@ const freshness = { resolved: 60_000, failed: 5000 };
 
 /**
  * The system's resolver knows the hosts file, but holds a thread of the pool of Node.js until it gives up: a few names
- * that do not resolve could block reads of files. So it resolves only names of operators.
+ * that do not resolve could delay all others. So it resolves only names of operators.
  * @param options.servers DNS servers as ADDRESS:PORT. Default: those of the system.
  */
 export function hostResolver(

@@ -89,8 +89,8 @@ export interface OutboundRequest {
   /** Each redirect is checked like the first address. With 0, or if the method is not GET, a 3xx is returned. */
   redirects: number;
   /**
-   * In milliseconds. `response`: for the address check and the head of each server's response. `whole`: for all, with
-   * redirects and the body.
+   * In milliseconds. `response`: at each server, for the check of its address and the head of its response. `whole`:
+   * for all, with redirects and the body.
    */
   times: { response: number; whole: number };
   /** Of the decompressed body. */
@@ -237,7 +237,7 @@ function connect(
   return promise;
 }
 
-/** Does not resolve the name again. TLS still verifies the name. */
+/** Connects only to the checked addresses. TLS still verifies the name. */
 const connecting =
   (check: () => Promise<readonly string[]>): LookupFunction =>
   (_host, { all }, done) => {

@@ -34,8 +34,8 @@ export async function* pagesBack(
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // Meanwhile, the request that `upTo` waits for can be built and signed, which takes processor time. The race also
-  // handles a rejection of `upTo`.
+  // Lets the request that `upTo` waits for be built and signed first, which takes processor time. The race also handles
+  // a rejection of `upTo`.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);

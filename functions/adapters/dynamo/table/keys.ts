@@ -57,7 +57,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#WHITELIST`,
     sk: externalUserId,
   }),
-  /** In a partition of its own, because a busy key writes it often. Changed limits have new buckets. */
+  /** In a partition of its own, because a busy API key writes it often. Changed limits have new buckets. */
   rateBuckets: (workspaceId: string, apiKeyId: string, limits: string): Key => ({
     pk: `${workspace(workspaceId)}#RATE#${apiKeyId}`,
     sk: limits,
@@ -70,7 +70,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** A copy of the published version. The index entries of earlier releases name no version. */
+  /** A copy of the published version: for lists, and for entries of earlier releases, which name no version. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',
