@@ -16,7 +16,7 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** `submitAndWait` waits for these calls before it throws. */
+/** For calls that cancel batches: `submitAndWait` waits for them before it throws. */
 const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {

@@ -15,7 +15,7 @@ export class ApiError extends ChatBatchError {
   readonly data: Record<string, unknown> | null;
   /** The id under which the operators find the request in their logs; undefined if the response has none. */
   readonly requestId: string | undefined;
-  /** Seconds until a retry is useful, from `Retry-After`; undefined without a valid header. */
+  /** Seconds until a retry is useful, from the header `Retry-After`; undefined without it. */
   readonly retryAfter: number | undefined;
   /** Whether this is the stored error of an earlier request with the same idempotency key. */
   readonly isReplayed: boolean;

@@ -22,10 +22,7 @@ export interface ClientOptions {
    * that bring no event.
    */
   maxRetries?: number | undefined;
-  /**
-   * Whether a request waits as long as the service rejects it with 429. By default such a rejection counts as a failed
-   * attempt.
-   */
+  /** Whether a request waits as long as the service rejects it with 429; false by default. */
   waitForRateLimit?: boolean | undefined;
   /**
    * Milliseconds that a retry waits at least, 1,000 by default. Without `Retry-After`, the wait doubles with each retry,

@@ -1,4 +1,4 @@
-/** Functions that do not use S3 in every call import this module at the first use: the S3 client takes long to load. */
+/** Most functions import this module at the first use, because the S3 client takes long to load. */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
