@@ -373,7 +373,12 @@ describe('items of an earlier version', () => {
 });
 
 it('writes items that an earlier version reads: with all its attributes, of the same types', async () => {
-  expect(missingIn(await currentItems(), items)).toEqual([]);
+  // An earlier version let DynamoDB delete the manifests of batches, and did not read that time itself.
+  const read = items.map(({ ttl, ...item }) => {
+    const isManifest = String(item.sk?.S).startsWith('OUTLINE#');
+    return isManifest || ttl === undefined ? item : { ...item, ttl };
+  });
+  expect(missingIn(await currentItems(), read)).toEqual([]);
 });
 
 it('would tell of an attribute that is gone, is of another type, or is named by another word', () => {
