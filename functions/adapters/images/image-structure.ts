@@ -222,7 +222,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // Decoders ignore data after the pixels.
+      // Decoders ignore data after the pixels. An interlaced image has more bytes.
       if (inflated > 2 * leastBytes) break;
     }
   } catch {

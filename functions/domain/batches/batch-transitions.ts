@@ -44,8 +44,8 @@ export interface BatchTransitions {
     owner: { name: string; until: number },
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
-   * Starts new requests from `next` on, and other requests by their index. Writer: the owner. Condition: it still owns
-   * the slot, the slot has `takes`, and the batch is not stopped.
+   * Starts new requests from `next` on, and the requests in `named`: numbers of attempts by the indexes of requests.
+   * Writer: the owner. Condition: it still owns the slot, no other take came between, and the batch is not stopped.
    */
   take(
     batch: BatchKey,

@@ -5,9 +5,9 @@ import type { StoredFile } from './stored-file.ts';
 /**
  * It may be repeated, also concurrently and after a crash. `attach` adds the chat and then reads whether the file is
  * closed; an erasure closes the file and then checks for chats. So at least one of them sees the other. The metadata is
- * deleted last, because a repeated deletion finds the remaining data by it.
+ * deleted last, because a repeated `deleteFile` finds the file by it.
  * @param chatId the deleted chat; null erases a file that no chat attaches
- * @returns false if a chat attaches the file: then it is not erased
+ * @returns false if a chat attaches the file: then it is not erased, but may be closed
  */
 export async function eraseFile(
   services: {

@@ -8,7 +8,7 @@ export interface TracedPart {
   name: string;
   start: number;
   end: number;
-  /** `error`: a rejected request; `fault`: any other failure. */
+  /** `error`: a request that was rejected with a 4xx status; `fault`: any other failure. */
   outcome: 'ok' | 'error' | 'fault';
 }
 
