@@ -7,7 +7,7 @@ import { type ModelProvider, withoutTools } from './model-provider.ts';
 
 /** Families of OpenAI's models that accept images. */
 const imageModels =
-  /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[134](?!(?<=o[13])-mini))(?!-?(mini-)?(audio|search|transcribe|tts))/;
+  /^(chatgpt-4o|gpt-4o|gpt-4\.1|gpt-4-turbo|gpt-5|o[13](?!-mini)|o4)(?!-?(mini-)?(audio|search|transcribe|tts))/;
 
 /** For servers with OpenAI's chat completions API, such as vLLM, Ollama or LiteLLM. */
 export const openai = (server: ModelServer): ModelProvider => ({
