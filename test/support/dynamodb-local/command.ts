@@ -14,13 +14,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const pom = resolve(import.meta.dirname, 'pom.xml');
 const root = resolve(import.meta.dirname, '../../..');
 const startMilliseconds = 60_000;
+/** Another program can take the free port before DynamoDB Local listens on it. */
+const startAttempts = 3;
 
 async function runTests(chosen: string[]): Promise<number> {
-  const port = await freePort();
-  const dynamoDbLocal = startDynamoDbLocal(downloaded(), port);
-  const endpoint = `http://127.0.0.1:${port}`;
+  const { dynamoDbLocal, endpoint } = await start(downloaded());
   try {
-    await untilReady(dynamoDbLocal, endpoint);
     const tests = spawn(
       process.execPath,
       [
@@ -52,7 +51,18 @@ function downloaded(): string {
   return folder;
 }
 
-function startDynamoDbLocal(folder: string, port: number): ChildProcess {
+async function start(folder: string): Promise<{ dynamoDbLocal: ChildProcess; endpoint: string }> {
+  for (let attempt = 1; attempt <= startAttempts; attempt += 1) {
+    const port = await freePort();
+    const endpoint = `http://127.0.0.1:${port}`;
+    const dynamoDbLocal = spawnDynamoDbLocal(folder, port);
+    if (await isReady(dynamoDbLocal, endpoint)) return { dynamoDbLocal, endpoint };
+    dynamoDbLocal.kill();
+  }
+  throw new Error(`DynamoDB Local did not start in ${startAttempts} attempts`);
+}
+
+function spawnDynamoDbLocal(folder: string, port: number): ChildProcess {
   return spawn(
     'java',
     [
@@ -73,24 +83,25 @@ function startDynamoDbLocal(folder: string, port: number): ChildProcess {
   );
 }
 
-async function untilReady(dynamoDbLocal: ChildProcess, endpoint: string): Promise<void> {
+/** @returns whether it responds; false if it ends, or does not respond in time */
+async function isReady(dynamoDbLocal: ChildProcess, endpoint: string): Promise<boolean> {
   const stopAt = Date.now() + startMilliseconds;
-  while (dynamoDbLocal.exitCode === null && Date.now() < stopAt) {
+  while (Date.now() < stopAt) {
     // DynamoDB Local responds to a call without a signature with an error. Any response shows that it is ready.
-    if (
-      await fetch(endpoint).then(
-        () => true,
-        () => false,
-      )
-    )
-      return;
+    const responds = await fetch(endpoint).then(
+      () => true,
+      () => false,
+    );
+    if (dynamoDbLocal.exitCode !== null) return false;
+    if (responds) return true;
     await sleep(100);
   }
-  throw new Error('DynamoDB Local did not start');
+  return false;
 }
 
 async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
+  // DynamoDB Local listens on all addresses too.
+  const probe = createServer().listen(0, '0.0.0.0');
   await once(probe, 'listening');
   const { port } = probe.address() as { port: number };
   await new Promise((closed) => probe.close(closed));
