@@ -25,18 +25,15 @@ interface Host {
   child: ChildProcess;
 }
 
-/** The idle processes of a worker, whose test files share them. */
+/** What the test files of a worker share: its idle processes, and the commands that had processes of their own. */
 declare global {
-  var idleAgentctlHosts: Host[] | undefined;
+  var agentctlProcesses: { idle: Host[]; startedAlone: Set<string> } | undefined;
 }
-globalThis.idleAgentctlHosts ??= [];
-const idle = globalThis.idleAgentctlHosts;
-
-/** The commands that a test file has run in processes of their own. */
-const startedAlone = new Set<string>();
+globalThis.agentctlProcesses ??= { idle: [], startedAlone: new Set() };
+const { idle, startedAlone } = globalThis.agentctlProcesses;
 
 /**
- * Runs `agentctl …` and returns its end. A test file's first call of a command is a process of its own, as a person
+ * Runs `agentctl …` and returns its end. A worker's first call of a command is a process of its own, as a person
  * starts it. The other calls share processes, because a start takes longer than most commands.
  * @param target what the command connects to; a process serves one target, because its clients of AWS remain
  */

@@ -51,9 +51,11 @@ export function agentctlOf(
       }),
     ),
   );
+  // Not the data folder: all files that share a service share the processes.
+  const target = JSON.stringify([servers.dynamodb, baseUrl, endpoints, knowledgeBases]);
   const run = async (...args: string[]): Promise<CommandEnd> => {
     await written;
-    return runAgentctlCommand(`${data} ${servers.dynamodb}`, [...args, '--data', data, '--json'], {});
+    return runAgentctlCommand(target, [...args, '--data', data, '--json'], {});
   };
   return {
     run,
@@ -63,7 +65,7 @@ export function agentctlOf(
     async lines(...args: string[]): Promise<string[]> {
       await written;
       const command = [...args, '--data', data];
-      const { stdout } = await runAgentctlCommand(`${data} ${servers.dynamodb}`, command, {});
+      const { stdout } = await runAgentctlCommand(target, command, {});
       return stdout.trimEnd().split('\n');
     },
     /** Runs it in a process of its own, which a test may end. */

@@ -1,9 +1,18 @@
 import type { Timer } from '#local/run-options.ts';
 
-/** Shortens every delay to 1 s, so that schedules such as the reconciler's, every minute, run each second. */
+/** The longest period whose schedules run each second, such as the reconciler's minute. */
+const shortMilliseconds = 5 * 60_000;
+
+/**
+ * Shortens every delay: to 1 s up to five minutes, and to 4 s beyond. The runner ends the threads of functions with
+ * longer periods after each call, so each of their calls is a cold start.
+ */
 export const quickTimer: Timer = {
   after(milliseconds, callback) {
-    const timeout = setTimeout(callback, Math.min(milliseconds, 1000));
+    const timeout = setTimeout(
+      callback,
+      Math.min(milliseconds, milliseconds <= shortMilliseconds ? 1000 : 4000),
+    );
     return () => clearTimeout(timeout);
   },
 };
