@@ -96,7 +96,8 @@ describe.each(Object.entries(keyedRequests))('%s with a key', (route, requestOf)
     expect([await request.timesDone(), await theirs.timesDone()]).toEqual([1, 1]);
 
     const item = await table.read(itemOf(tenant, key));
-    expect(JSON.stringify(item)).not.toMatch(/Once|One|ada|~/);
+    // A hash may contain any letters, but no blank, `@` or `~`.
+    expect(JSON.stringify(item)).not.toMatch(/Only once|Only one|ada@|~/);
     expect(Math.abs(Number(item?.ttl) - Date.now() / 1000 - 86_400)).toBeLessThan(60);
     await table.change(itemOf(tenant, key), { ttl: Math.floor(Date.now() / 1000) });
     const afterExpiry = [await postWithKey(tenant, request, key), await postWithKey(tenant, request, key)];

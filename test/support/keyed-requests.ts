@@ -17,11 +17,11 @@ export interface KeyedRequest {
 export const keyedRequests: Readonly<Record<string, (tenant: OpenTenant) => Promise<KeyedRequest>>> = {
   'POST /chats': async ({ client, agentId }) => ({
     path: '/chats',
-    body: { name: 'Once', agent_id: agentId, external_user_id: 'ada' },
+    body: { name: 'Only once', agent_id: agentId, external_user_id: 'ada@home' },
     timesDone: async () => {
       const totals = await Promise.all(
         ['', `&agent_id=${agentId}`].map(async (query) => {
-          const { body } = await client.get(`/chats?limit=1&external_user_id=ada${query}`);
+          const { body } = await client.get(`/chats?limit=1&external_user_id=ada@home${query}`);
           return body.pagination?.total_records ?? -1;
         }),
       );
@@ -31,17 +31,18 @@ export const keyedRequests: Readonly<Record<string, (tenant: OpenTenant) => Prom
   }),
   'POST /batches': async ({ client, agentId }) => ({
     path: '/batches',
-    body: { agent_id: agentId, requests: [{ custom_id: 'a', message: 'One' }] },
+    body: { agent_id: agentId, requests: [{ custom_id: 'a', message: 'Only one' }] },
     timesDone: async () => (await client.get('/batches?limit=1')).body.pagination?.total_records ?? -1,
   }),
   'POST /chats/{chat_id}/messages': async ({ client, agentId, createChat }) => {
     const { id } = await createChat();
     return {
       path: `/chats/${id}/messages`,
-      body: { message: 'Once', agent_id: agentId, stream: false },
+      body: { message: 'Only once', agent_id: agentId, stream: false },
       timesDone: async () =>
-        (await historyOf(client, id)).filter(({ role, content }) => role === 'user' && content === 'Once')
-          .length,
+        (await historyOf(client, id)).filter(
+          ({ role, content }) => role === 'user' && content === 'Only once',
+        ).length,
     };
   },
 };
