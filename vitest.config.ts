@@ -27,7 +27,7 @@ const filesOfBothEntryPoints = [
  * programs use the processors. Each poll of the service takes its time.
  */
 const patient = {
-  expect: { poll: { timeout: 60_000, interval: 200 } },
+  expect: { poll: { timeout: 60_000, interval: 400 } },
   testTimeout: 180_000,
   hookTimeout: 180_000,
 };
