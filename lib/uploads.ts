@@ -18,20 +18,16 @@ export class Uploads extends Construct {
       platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'),
       platform.usage,
     );
-    const preparer = platform.task(
-      'prepare-attachment',
-      {
-        description: 'Reads an uploaded file for models',
-        // Large files may take most of this time with a whole processor, which a function has from 1,769 MB on.
-        timeoutSeconds: 60,
-        memoryMegabytes: 2048,
-        group: 'FileAndDeletion',
-        throttlesUnseen: true,
-      },
-      // The name of the table gives no permission. The function parses hostile files, so its callers sign the addresses
-      // of the file and the results.
-      variable('dataTable', platform.table.tableName),
-    );
+    // The function parses hostile files, so it has no permissions: its callers sign the addresses of the file and the
+    // results.
+    const preparer = platform.task('prepare-attachment', {
+      description: 'Reads an uploaded file for models',
+      // Large files may take most of this time with a whole processor, which a function has from 1,769 MB on.
+      timeoutSeconds: 60,
+      memoryMegabytes: 2048,
+      group: 'FileAndDeletion',
+      throttlesUnseen: true,
+    });
     const { functionArn } = preparer.aliasByName;
     this.attach = allOf(
       platform.files('GetObject', 'ListBucket'),

@@ -16,7 +16,7 @@ const lineFeed = 0x0a;
 export async function* readLines(file: string, longest: number): AsyncGenerator<Line> {
   let number = 1;
   let rest = Buffer.alloc(0);
-  // Much smaller than a portion.
+  // Much smaller than `longest`: what is buffered is checked after each chunk.
   for await (const chunk of createReadStream(file, { highWaterMark: 256 * 1024 }) as AsyncIterable<Buffer>) {
     rest = Buffer.concat([rest, chunk]);
     for (let end = rest.indexOf(lineFeed); end !== -1; end = rest.indexOf(lineFeed)) {

@@ -152,7 +152,8 @@ async function checkRegular(file: string): Promise<void> {
 }
 
 /**
- * Earlier versions had the journal next to the file: it is moved from there, so that nothing is submitted twice.
+ * Earlier versions had the journal next to the file. It is moved from there unless a new one exists, so that its batches
+ * are not submitted again.
  * @throws Error such as for a file that is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {

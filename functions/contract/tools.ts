@@ -3,7 +3,7 @@ import { optionalText, text } from './fields.ts';
 import { isHttpUrl } from './urls.ts';
 
 export const toolLimits = {
-  /** Of all entries of an agent together. */
+  /** Tools of an agent as models get them: an entry may offer several. */
   offers: 128,
   /** Of one tool as models get it: its name, its description and its schema. */
   offerBytes: 16 * 1024,

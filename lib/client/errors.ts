@@ -112,7 +112,8 @@ export function apiErrorOf({ status, headers }: Response, text: string): ApiErro
 function retryAfterSeconds(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? '';
   if (/^\d+$/.test(value)) return Number(value);
-  const until = Date.parse(value);
+  // A date of HTTP begins with the name of a day. `Date.parse` would also read `1.5` as a date.
+  const until = /^[a-z]/i.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(until) ? undefined : Math.max(0, (until - Date.now()) / 1000);
 }
 

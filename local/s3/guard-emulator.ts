@@ -18,7 +18,7 @@ const ERRORS: Readonly<Record<Denial['reason'], readonly [code: string, text?: s
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your key and signing method.';
 
-/** Until the rules are known, calls wait. */
+/** Until the rules are known, calls wait, except those from web pages, which are rejected at once. */
 export function guardEmulator(server: S3rver, rulesReady: Promise<AccessRules>, notes: EvaluatorNotes): void {
   const ready = rulesReady.then((rules) => ({ rules, evaluate: createEvaluator(rules, notes) }));
 

@@ -116,6 +116,20 @@ describe('errors', () => {
     expect((error as RateLimitError).retryAfter).toBeGreaterThan(86_000);
   });
 
+  test('a Retry-After that is neither seconds nor a date is none', async () => {
+    const cases = {
+      '1.5': undefined,
+      '-1': undefined,
+      soon: undefined,
+      '7': 7,
+      [new Date(0).toUTCString()]: 0,
+    };
+    for (const [value, retryAfter] of Object.entries(cases)) {
+      const { client } = await openFront(rejection(429, { 'retry-after': value }), { maxRetries: 0 });
+      await expect(client.chats.get(7), value).rejects.toMatchObject({ retryAfter });
+    }
+  });
+
   test('responses without an envelope have a class by their status', async () => {
     for (const [status, ErrorClass] of [
       [302, ApiError],

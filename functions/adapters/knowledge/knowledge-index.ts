@@ -21,7 +21,7 @@ const unspaced =
 /** Of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** Longer terms are usually encoded data. */
+/** Longer terms are left out: they are usually encoded data. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });

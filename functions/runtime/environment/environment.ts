@@ -141,7 +141,6 @@ const schemas = {
   authorizerCacheSeconds: () => z.coerce.number().nonnegative(),
   corsOrigin: () => z.string().min(1).optional(),
   handlesPreflights: () => z.literal('true').optional(),
-  logLevel: () => z.string().optional(),
   stageLimits: () => limitsText,
   poolSizes: () =>
     z
