@@ -117,7 +117,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
 const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
-/** The chat is not a called agent's own. Without a chat, no next message responds to the tool. */
+/** The chat is not a called agent's own. Without a chat, no next message responds to a tool that hands over. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 

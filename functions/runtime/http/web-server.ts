@@ -11,7 +11,7 @@ import { headersOf, type WholeResponse } from './response-form.ts';
 /** A request ends after the work that follows its response. */
 let active = 0;
 
-/** Always true in a function without this server, which serves one request at a time. */
+/** Always true without this server: then the function serves one request at a time. */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();
@@ -151,7 +151,7 @@ export function rejectDirectRequest(request: IncomingMessage, response: ServerRe
   response.once('close', () => clearTimeout(timer));
 }
 
-/** Anyone can send any number of such requests, and each log line costs money. */
+/** Logs at most once a second: anyone can send any number of such requests, and each log line costs money. */
 function countDirectRequest(): void {
   directRequests.add('requestsWithoutOriginSecret', 1, {});
   if (isScheduled) return;
