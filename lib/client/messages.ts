@@ -116,7 +116,7 @@ export class Messages {
   }
 
   /**
-   * Streams a reply that was sent with `resumable: true`. This is possible for an hour after the start of the reply.
+   * Streams the reply to a message sent with `resumable: true`. This is possible for an hour after the reply's start.
    */
   resume(
     chatId: number,

@@ -46,7 +46,7 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter after a small one, or a sign within a word, may show that the text has another encoding. */
+/** Beyond ASCII, a capital letter after a small one, or a sign within a word, may show a wrong encoding. */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];

@@ -202,7 +202,7 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
   'image/gif': isWholeGif,
 };
 
-/** May be true of an interlaced image that lacks pixels, because it may have more rows than its height. */
+/** May be true of an interlaced image that lacks pixels: together, its passes may have more rows than the image. */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   // Each row starts with a byte that names its filter.

@@ -36,7 +36,7 @@ const keepAliveMilliseconds = 600_000;
 
 export const drainMilliseconds = 3000;
 
-/** In which an incomplete direct request can get its rejection. The reader is Lambda's proxy, not the client. */
+/** Enough to send an incomplete direct request its rejection, because the reader is Lambda's proxy, not the client. */
 const rejectedMilliseconds = 500;
 
 /** How long requests may go on after an error outside of any request, for example to store their replies. */

@@ -44,7 +44,7 @@ export function batchOf(item: Item): Batch {
   };
 }
 
-/** The names are short, because each change of a slot writes the batch's whole item. */
+/** The names are short, because DynamoDB bills the batch's whole item for each change of a slot. */
 const slotItems = attributesNamed<Slot>({
   ...{ epoch: ['e'], owner: ['w', null], takes: ['n'], until: ['t'] },
   ...{ isClean: ['x'], first: ['b'], size: ['s'], named: ['r'] },
