@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 
 const { startLocally } = await loadVisibly(() => import('./local/start-locally.ts'));
 
-// `npm start` limits the young generation of the main thread. The flag would also apply to later threads.
+// `npm start` limits the young generation of the main thread with this flag. 0 restores the default for later threads.
 setFlagsFromString('--max-semi-space-size=0');
 
 await startLocally(process.argv);

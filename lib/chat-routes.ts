@@ -12,7 +12,8 @@ export interface EntryPointSettings {
 }
 
 /**
- * With both entry points, the gateway calls the one of `webFunctions`, and the other one completes its running replies.
+ * With both entry points, the gateway calls the one that `webFunctions` selects, and the other one completes its
+ * running replies.
  */
 export const entryPointsOfChats = ({ webFunctions, bothEntryPoints }: EntryPointSettings) => ({
   webFunction: webFunctions === 'all' || bothEntryPoints,

@@ -21,7 +21,7 @@ export const chatCreations = {
 /** Slots are reported, because a client may read the list slowly. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
-/** Without `tooLong`, which usually comes from the client's message. */
+/** Without `tooLong`: a request that is too long is no fault of the model. */
 const modelFailures = ['throttled', 'unavailable', 'refused', 'failed', 'stalled', 'slow'] as const;
 
 const firstDeltaSeconds = 10;

@@ -66,7 +66,7 @@ export function addGatewayResponses(api: RestApi, corsOrigin: string | undefined
 const quoted = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, `'${value}'`]));
 
-/** A changed setting may take this long in browsers. Chromium's maximum is 2 h. */
+/** Browsers may keep a preflight's response, and so the old settings, for this long. Chromium's maximum is 2 h. */
 export const preflightSeconds = 600;
 
 /** @param origin undefined where a distribution adds the headers */

@@ -56,8 +56,8 @@ export function watchGateway(alarms: Alarms, gateway: Gateway): Alarm {
 const ofModels = (alarms: Alarms) => serviceMetric(alarms, 'modelErrorResponses', {}, { period: minute });
 
 /**
- * The gateway has no metric for 429, so its log is counted. The log lacks the uploads to their web function, whose 429
- * are subtracted too.
+ * The gateway has no metric for 429, so its log is counted. The log lacks the uploads to their web function, but their
+ * 429 are subtracted too, so the result may be too low.
  */
 export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   const { status, errorCode } = errorTable.rateLimited;

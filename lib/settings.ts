@@ -70,7 +70,7 @@ export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 export type Settings = z.output<typeof schema>;
 
-/** @throws WrongSettings. With a wrong value, broken rules between settings may be missing */
+/** @throws WrongSettings. If a value is wrong, the message may lack broken rules between settings */
 export function parseSettings(given: Readonly<Record<string, unknown>>): Settings {
   const [known, unknown] = [true, false].map((isKnown) =>
     Object.entries(given).filter(([name]) => settingNames.includes(name) === isKnown),

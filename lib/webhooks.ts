@@ -45,7 +45,7 @@ export class Webhooks extends Construct {
     );
     alarms.add('WebhooksGivenUp', {
       summary: 'Webhooks were not delivered: every attempt has failed.',
-      // An hour, because a dead receiver may exhaust a webhook every few minutes.
+      // An hour, so that a dead receiver of many batches does not raise the alarm again every few minutes.
       metric: serviceMetric(alarms, 'webhooksExhausted', {}, { period: hour }),
       threshold: 1,
     });

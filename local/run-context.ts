@@ -31,9 +31,9 @@ export interface RunContext {
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the distribution's URL, with the path of the stage. */
   readonly endpoints: Record<string, string>;
-  /** Called after a DynamoDB call that may be a write and is not from a function. */
+  /** Called after a DynamoDB call that is none of `READS` (dynamodb/inspect-calls.ts) and not from a function. */
   readonly onOperatorWrite: (() => void)[];
-  /** Undefined if there is no embedded emulator, or if the wire must see every call. */
+  /** Undefined without an embedded DynamoDB emulator, and in a run that records calls or has faults. */
   emulatorRoute: Omit<EmulatorRoute, 'rules'> | undefined;
   /** Until it is resolved, the gateway lets requests wait. */
   readonly serving: PromiseWithResolvers<void>;

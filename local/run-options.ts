@@ -25,7 +25,7 @@ export interface RunOptions {
   readonly redeliverySeconds?: number;
   /** By state name: the length of its wait, or of the wait before each retry, instead of the template's. */
   readonly waitMilliseconds?: Readonly<Record<string, number>>;
-  /** After a call to DynamoDB that may be a write and is not from a function. AWS does not do this. */
+  /** After DynamoDB calls not from a function, except GetItem, BatchGetItem, Query and Scan. AWS does not do this. */
   readonly clearAuthorizerCacheOnWrite?: boolean;
   /** Fills `dynamoCalls` and `calls` of the running template. */
   readonly recordCalls?: boolean;

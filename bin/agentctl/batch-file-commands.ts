@@ -166,7 +166,7 @@ async function dryRetry(file: string, run: FileRun, service: string): Promise<Re
 const notSubmitted = (file: string): Error =>
   new Error(`${file} was not submitted from this path on this machine: agentctl batch submit does it`);
 
-/** @throws Error such as for a file that was not submitted, or to another service */
+/** @throws Error such as for a file that was not submitted, or was submitted to another service */
 export async function findSubmission(file: string, service: string): Promise<SubmissionState> {
   const state = await readSubmission(file);
   if (state === undefined) throw notSubmitted(file);

@@ -40,7 +40,7 @@ const options = {
 const cellBytes = 8 * 1024 * 1024;
 
 /**
- * RFC 4180 with a header. Of commas, semicolons and tabs, those separate cells that give the header the most cells. An
+ * RFC 4180 with a header. The delimiter is the comma, semicolon or tab, whichever gives the header the most cells. An
  * empty cell is a field that is not given.
  * @param onMistake gets a mistake for a row of another length than the header; such rows are left out
  * @throws Error such as for a cell that is too large, or a wrong header, quotation mark or encoding

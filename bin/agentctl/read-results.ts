@@ -10,7 +10,7 @@ export interface ResultsOptions {
   log: (line: string) => void;
 }
 
-/** If the connections of as many pages without a result were lost, the pauses between them take 31 s in all. */
+/** As many in a row are an error. If all their connections were lost, the pauses between them take 31 s in all. */
 const fruitlessPages = 6;
 
 /**

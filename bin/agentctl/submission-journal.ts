@@ -9,7 +9,7 @@ import { journalPath } from './state-folder.ts';
 /** `isRetried`: whether a later round has the failed requests of the batch. */
 export type Accepted = z.infer<typeof acceptedEntry> & { isRetried: boolean };
 
-/** The first round submits the whole file, a later one requests that have failed before. */
+/** The first round submits the whole file; a later round submits failed requests again. */
 export interface Round {
   /** In ascending order; undefined for the whole file. */
   lines?: readonly number[];

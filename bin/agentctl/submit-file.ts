@@ -53,7 +53,7 @@ const keyLifetimeMilliseconds = (limits.idempotencyHours - 1) * 60 * 60 * 1000;
 
 /**
  * A journal records for a later run which batches the service has accepted.
- * @returns `submittedBefore`: how many batches were in the journal before
+ * @returns `submittedBefore`: how many batches the journal has at the start, none with `restart`
  * @throws Error, for example if another process submits the file, or if it was submitted with other properties
  */
 export async function submitFile(client: ChatBatchClient, options: SubmitOptions) {
@@ -80,7 +80,7 @@ async function submitRemaining(client: ChatBatchClient, journal: SubmissionJourn
   const sending: Sending = { ...options, client, journal, input, requests };
   options.onProgress({ state, requests });
   if (!(await shouldResend(sending))) await resolvePending(sending);
-  // The round of the pending portion comes first, because the journal has one pending portion.
+  // The round of the pending portion comes first, because the journal has at most one pending portion.
   const first = state.pending?.round ?? 0;
   for (const round of [first, ...state.rounds.keys()]) await submitRound(sending, round);
   return { state, submittedBefore };

@@ -230,7 +230,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   const demo =
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   const { api_key, workspace_id, agent_id, chat_id } = demo;
-  // Nothing else of the previous run is used: its addresses and settings are not those of this one.
+  // Nothing else of `previous` is used: the addresses and settings of that run are not those of this one.
   return {
     ...{ api_key, workspace_id, agent_id, chat_id },
     data_format: dataFormat,

@@ -31,7 +31,7 @@ export const cachedVersions = (
   cached(async () => {
     const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
     if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
-    // A concurrent read may precede the rotation, when the label `AWSPREVIOUS` is still on an older value.
+    // Not concurrent with the first read: it could precede the rotation, when `AWSPREVIOUS` is on an older value.
     const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw error;

@@ -69,7 +69,7 @@ function failureInStream(error: unknown): ModelFailure {
   return new ModelFailure(kind, message, undefined, isOfContent(kind, status, names));
 }
 
-/** AWS throttles some calls with status 400, and streamed errors may have no status. */
+/** AWS throttles some calls with status 400, and streamed errors may have no status, so the names count too. */
 function kindOf(status: number | undefined, names: string, text: string): ModelFailureKind {
   if (status === 429 || status === 529 || /throttl|rate.?limit|too.?many.?requests|overloaded/i.test(names))
     return 'throttled';

@@ -105,7 +105,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
         };
         return models.current.model.stream(options, onCall);
       };
-      // The prompts of later calls may contain the thoughts of the first call's model, which other models may reject.
+      // Only the first call may fall back: later prompts may contain its model's thoughts, which others may reject.
       const stream = await models.call(exchange.length === 0, () =>
         streamWithinContext(previous, open, (failure) => models.current.mayRetry(failure)),
       );
@@ -117,7 +117,7 @@ export async function prepareAgent(settings: AgentSettings, task: Task): Promise
 const responseFormatOf = (form: ReplyForm) =>
   ({ type: 'json', ...form }) as LanguageModelV4CallOptions['responseFormat'] & object;
 
-/** The chat is not a called agent's own. Without a chat, no next message responds to the tool. */
+/** The chat is not a called agent's own. Without a chat, no next message responds to a tool that hands over. */
 const mayUse = ({ caller, chat }: Task, { searchesChat, handsOver }: OfferedTool): boolean =>
   !(searchesChat && caller !== undefined) && !(chat === null && (searchesChat || handsOver));
 

@@ -72,7 +72,7 @@ export class ReplyLoop {
     return this.task.agents.length === 1;
   }
 
-  /** Whether the next model call must return text. Any other call is taken from the budget. */
+  /** Whether the next model call must return text. If not, this takes the call from the budget. */
   private mustRespond({ maxSteps }: PreparedAgent, step: number): boolean {
     return (
       this.handedOver || this.isForcedToRespond || step === maxSteps || !this.task.budget.takeModelCall()

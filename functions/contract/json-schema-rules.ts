@@ -40,7 +40,7 @@ const isPositive = (value: unknown): boolean => Number.isFinite(value) && Number
 const isTextList = (value: unknown): boolean => isList(value) && value.every(isText);
 const isFilledList = (value: unknown): boolean => isList(value) && value.length > 0;
 
-// `childrenOf` finds the keywords with schemas by these functions, so no other keyword may use them.
+// `childrenOf` finds the keywords with schemas by the functions in `schemaForms`, so no other keyword may use them.
 const isSchema = (value: unknown): boolean => isObject(value) || isBoolean(value);
 const isSchemaList = (value: unknown): boolean => isFilledList(value);
 const isSchemaOrList = (value: unknown): boolean => isSchema(value) || isList(value);

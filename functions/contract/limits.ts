@@ -81,7 +81,7 @@ export const poolNames = ['replies', 'uploads', 'readers', 'preparations', 'webh
 export const depthHeader = 'x-agent-depth';
 
 /**
- * Agents that reach themselves through their tools would call each other without end. Requests that create a batch are
- * rejected from depth 1.
+ * Requests are rejected from this depth, and requests that create a batch from depth 1: agents that reach themselves
+ * through their tools would call each other without end.
  */
 export const maxAgentDepth = 3;

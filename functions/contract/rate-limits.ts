@@ -19,7 +19,7 @@ export type RateClass = (typeof rateClasses)[number];
 export type Tokens = { readonly [Class in RateClass]?: number };
 
 export const bytesPerToken = 1024 * 1024;
-/** A request takes one byte when it arrives, so that the bucket must not be empty. */
+/** Taken when a read or an upload arrives, so that an empty bucket of megabytes rejects it. */
 const oneByte = 1 / bytesPerToken;
 
 /** Taken together with the token of the class. */

@@ -11,7 +11,7 @@ export interface OfUser {
 export interface KeyedOptions extends RequestOptions {
   /**
    * The service does the work once for a key, within 24 hours. By default each call gets a new key, except a stream
-   * without `resumable`, which takes none.
+   * without `resumable`, which gets none.
    */
   idempotencyKey?: string | undefined;
 }

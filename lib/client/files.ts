@@ -26,7 +26,8 @@ export const contentTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * A system may give a file no type, or that of the program that opens it, such as `application/vnd.ms-excel` for .csv.
+ * `ownType` is not enough: a system may give a file none, or that of the program that opens it, such as
+ * `application/vnd.ms-excel` for .csv.
  */
 function typeOf(name: string, ownType: string): string {
   const known = contentTypes[name.slice(name.lastIndexOf('.') + 1).toLowerCase()];

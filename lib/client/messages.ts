@@ -116,7 +116,7 @@ export class Messages {
   }
 
   /**
-   * Streams a reply that was sent with `resumable: true`. This is possible for an hour after the start of the reply.
+   * Streams the reply to a message sent with `resumable: true`. This is possible for an hour after the reply's start.
    */
   resume(
     chatId: number,
@@ -142,8 +142,8 @@ export class Messages {
         body: withUser(this.#user, params),
         // Without the id, a repeated stop could end the next reply.
         isRepeatable: params.response_id != null,
-        // A 400 after an attempt with an unknown outcome usually means that this attempt has stopped the reply, or that
-        // the reply has ended meanwhile.
+        // With the id, a 400 after an attempt with an unknown outcome counts as success: most likely, this attempt has
+        // stopped the reply, or the reply has ended meanwhile.
         recover: ({ status }) =>
           status === 400 && params.response_id != null
             ? { chat_id: chatId, response_id: params.response_id, status: 'stopped' }

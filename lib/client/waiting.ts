@@ -24,8 +24,8 @@ export function startTimer(milliseconds: number, callback: () => void): () => vo
 const abortCallbacks = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Does not call back if the signal was aborted before. Requests share one listener, because Node.js 20 warns of more
- * than ten.
+ * Does not call back if the signal was aborted before. Calls with the same signal share one listener, because Node.js
+ * 20 warns of more than ten.
  */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return () => undefined;

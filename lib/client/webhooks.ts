@@ -15,7 +15,7 @@ type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string
  * signature does not cover the header `x-service-event-id`.
  * @param body the body exactly as it came, before any JSON parser
  * @throws WebhookVerificationError if the signature is missing or wrong, or the time differs too much; ChatBatchError
- * if a secret is empty, or the body is neither text nor bytes
+ * if there is no secret or an empty one, or the body is neither text nor bytes
  */
 export async function unwrapWebhook(
   body: string | Uint8Array | ArrayBuffer,

@@ -41,7 +41,7 @@ const examples = new Map<string, unknown>([
   ['UploadFileRequest', requestExamples['upload-file']],
 ]);
 
-/** `schema` is the description of the schema itself, so a property of this name has another one. */
+/** The key `schema` is for the schema itself, so a property of this name has another key. */
 const nameIn = (property: string): string => (property === 'schema' ? 'schema (property)' : property);
 
 function describeSchema(name: string, schema: Schema, described: SchemaDescription): void {

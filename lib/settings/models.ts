@@ -16,7 +16,7 @@ const httpUrl = z
  */
 const addressBytes = 2100;
 
-/** Of an endpoint in the variable, besides its URL and twice its name: JSON and the secret's ARN. */
+/** Of an endpoint in `OPENAI_ENDPOINTS`, besides its URL and twice its name: JSON and the secret's ARN. */
 const endpointBytes = 130;
 
 export type ModelSettings = z.output<z.ZodObject<typeof modelSettings>>;

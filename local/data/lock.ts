@@ -60,7 +60,7 @@ function createEmpty(database: string): void {
 
 /**
  * The returned function closes the database. Undefined if a lock of another connection prevents this one.
- * @throws UnreadableState if it is not a database or cannot be locked; Error if it cannot be opened
+ * @throws UnreadableState if it is no database, or cannot be locked for another reason; Error if it cannot be opened
  */
 export function openExclusively(file: string): (() => void) | undefined {
   const database = new DatabaseSync(file, { timeout: 0 });

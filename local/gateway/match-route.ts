@@ -6,7 +6,7 @@ export interface RouteMatch {
   readonly pathParameters: Record<string, string> | null;
 }
 
-/** Undefined if there is none. A fixed part precedes `{name}`, which precedes `{name+}`. */
+/** Undefined if no route matches. A fixed part has priority over `{name}`, and `{name}` over `{name+}`. */
 export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
   const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
   const segments = trimmed === '' ? [] : trimmed.split('/');

@@ -3,7 +3,7 @@ import type { InvokableFunction } from './invokable-function.ts';
 
 const LATEST = '$LATEST';
 
-/** Undefined if there is no such function or qualifier. All qualifiers run the same code here. */
+/** Undefined if there is no such function or qualifier. All qualifiers of a template's function run the same code. */
 export function findFunction(
   { functions }: Pick<RunContext, 'functions'>,
   reference: string,

@@ -54,7 +54,7 @@ export function createFunctionPool(definition: FunctionDefinition, options: Pool
 
   function serveQueue(): void {
     while (queue.length > 0 && idle.size > 0) {
-      // A thread that has run more calls is usually faster, and the other threads may stay idle and end.
+      // A thread that has run more calls may be faster. The others stay idle longer, so that they can end.
       const [warmest] = [...idle.keys()].toSorted((one, other) => other.calls - one.calls);
       const next = queue.shift();
       if (next && warmest) void run(warmest, next);

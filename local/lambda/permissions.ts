@@ -24,7 +24,7 @@ export const permissions: ResourceKind = {
           rejectOthers(resource, properties, SUPPORTED);
           const { Action, FunctionName, Principal, SourceAccount, SourceArn } = properties;
           const calledFunction = findFunction(context, FunctionName);
-          // Such as a function that only a deployment calls: it does not run here.
+          // Some functions, such as those that only a deployment calls, do not run here.
           if (!calledFunction) continue;
           const arn = invokedArn(calledFunction, FunctionName);
           const Condition = {

@@ -14,7 +14,7 @@ const server = new S3rver({
   port: 0,
   directory,
   silent: true,
-  // guardEmulator checks signatures. Here, signed requests have the emulator's own key (replaceAccessKey).
+  // guardEmulator checks a signature, then replaces the access key, so the signature does not match here.
   allowMismatchedSignatures: true,
   vhostBuckets: false,
   configureBuckets: buckets.map((name) => ({ name })),

@@ -76,7 +76,7 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
     backoff = FIRST_BACKOFF_MILLISECONDS,
   ): void {
     void target.function.invoke(payload).then((result) => {
-      // Idle threads would usually end before the next call anyway.
+      // Idle threads would occupy memory, and probably end before the next call.
       if (periodMilliseconds > IDLE_MILLISECONDS) target.function.endIdleThreads();
       if (result.succeeded || stopped) return;
       if (result.throttle !== undefined && age + backoff <= target.eventAgeMilliseconds) {

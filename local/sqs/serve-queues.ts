@@ -28,7 +28,7 @@ export async function serveQueues(region: string, accountId: string, guard: Guar
   app.addHook('preHandler', async (request, reply) => {
     const action = operationOf(request);
     const denial = denialOf(guard, request, bodies.get(request) ?? '', [
-      // IAM has no batch actions: it checks the action of the entries.
+      // IAM has no batch actions for SQS: it checks the action of the entries.
       { action: `sqs:${action.replace(/Batch$/, '')}`, resource: arnIn(request.body) },
     ]);
     if (denial) return reply.code(400).send(deniedAwsJson(denial));

@@ -59,6 +59,6 @@ function calledIntrinsic(value: object): [name: string, argument: unknown] | und
   const entries = Object.entries(value);
   const [[name, argument] = ['', undefined]] = entries;
   if (entries.length !== 1) return undefined;
-  // Another object may have `Condition` as its only key too. Only a string is the intrinsic.
+  // An object with `Condition` as its only key is the intrinsic only if the value is a string.
   return name === 'Condition' && typeof argument !== 'string' ? undefined : [name, argument];
 }

@@ -15,8 +15,8 @@ import { stateMachines } from '../step-functions/state-machines.ts';
 import type { ResourceKind } from './resource-kind.ts';
 
 /**
- * Kinds start in this order and close in the reverse order, so that most callers stop before the services that they
- * call.
+ * Kinds start in this order and close in the reverse order, so that callers stop before the services that they call.
+ * Functions and state machines may call each other: state machines stop first.
  */
 export const resourceKinds: readonly ResourceKind[] = [
   policies,

@@ -4,13 +4,13 @@ import type { Extracted } from './extracted.ts';
 
 /** Encodings are guessed from a sample, because the detector is slow. */
 const sampleBytes = 64 * 1024;
-/** From 0 to 100. Texts in other encodings usually get less. */
+/** Of 100, for an encoding of East Asia. A result with less is not sure; wrong ones usually have less. */
 const eastAsianConfidence = 75;
 /** From this confidence in an encoding of East Asia on, a text is not Thai. Thai texts got up to 76 as EUC-KR. */
 const beyondThai = 90;
 /** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
-/** For any other encoding. Right results usually have more. */
+/** For all other encodings. A result with less is not sure; right ones usually have more. */
 const leastConfidence = 10;
 /** Fewer letters may fit a language by chance. */
 const minLetters = 3;
@@ -46,7 +46,7 @@ const alphabets: Readonly<Record<string, RegExp>> = {
   tr: /[\u0307çğıöşüâîû]/u,
 };
 
-/** A capital letter after a small one, or a sign within a word, may show that the text has another encoding. */
+/** Beyond ASCII, a capital letter after a small one, or a sign within a word, may show a wrong encoding. */
 const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00ad\u200c])[\p{P}\p{S}](?=\p{L})/gu;
 
 const eastAsian = ['zh', 'ja', 'ko'];
@@ -159,7 +159,7 @@ function fits(encoding: string, bytes: Uint8Array): boolean {
 const common = /[\t\n\r -~、。，！：；？「」ぁ-んァ-ヶー]/g;
 const impossible = /[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}\t\n\r\f\u200c-\u200f]/u;
 
-/** A text in another encoding usually has fewer common or some impossible characters. */
+/** Text in another encoding, read as UTF-16, usually has too few common characters or an impossible one. */
 function isUtf16(encoding: string, bytes: Uint8Array): boolean {
   const sample = new TextDecoder(encoding).decode(
     bytes.subarray(0, Math.min(bytes.length & ~1, sampleBytes)),

@@ -6,7 +6,7 @@ export const bounds = {
   /** The limit of an upload (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
   partBytes: 50 * 1024 * 1024,
-  /** For all unpacked parts, and for all reads of parts, with those of documents in the document. */
+  /** For the sum of unpacked parts, and for the sum of reads of parts, both with documents in the document. */
   partsBytes: 100 * 1024 * 1024,
   /** Each part costs time, even if it is not unpacked. */
   parts: 20_000,

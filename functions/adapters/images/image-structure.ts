@@ -114,7 +114,7 @@ const firstFrames: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array | u
   'image/webp': firstFrameOfWebp,
 };
 
-/** Without its animation, a PNG is the image for programs that support no animations: usually the first frame. */
+/** Without its animation, a PNG is the image for programs that support none: the first frame or a separate image. */
 function firstFrameOfPng(bytes: Uint8Array): Uint8Array | undefined {
   if (findChunk(pngChunks(bytes), 'acTL') === undefined) return undefined;
   // A file may have tens of thousands of chunks, so they are not collected.
@@ -202,7 +202,7 @@ const wholeness: Readonly<Record<string, (image: Buffer, size: Size) => boolean 
   'image/gif': isWholeGif,
 };
 
-/** May be true of an interlaced image that lacks pixels, because it may have more rows than its height. */
+/** May be true of an interlaced image that lacks pixels: together, its passes may have more rows than the image. */
 async function isWholePng(image: Buffer, { width, height }: Size): Promise<boolean> {
   const bits = (image[24] ?? 0) * (channels[image[25] ?? 0] ?? 1);
   // Each row starts with a byte that names its filter.
@@ -259,7 +259,7 @@ let library: Promise<typeof import('image-dimensions')> | undefined;
 
 export const imageInspector: ImageInspector = {
   async inspect(bytes) {
-    // HEIC and AVIF are not accepted: few models read them, and the library may read all boxes of such a file.
+    // HEIC and AVIF are not accepted: few models read them, and the library is slow if a file has many boxes.
     if (Buffer.from(bytes.subarray(4, 8)).toString('latin1') === 'ftyp') return undefined;
     library ??= import('image-dimensions');
     const { imageDimensionsFromData } = await library;

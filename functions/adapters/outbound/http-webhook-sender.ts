@@ -9,7 +9,7 @@ import { dropBody, sendOutbound } from './send-outbound.ts';
 /** A client that creates a batch waits for the lookup of its webhook's host. */
 const lookupTimeoutMilliseconds = 3000;
 
-/** Up to this size, a body is received and dropped, so that the receiver can finish sending it. */
+/** Up to this size, the body of a response is read and dropped, so that the server can finish sending it. */
 const responseBytes = 64 * 1024;
 
 interface SenderOptions {

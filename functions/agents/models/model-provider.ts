@@ -14,7 +14,7 @@ export interface ModelProvider {
   model(name: string): LanguageModelV4;
   /** Whether the model is known to accept images. An agent's `meta.vision` overrides this. */
   seesImages(name: string): boolean;
-  /** Whether the model is known to accept no tools. Some models get the schema of a reply as a tool. */
+  /** Whether the model is known to accept no tools, and so no schema of a reply: it would get that as a tool. */
   lacksTools?(name: string): boolean;
   /** Makes a chat's title without a model call; undefined if it finds none in the message. */
   title?(message: string): string | undefined;

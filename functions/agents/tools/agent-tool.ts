@@ -75,7 +75,7 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   run(input: Input, use: ToolUse<Config>): Promise<ToolOutcome>;
   /** Models are not offered a tool for which this deployment is not configured. */
   isAvailable?: () => boolean;
-  /** A called agent is not offered a tool that searches the chat, because the chat belongs to the calling agent. */
+  /** A called agent is not offered a tool that searches the chat, because the chat is not its own. */
   searchesChat?: true;
   /** After this tool the model may only write text: the user responds next. */
   handsOver?: true;

@@ -63,7 +63,7 @@ export const functionTools = (offered: readonly Offer[]): LanguageModelV4Functio
     type: 'function',
     name,
     description,
-    // The type of the interface has no `unknown`, but any JSON Schema is passed on.
+    // The interface has the type of a draft-7 schema, but any JSON Schema is passed on.
     inputSchema: inputSchema as LanguageModelV4FunctionTool['inputSchema'],
   }));
 

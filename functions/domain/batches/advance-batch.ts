@@ -160,8 +160,8 @@ async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolea
     ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
   );
   if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
-  // After a completion, a crash could leave chats in use for minutes. A worker acquires the lease of an existing chat
-  // (`history_id`) before it stores the chat in the item.
+  // Chats are released before the completion: a crash between the two could otherwise leave them in use for minutes.
+  // A worker acquires the lease of an existing chat (`history_id`) before the item has the id of the chat.
   const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
     item?.status === 'waiting' || item?.status === 'failed'
       ? [{ requestIndex, chatId: item.chatId ?? historyId }]

@@ -37,7 +37,7 @@ export interface BatchStore extends BatchTransitions {
   format(batch: Batch): Promise<ResponseFormat | undefined>;
   countOpen(workspaceId: string): Promise<number>;
   get(workspaceId: string, batchId: string): Promise<Batch | undefined>;
-  /** Newest first. `ends` is undefined if the filter is for an open status: `offset` alone determines the page. */
+  /** Newest first. If the filter is for an open status, `ends` is undefined, and the cursor of `page` is ignored. */
   page(
     workspaceId: string,
     filter: { status?: BatchStatus | undefined },

@@ -28,9 +28,9 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
  */
 export interface BatchTransitions {
   /**
-   * Makes slots, or renews silent ones and takes them from their owners. The caller then sends their messages.
+   * Makes slots, or renews existing ones and takes them from their owners. The caller then sends their messages.
    * Writers: dispatch-batch, the reconciler and advance-batch. Condition: since the batch was read, no slot was made,
-   * and the silent slots have kept their time. After a crash: the slots are silent after `until`.
+   * and the slots to renew have kept their time. After a crash: the slots are silent after `until`.
    */
   topUp(batch: Batch, slots: readonly number[], until: number): Promise<Batch | undefined>;
   /**

@@ -140,7 +140,10 @@ async function reserveId(
   return previousWork(stored, key, 'batch')?.batchId ?? drawn;
 }
 
-/** If this request created the batch as well, all its requests would be written twice. Waits about 3 s at most. */
+/**
+ * Waits about 3 s at most for the request that has reserved the id. If both created the batch, all its requests would
+ * be written twice.
+ */
 async function awaitBatch(
   services: CreateServices,
   workspaceId: string,

@@ -59,7 +59,7 @@ export async function countBatches(
 const repliesAtOnce = 50;
 
 /**
- * One page in input order, whose replies are read during the iteration.
+ * One page, in input order. `pages` are its parts, whose replies are read during the iteration.
  * @throws notFound `Batch not found`
  */
 export async function listBatchResults(

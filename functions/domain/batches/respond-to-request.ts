@@ -44,7 +44,7 @@ export type AttemptEnd =
   | { result: RequestResult }
   | { outcome: 'busy' | 'broken' | 'blocked' | 'lost'; retryAfter?: number | undefined };
 
-/** Maximum of `brokenReplies`. The last of these replies becomes the result of the request. */
+/** The broken reply with this number, counted as in `brokenReplies`, becomes the result of the request. */
 const brokenRepliesAtMost = 3;
 
 /** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */

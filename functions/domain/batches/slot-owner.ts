@@ -19,7 +19,7 @@ export async function restartExecution(
   if (state === 'running') return;
   if (state === 'none') return services.batchWorkflow.start(batch);
   const restarted = await services.batches.incrementExecutionNumber(batch);
-  // Usually, another caller has changed the number and starts the execution.
+  // Usually, another caller has changed the number and starts the execution. If none does, the reconciler starts it.
   if (restarted === undefined) return;
   services.log.warn('A batch is taken up by a new execution', {
     batchId: batch.id,
@@ -38,7 +38,7 @@ export type OwnerServices = SlotServices &
  */
 const longestTaking = 300_000;
 
-/** While slots wait in the queue, about this many workers of a workspace with all slots begin to end per beat. */
+/** If a workspace uses all its slots and messages wait in the queue, about this many workers begin to end per beat. */
 const handBacksPerBeat = 2;
 
 const waitAfterBreak = 5000;

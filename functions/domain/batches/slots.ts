@@ -22,8 +22,8 @@ export async function shareOf(
 
 /**
  * Also takes silent slots from their owners and sends their messages again.
- * @param isFirst also sends the messages of slots that never had an owner: the caller may have crashed before it sent
- *   them
+ * @param isFirst also sends the messages of slots that never had an owner: an earlier call may have crashed before it
+ *   sent them
  */
 export async function topUpSlots(services: SlotServices, batch: Batch, isFirst = false): Promise<void> {
   if (batch.stop !== null) return;

@@ -316,7 +316,7 @@ class Worker {
       await this.#owner.renew();
       await this.#count();
     } catch (error) {
-      // The next beat tries again. A write of a request that another worker has taken over fails.
+      // The next beat tries again. Once another worker has taken over a request, this worker cannot write its item.
       this.#services.log.warn('A slot was not renewed', { batchId: this.#owner.batch.id, error });
     }
   }

@@ -86,7 +86,7 @@ export async function* exportChats(
   },
   filter: { workspaceId: string; externalUserId: string | undefined },
 ): AsyncGenerator<ExportedLine[]> {
-  // Pages that begin after a chat miss none if others are deleted meanwhile, as those at an offset would.
+  // If chats are deleted meanwhile, pages at an offset would miss others.
   for (let after: number | null = 0; after !== null; ) {
     const cursor = { isAfter: true, id: after, offset: 0 };
     const order = { limit: chatsPerPage, offset: 0, ascending: true, cursor };

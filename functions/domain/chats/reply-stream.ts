@@ -107,7 +107,7 @@ const timeToEnd = 5000;
  * Yields the stored events after the event `startingAfter`, then those that the running reply stores, and `[DONE]`.
  * Also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
- * @param restOf makes the events that are missing although no more are expected; by default an error
+ * @param restOf makes the missing events if the end is not stored and no more events will be; by default an error
  */
 export async function* followReply(
   services: FollowServices,
@@ -263,7 +263,8 @@ export async function resumeReply(
   const hasReply = () => services.replyEvents.hasReply(reply, services.clock.now());
   const [chat, hasEvents] = await allEnded([findChat(services, input), hasReply()]);
   const leaseId = leaseIdOf(responseId);
-  // A client may resume before the first event is stored. Usually, the lease is released later than that.
+  // A client may resume before the first event is stored. The reply's function releases the lease later than that,
+  // unless the write fails.
   const isRunning = leaseId !== undefined && chat.lease?.id === leaseId;
   if (!hasEvents && !isRunning && !(await hasReply())) throw noStreamToResume();
   return followReply(services, reply, input.startingAfter ?? -1);

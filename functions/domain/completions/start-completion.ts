@@ -21,10 +21,7 @@ function requireOpenAi(workspace: Workspace | undefined): void {
   if (workspace?.openAiEnabled !== true) throw openAiDisabled();
 }
 
-/**
- * The authorizer's response is no proof, because the gateway may cache it.
- * @throws OpenAiError if the workspace may not use the OpenAI-compatible routes
- */
+/** @throws OpenAiError if the OpenAI-compatible routes are off for the workspace: the authorizer does not check this */
 export const checkOpenAi = async (services: Services<'workspaces'>, workspaceId: string): Promise<void> =>
   requireOpenAi(await services.workspaces.get(workspaceId));
 

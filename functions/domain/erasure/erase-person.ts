@@ -19,8 +19,8 @@ export type OnErased = (erased: ErasedPart) => Promise<void>;
 const chatsPerPage = 44;
 
 /**
- * The data of deleted chats is erased by their purges. It may be repeated, also after a crash, and ends early when
- * `hasTime` returns false.
+ * May be repeated, also after a crash. Ends early when `hasTime` returns false. The data of deleted chats is erased by
+ * their purges.
  */
 export async function erasePerson(
   services: EraseServices,
@@ -44,7 +44,7 @@ interface Run {
 }
 
 /**
- * Does nothing if the erasure has ended or was replaced. Until `lastWriteAfter`, work that began before the erasure may
+ * Does nothing if the erasure has ended or was replaced. Until `lastWrite`, work that began before the erasure may
  * store something, so another run follows then.
  */
 export async function runErasure(

@@ -38,8 +38,8 @@ export async function eraseChat(
 }
 
 /**
- * Does nothing if the purge has ended. Until `lastWriteAfter`, work that began before the deletion may store something,
- * so another run follows then.
+ * Does nothing if the purge has ended. Until `lastWrite`, work that began before the deletion may store something, so
+ * another run follows then.
  */
 export async function purgeChat(
   services: EraseChatServices & Services<'clock' | 'purgeOutbox' | 'purgeQueue'>,

@@ -67,7 +67,7 @@ export interface ExtractedText {
 export interface TextExtractor {
   /**
    * Does not fetch what the document links to.
-   * @throws ExtractionFailure if the document cannot be read or has no text
+   * @throws ExtractionFailure if the document cannot be read or has no text; the signal's reason
    */
   extract(document: SourceDocument, signal?: AbortSignal): Promise<ExtractedText>;
 }

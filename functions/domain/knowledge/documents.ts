@@ -5,7 +5,7 @@ import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } 
 /** In UTF-16 code units: long enough for a fact and its context. */
 const passageCharacters = 1000;
 
-/** So the text around a cut is usually complete in one of the passages. */
+/** Repeated in the next passage, so that a short sentence at a cut is complete in one of the two. */
 const overlapCharacters = 100;
 
 /** A cut in the first half would make a passage too short. */

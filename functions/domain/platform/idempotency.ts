@@ -10,7 +10,7 @@ export interface IdempotencyKey {
   at: number;
 }
 
-/** Must contain no texts: a record can stay after its chat was deleted. */
+/** Must contain no text of a user: a record can stay after its chat was deleted. */
 export type Work =
   | { is: 'chat'; chatId: number; createdAt: string }
   /** `position` is that of the user message. */

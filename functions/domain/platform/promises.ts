@@ -34,8 +34,8 @@ export interface Cached<Value> {
 }
 
 /**
- * Concurrent uses of a key usually share one read, and a failed read is not cached. `now` and `until` are epoch
- * milliseconds.
+ * A failed read is not cached. Concurrent uses of a key share one read, unless `forget` or a full cache has removed it.
+ * `now` and `until` are epoch milliseconds.
  */
 export function timedCache<Value extends { until: number }>() {
   const entries = new Map<string, Cached<Promise<Value>> & { until: number }>();

@@ -74,8 +74,8 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
 };
 
 /**
- * The workflow reads `state` and `seconds`, so these names and the values of `state` never change. `settled`: there is
- * nothing more to deliver.
+ * The workflow reads `state` and `seconds`, so these names and the values of `state` never change. `settled`: no
+ * further attempt is due.
  */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';

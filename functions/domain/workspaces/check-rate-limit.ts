@@ -145,7 +145,7 @@ async function writeOnce(
     ];
   });
   if (changes.length === 0) return true;
-  // Charges may take a bucket below zero: until it is full, it may take longer than its burst.
+  // Charges may take a bucket below zero. Then it needs more time to be full than an empty bucket.
   const expiresAt = Math.max(
     ...payments.map(({ bucket, paid }) => Math.max(bucket.fullAt, bucket.latest(0, now)) + paid),
   );

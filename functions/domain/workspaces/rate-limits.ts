@@ -23,7 +23,7 @@ export interface RateLimits {
    * charge. Until then, it is lost if the process ends.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
-  /** For a process that may not take tokens again. Never rejects. */
+  /** For a process that might not call `take` again. Never rejects. */
   writeCharges(owner: BucketOwner): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface BucketChange {
   rateClass: RateClass;
   amount: number;
   isFull: boolean;
-  /** Before the change, the bucket must be full again by this time. Null if the change only writes charges. */
+  /** The change is made only if the stored bucket is full again by this time. Null if it only writes charges. */
   latest: number | null;
 }
 

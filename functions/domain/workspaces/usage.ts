@@ -55,7 +55,7 @@ export interface DayOfUsage extends UsageOwner {
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10);
 
 export interface UsageStore {
-  /** A retry after a lost response does not count twice. After a rejection, a later write may still count the use. */
+  /** Do not repeat a call that was rejected: a later write may still count the use. Retries within a call are safe. */
   add(use: Use, day: string): Promise<void>;
   /** The parts are to be added up. Both days are included. */
   between(workspaceId: string, from: string, to: string): AsyncIterable<DayOfUsage[]>;

@@ -13,7 +13,7 @@ export interface Workspace {
   enabled: boolean;
   whitelistEnabled: boolean;
   titlesEnabled: boolean;
-  /** Whether the OpenAI-compatible routes are allowed: callers write instructions and earlier replies themselves. */
+  /** Off by default: callers of the OpenAI-compatible routes write instructions and earlier replies themselves. */
   openAiEnabled: boolean;
   /** `none` switches off the limits of the stage and `ownLimits`. */
   limits: 'default' | 'none';

@@ -47,7 +47,7 @@ export const openMcpWith =
     };
   };
 
-/** In the functions' bundles, the MCP client is a separate file with its own copies of the classes. */
+/** For `instanceof`: the MCP client is a separate file of the bundles, with its own copies of the classes. */
 function ownError(error: Error & { kind?: OutboundFailureKind }): never {
   if (error.name === 'OutboundFailure' && error.kind !== undefined)
     throw new OutboundFailure(error.kind, error.message, { cause: error });

@@ -8,7 +8,7 @@ import { log } from '#runtime/observability/log.ts';
 export const requestDepth = (): number => invocationContext().getStore()?.agentDepth ?? 0;
 
 /**
- * Hosts and names of tools are only in the log: as dimensions of metrics they would be too many.
+ * `name` and the host are only in the log: as dimensions of metrics, they would have too many values.
  * @param url undefined for a system without an address
  */
 export const countUse =

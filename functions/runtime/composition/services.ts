@@ -237,7 +237,7 @@ const agentRuntimeWith = (attachments: () => AttachmentReader) =>
     tools: toolsWith(attachments),
     clock,
     random,
-    // A reply may have no events while a tool runs, so a tool has less time than the stream: 80 s of 90 s by default.
+    // A reply may have no events while a tool runs, so a tool gets less than the idle timeout: 80 s of 90 s by default.
     toolTimeout: Math.floor((replySettings().streamTimeout * 8) / 9),
     allow: async () => undefined,
     onRetry: meter.modelRetried,

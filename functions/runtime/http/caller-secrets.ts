@@ -43,7 +43,7 @@ function isEqualText(one: string, other: string): boolean {
   return first.length === second.length && timingSafeEqual(first, second);
 }
 
-/** None in a stage without a distribution, which does not trust the header. */
+/** None in a stage without a distribution: then `isFromDistribution` is always false. */
 const originSecrets = /* @__PURE__ */ lazily(() =>
   (environment('originSecrets') ?? []).map((arn) => cachedSecret(secretsClient, () => arn)),
 );

@@ -58,8 +58,8 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 
 /**
- * Null without the header Idempotency-Key. The header is stored as a hash, and the fingerprint is an HMAC keyed with
- * the header.
+ * Null without the header Idempotency-Key. Only a hash of the header is stored, so that a reader of the table cannot
+ * test guesses of the body against the HMAC.
  */
 export function idempotencyKeyOf(
   route: Route,
@@ -157,7 +157,6 @@ export async function readRequest<R extends Route>(
   checkUsers: CheckUsers | undefined,
 ): Promise<ValidRequest<R>> {
   const sent = await request.body();
-  // An error of the body as a whole takes precedence over errors of users and fields.
   const isJson = route.body.type !== 'unknown' && !route.multipart;
   const body = isJson ? parseBody(route, request, sent) : undefined;
   try {

@@ -33,7 +33,7 @@ export function headersOf(requestId: string): Record<string, string> {
   };
 }
 
-/** Instead of the text of a 5xx, its `reason` is sent, if it has one. */
+/** The message of a 5xx is not sent: the response has the error's `reason`, or a general text. */
 export function failureResponse(
   error: unknown,
   requestId: string,

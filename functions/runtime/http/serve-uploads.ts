@@ -39,7 +39,7 @@ async function respond(
   response: ServerResponse,
 ): Promise<void> {
   const checking = isFromDistribution(request.headers[originSecretHeader]);
-  // If the check itself fails, the request goes on, and an upload fails below with a 500.
+  // If the check itself fails, a preflight is still handled, and any other request fails below with a 500.
   if ((await checking.catch(() => undefined)) === false) return rejectDirectRequest(request, response);
   if (request.method === 'OPTIONS' && environment('handlesPreflights') !== undefined) {
     response.writeHead(204);

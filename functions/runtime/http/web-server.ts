@@ -11,7 +11,7 @@ import { headersOf, type WholeResponse } from './response-form.ts';
 /** A request ends after the work that follows its response. */
 let active = 0;
 
-/** Always true in a function without this server, which serves one request at a time. */
+/** Always true without this server: then the function serves one request at a time. */
 export const isOnlyRequest = (): boolean => active <= 1;
 
 const runningReplies = new Set<AbortController>();
@@ -36,7 +36,7 @@ const keepAliveMilliseconds = 600_000;
 
 export const drainMilliseconds = 3000;
 
-/** In which an incomplete direct request can get its rejection. The reader is Lambda's proxy, not the client. */
+/** Enough to send an incomplete direct request its rejection, because the reader is Lambda's proxy, not the client. */
 const rejectedMilliseconds = 500;
 
 /** How long requests may go on after an error outside of any request, for example to store their replies. */
@@ -151,7 +151,7 @@ export function rejectDirectRequest(request: IncomingMessage, response: ServerRe
   response.once('close', () => clearTimeout(timer));
 }
 
-/** Anyone can send any number of such requests, and each log line costs money. */
+/** Logs at most once a second: anyone can send any number of such requests, and each log line costs money. */
 function countDirectRequest(): void {
   directRequests.add('requestsWithoutOriginSecret', 1, {});
   if (isScheduled) return;

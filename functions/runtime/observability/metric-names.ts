@@ -63,7 +63,7 @@ export const metrics = {
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
-  /** Uses that the system has carried out and reported as unsuccessful do not count. */
+  /** Uses that the remote system has carried out and reported as unsuccessful do not count. */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },

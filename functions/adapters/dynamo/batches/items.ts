@@ -44,7 +44,7 @@ export function batchOf(item: Item): Batch {
   };
 }
 
-/** The names are short, because each change of a slot writes the batch's whole item. */
+/** The names are short, because DynamoDB bills the batch's whole item for each change of a slot. */
 const slotItems = attributesNamed<Slot>({
   ...{ epoch: ['e'], owner: ['w', null], takes: ['n'], until: ['t'] },
   ...{ isClean: ['x'], first: ['b'], size: ['s'], named: ['r'] },
@@ -53,7 +53,7 @@ const slotItems = attributesNamed<Slot>({
 export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
-/** The names are short, so that an item usually costs one write unit. */
+/** The names are short, so that an item usually fits into 1 KB: DynamoDB counts each begun KB. */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
   slot: ['k'],

@@ -26,7 +26,7 @@ interface BatchUpdate {
 }
 
 /**
- * @returns the item as `returns` says, or the stored one if `isDone` returns true; undefined if the condition failed
+ * @returns the item as `returns` says; if the condition failed, the stored one if `isDone` returns true, else undefined
  */
 export async function updateBatch(
   table: Table,

@@ -5,7 +5,7 @@ import { batchIdIn, type Chat } from '#domain/chats/chat.ts';
 
 export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
 
-/** As one JSON text, because marshalling fails for an object that has a key such as `constructor`. */
+/** As one JSON text, because marshalling may fail for an object that has the key `constructor`. */
 export const metadataItem = (metadata: Metadata | undefined): Item => ({
   metadata: metadata && JSON.stringify(metadata),
 });

@@ -128,7 +128,7 @@ function removing({ list, isByAgent, chats }: ListedChats, first: number, entry:
           .filter(([, ids]) => ids.length > 0),
       );
   const isEmpty = Object.keys(after).length === 0;
-  // Also for a deletion: during another transaction, the read may have missed the entry.
+  // The Delete has this condition too: during another transaction, the read may have missed the entry.
   const asRead = { [attribute]: before };
   return isEmpty
     ? { Delete: { Key, ...ifStill(asRead) } }

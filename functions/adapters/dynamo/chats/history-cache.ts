@@ -26,8 +26,8 @@ export interface HistoryCache {
 
 /**
  * Adds a cache to `store`. A cached history that has what a prompt needs is not read again: positions have no gaps, and
- * messages never change. If it lacks the last messages, as when several environments serve a chat, they are read later
- * than without a cache. So the cache pauses then.
+ * messages never change. If it lacks the last messages, as when several environments serve a chat, the read begins
+ * later than without a cache, so the cache pauses.
  */
 export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);

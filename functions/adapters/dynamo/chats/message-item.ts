@@ -13,7 +13,7 @@ import {
 
 const usageFields = Object.keys(noUsage) as (keyof TokenUsage)[];
 
-/** Without the texts. Compact, so that a short message usually fits into one write unit (1 KB). */
+/** Without the texts. Compact, because each KB of an item costs a write unit. */
 export const attributesOf = (message: Message): Item => ({
   position: message.position,
   at: Date.parse(message.createdAt),

@@ -120,7 +120,7 @@ export const outboxKey = (purge: Purge | Erasure) =>
 export const purgeItem = (purge: Purge | Erasure, chat: Item = {}): Item => ({
   ...outboxKey(purge),
   ...(chat.created_for !== undefined && { created_for: chat.created_for }),
-  // Perhaps no message will ever contain the id of the reply in progress.
+  // By this id, the purge finds the events of the reply in progress. Perhaps no message will ever contain it.
   ...(chat.lease_id !== undefined && { response_id: responseIdOf({ id: chat.lease_id as string }) }),
   workspace_id: purge.workspaceId,
   ...('chatId' in purge ? { chat_id: purge.chatId } : { external_user_id: purge.externalUserId }),

@@ -48,7 +48,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [
-        // Fails if another attempt of the chat has attached the file: it may have read the file before it was closed.
+        // Fails if another attempt of the chat has attached the file: that one may have read it before it was closed.
         { Delete: { Key: chatOfFile, ...ifStill({ attached: attempt }) } },
         // An item that existed before stays: by it, an interrupted purge of the chat that has closed the file finds the
         // file.

@@ -94,8 +94,8 @@ export const keys = {
     sk: `M#${padded(position)}`,
   }),
   /**
-   * `last` is usually the sequence number of the last of the events. Events that are too large for one item have
-   * several parts.
+   * `last` is the sequence number of the last of the events; without events, it is the next number. Events that are too
+   * large for one item have several parts.
    */
   replyEvents: (
     workspaceId: string,

@@ -52,7 +52,7 @@ export function keyScanner(client: DynamoDBClient, TableName: string): ScanKeys 
 /** The maximum of numbers that one creation takes. A list has one entry for them, with the lowest in its key. */
 export const numbersOfCreation = 30;
 
-/** As a power of two. To find an offset, a page skips the entries of at most one group. */
+/** A group has `2 ** groupBits` numbers. To find an offset, a page skips the entries of at most one group. */
 const groupBits = 17;
 
 const shardBits = 6;

@@ -42,8 +42,8 @@ type WriteInput = NonNullable<TransactWriteCommandInput['TransactItems']>[number
 export type Write = { [Kind in keyof WriteInput]?: Omit<NonNullable<WriteInput[Kind]>, 'TableName'> };
 
 /**
- * `item` has what the `ReturnValues` of an update request or, if the condition failed, the
- * `ReturnValuesOnConditionCheckFailure`.
+ * `item` has what `ReturnValues` asks for, empty for a put; or, if the condition failed, what
+ * `ReturnValuesOnConditionCheckFailure` asks for.
  */
 export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item | undefined };
 

@@ -165,9 +165,7 @@ const deletesAtOnce = 250;
 
 const deletedAction: AuditAction = 'workspace deleted';
 
-/**
- * @param audit it must write entries only in the list of all workspaces, because no item of the workspace may remain
- */
+/** @param audit it must not write to the workspace's own audit log, because no item of the workspace may remain */
 export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Audit): WorkspaceDeletion => ({
   async start(workspaceId, at) {
     const { item } = await table.updateIf({
