@@ -10,8 +10,8 @@ import type { ServiceFunction } from './service-function.ts';
 const functionsOfAlarm = 10;
 
 /**
- * A raised alarm stops the roll-outs of all functions that it watches. That does no harm: CloudFormation rolls back all
- * functions of a deployment together.
+ * An alarm for crashes stops the roll-outs of all functions that it watches, and that for the gateway's errors stops
+ * every roll-out. That does no harm: CloudFormation rolls back all functions of a deployment together.
  */
 export function watchFunctions(platform: Platform, gatewayErrors: Alarm): void {
   const { functions, settings, stack } = platform;

@@ -126,7 +126,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** The message of the model's failure; otherwise null. */
+  /** How the model failed, in the service's words for operators; null if it did not fail. */
   provider: string | null;
   milliseconds: number;
 }

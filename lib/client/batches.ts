@@ -16,7 +16,7 @@ import {
 } from './submit-and-wait.ts';
 import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
 
-/** For calls that cancel batches: `submitAndWait` waits for them before it throws. */
+/** For calls that cancel batches of `submitAndWait`, or learn their ids: it waits for them before it throws. */
 const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
 
 export class Batches {
@@ -30,7 +30,8 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests, in a body of less than 6 MB. `submitAndWait` takes more requests.
+   * Creates a batch of 1 to 1,000 requests. As a JSON string with escaped quotes, their body must have less than 6 MB.
+   * `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);

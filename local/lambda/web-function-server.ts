@@ -158,7 +158,7 @@ const nothing = (): void => undefined;
 const shutDownSlot = (slot: Slot): void =>
   void slot.starting.then((environment) => environment.shutDown(), nothing);
 
-/** Measures the time since the slot's previous check. */
+/** By the utilization of the event loop since the slot's previous check; false at the first one. */
 function isLagging(slot: Slot): boolean {
   if (slot.started === undefined) return false;
   const { eventLoopUtilization } = slot.started.worker.performance;

@@ -144,7 +144,7 @@ export interface ReplyLimits {
 }
 
 export interface RunningTool {
-  /** Whether the tool has called an agent that uses a tool. Then the two count as one for `toolsAtOnce`. */
+  /** Whether it waits for a tool of an agent that it called. The two then count as one for `toolsAtOnce`. */
   isWaiting: boolean;
   end(): void;
 }

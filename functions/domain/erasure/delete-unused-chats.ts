@@ -13,7 +13,7 @@ export interface Deleted {
 
 const dayMilliseconds = 86_400_000;
 
-/** An hour less than a day, because runs do not come to the second. */
+/** From the end of a workspace's pass to its next. Runs are hourly: after 24 hours, one might come just too early. */
 const passInterval = 23 * 3_600_000;
 
 /** A run starts no page after this time, so that its last pages end before the function's timeout. */
