@@ -60,6 +60,7 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   expect(read.shownCharacters).toBeLessThan(80_000);
   expect(read.shownMegabytes).toBeLessThan(100);
   expect(read.found).toBe(5);
-  // It includes uncollected garbage, which differs from run to run: 125 to 150 MB were measured. All twenty texts together have 760 MB.
+  // It includes uncollected garbage, which differs from run to run: 125 to 150 MB were measured. All twenty texts
+  // together have 760 MB.
   expect(read.searchMegabytes).toBeLessThan(250);
 });
