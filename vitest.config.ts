@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
@@ -37,6 +38,11 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 
 // For all processes of the tests: whoever looks into a run's table or queue may be another one than runs it.
 process.env.LOCAL_OPERATOR_CREDENTIALS = `AKIA${randomBytes(8).toString('hex').toUpperCase()}:${randomBytes(30).toString('base64url')}`;
+
+/** The commands of agentctl that a worker has run in processes of their own (test/support/agentctl-process.ts). */
+const startedCommands = mkdtempSync(join(tmpdir(), 'started-commands-'));
+process.env.STARTED_COMMANDS = startedCommands;
+process.once('exit', () => rmSync(startedCommands, { recursive: true, force: true }));
 
 export default defineConfig({
   test: {

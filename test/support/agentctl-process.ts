@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { startProgram } from './command.ts';
 import type { AgentctlCall, CommandEnd } from './serve-agentctl.ts';
@@ -25,16 +26,19 @@ interface Host {
   child: ChildProcess;
 }
 
-/** What the test files of a worker share: its idle processes, and the commands that had processes of their own. */
+/** The idle processes, which the test files of a worker share, from the one that was used first. */
 declare global {
-  var agentctlProcesses: { idle: Host[]; startedAlone: Set<string> } | undefined;
+  var idleAgentctlProcesses: Host[] | undefined;
 }
-globalThis.agentctlProcesses ??= { idle: [], startedAlone: new Set() };
-const { idle, startedAlone } = globalThis.agentctlProcesses;
+globalThis.idleAgentctlProcesses ??= [];
+const idle = globalThis.idleAgentctlProcesses;
+
+/** More would need too much memory: most are of test files that have ended. */
+const MAX_IDLE_OF_OTHER_TARGETS = 2;
 
 /**
- * Runs `agentctl …` and returns its end. A worker's first call of a command is a process of its own, as a person
- * starts it. The other calls share processes, because a start takes longer than most commands.
+ * Runs `agentctl …` and returns its end. The first call of a command in a run of the tests is a process of its own, as
+ * a person starts it. The other calls share processes, because a start takes longer than most commands.
  * @param target what the command connects to; a process serves one target, because its clients of AWS remain
  */
 export async function runAgentctlCommand(
@@ -43,10 +47,7 @@ export async function runAgentctlCommand(
   variables: Record<string, string>,
 ): Promise<CommandEnd> {
   const [group = '', name = ''] = args;
-  if (!startedAlone.has(`${group} ${name}`)) {
-    startedAlone.add(`${group} ${name}`);
-    return startProgram(agentctlWords(...args), variables).ended;
-  }
+  if (isFirstOfRun(`${group} ${name}`)) return startProgram(agentctlWords(...args), variables).ended;
   const host = takeHost(target);
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...inherited } = process.env;
   host.child.send({ args, variables: { ...inherited, ...variables } } satisfies AgentctlCall);
@@ -61,12 +62,25 @@ export async function runAgentctlCommand(
   return end;
 }
 
-/** Takes an idle process of the target, or starts one. Processes of other targets end: their test files have ended. */
+/** All workers of the run note their commands in one folder. */
+function isFirstOfRun(command: string): boolean {
+  const note = join(process.env.STARTED_COMMANDS ?? '', encodeURIComponent(command));
+  try {
+    writeFileSync(note, '', { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (existsSync(note)) return false;
+    throw error;
+  }
+}
+
+/** Takes an idle process of the target, or starts one. */
 function takeHost(target: string): Host {
   const index = idle.findIndex((host) => host.target === target);
   const [host] = index < 0 ? [] : idle.splice(index, 1);
   if (host !== undefined) return host;
-  for (const other of idle.splice(0)) other.child.disconnect();
+  for (const other of idle.splice(0, Math.max(idle.length - MAX_IDLE_OF_OTHER_TARGETS, 0)))
+    other.child.disconnect();
   const child = fork(join(import.meta.dirname, 'serve-agentctl.ts'), {
     stdio: 'ignore',
     // A failed command leaves its files open until its process ends. Node.js would warn when it collects them.
