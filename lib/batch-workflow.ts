@@ -103,8 +103,8 @@ export class BatchWorkflow extends Construct {
 
   /**
    * The pauses of the 400 retries of transient errors take 16.4 hours on average, and full jitter spreads the retries
-   * of many batches. The ten retries of other errors are for a roll-out, which by default sends new code a tenth of the
-   * calls.
+   * of many batches. The ten retries of other errors are for faulty new code: by default a roll-out first sends it a
+   * tenth of the calls, so that a retry likely reaches the old code.
    */
   private invoke(
     name: string,

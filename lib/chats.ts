@@ -18,7 +18,7 @@ export const chatCreations = {
   UpdateItem: ['chatLists', 'lastNumbers', 'users'],
 } as const satisfies Writes;
 
-/** Slots are reported, because a client may read the list slowly. */
+/** A client that reads a list slowly takes a slot of the pool `readers`, which is reported. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
 /** Without `tooLong`: a request that is too long is no fault of the model. */

@@ -7,9 +7,7 @@ export const minUnreservedExecutions = 100;
 /** With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
-/**
- * Lambda's minimum for an event source. The purge of a chat may wait, because for clients the chat is already deleted.
- */
+/** Lambda's minimum for `maxConcurrency`. Purges of chats may wait: for clients, the chats are already deleted. */
 const purgers = 2;
 
 /**

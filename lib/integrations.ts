@@ -23,7 +23,7 @@ const coldStartSeconds = 10;
 const streamedTimeout = ({ timeoutSeconds }: Route): Duration =>
   Duration.seconds(Math.min(timeoutSeconds + coldStartSeconds, streamedLimitSeconds));
 
-/** CDK's `LambdaIntegration` would also add a permission. */
+/** CDK's `LambdaIntegration` would also add a permission, which is not needed with a role. */
 export function invoke(route: Route, handler: ServiceFunction, credentialsRole: IRole): Integration {
   const isStreamed = route.transfer === 'streamed';
   const path = isStreamed

@@ -318,7 +318,7 @@ function failureResponses(route: Route): ZodOpenApiResponsesObject {
       headers: {
         ...headersOfEveryResponse,
         ...(status === errorTable.rateLimited.status && headerReferences('retry-after')),
-        // The response may be that of a failed reply, which is in the history too: it has the reply's headers.
+        // The response of a failed reply has the reply's headers, because the reply is in the history too.
         ...(isReply &&
           status === errorTable.serverError.status &&
           headerReferences(replayedHeader.toLowerCase(), messageId, responseId, tokenUsage)),

@@ -92,7 +92,7 @@ export class Platform {
     );
   }
 
-  // Usage is stored for a year, and more than a month to read it.
+  // A year, and 35 days to read the usage before it expires.
   readonly usage = variable('usageDays', 400);
 
   get stageLimits(): Need {

@@ -18,8 +18,8 @@ export class Uploads extends Construct {
       platform.files('GetObject', 'PutObject', 'PutObjectTagging', 'DeleteObject'),
       platform.usage,
     );
-    // The function parses hostile files, so it has no permissions: its callers sign the addresses of the file and the
-    // results.
+    // The function parses hostile files, so it has no permissions for data: its callers sign the addresses of the file
+    // and the results.
     const preparer = platform.task('prepare-attachment', {
       description: 'Reads an uploaded file for models',
       // Large files may take most of this time with a whole processor, which a function has from 1,769 MB on.

@@ -5,8 +5,8 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 const workspace = `W#ws_${'?'.repeat(17)}`;
 
 /**
- * Patterns of partition keys (adapters/dynamo/table/keys.ts). If `attributes` are given, functions may write only these
- * and the key.
+ * Patterns of partition keys (functions/adapters/dynamo/table/keys.ts). If `attributes` are given, functions may write
+ * only these and the key.
  */
 const kinds = {
   audit: { keys: `${workspace}#AUDIT` },

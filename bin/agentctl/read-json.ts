@@ -24,7 +24,7 @@ export async function readInput(file: string): Promise<Buffer> {
 /** A message may quote several lines of the text. */
 const inOneLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
-/** V8's messages name it for some errors. */
+/** V8's messages name the line for some errors. */
 async function lineOf(text: string, message: string): Promise<number> {
   const [, line] = /\(line (\d+) column/.exec(message) ?? [];
   if (line !== undefined) return Number(line);

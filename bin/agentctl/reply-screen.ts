@@ -27,7 +27,7 @@ export class ReplyScreen {
       case 'response.output_text.completed':
         if (event.incomplete === 'stopped') this.note('Stopped.');
         break;
-      // `response.created` adds no information. Unknown events of later versions are ignored.
+      // `response.created` adds nothing, and the client throws `response.error`. Events of later versions are ignored.
     }
   }
 

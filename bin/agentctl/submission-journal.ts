@@ -35,7 +35,7 @@ const submissionEntry = z.object({
   columns: csvColumns.default({ names: {}, ignoreOthers: false }),
   schema: z.record(z.string(), z.unknown()).nullable().default(null),
 });
-/** The properties of a submission. A begun journal is valid only for a submission with the same properties. */
+/** A journal with a batch or a pending portion can continue only a submission with the same properties. */
 export type Submission = Omit<z.infer<typeof submissionEntry>, 'is'>;
 
 const sendingEntry = z.object({
@@ -152,8 +152,8 @@ async function checkRegular(file: string): Promise<void> {
 }
 
 /**
- * Earlier versions had the journal next to the file. It is moved from there unless a new one exists, so that its batches
- * are not submitted again.
+ * Earlier versions had the journal next to the file. It is moved from there unless a new one exists, so that its
+ * batches are not submitted again.
  * @throws Error such as for a file that is not a regular file
  */
 export async function adoptJournal(file: string): Promise<string> {

@@ -126,9 +126,9 @@ async function resolvePending({ client, journal, log }: Sending): Promise<void> 
   if (intent === undefined) return;
   const { fromLine, toLine } = intent;
   log(`Searching for the batch of lines ${fromLine} to ${toLine}, which were sent without a response`);
-  // The earlier run has ended, so its last request was sent before now.
   const known = new Set(accepted.map(({ batchId }) => batchId));
   const find = () => findSubmittedBatch(client, submission.agent_id, intent, known);
+  // The earlier run has ended, so its last batch appears at most `maxWorkSeconds` from now, if at all.
   const found = await awaitSubmittedBatch(find, Date.now() + maxWorkSeconds * 1000);
   if (found === undefined) await journal.add({ is: 'given up' });
   else await journal.accept(found);

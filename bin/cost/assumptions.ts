@@ -25,7 +25,7 @@ export const assumptions = {
    * DynamoDB bills them too.
    */
   minimumFailedWrites: 0,
-  /** The maximum of the same. */
+  /** As `minimumFailedWrites`, but the maximum. */
   maximumFailedWrites: 0.003,
   /** The default of the setting. */
   requestsPerWorker: 25,

@@ -40,7 +40,7 @@ export function breakEvenConcurrency(factor = 1): number {
 /** The messages a month that give one environment this concurrency. */
 export const messagesAt = (concurrency: number): number => (concurrency * monthSeconds) / replySeconds;
 
-/** With the messages of a month evenly spread over as few environments as can serve them. */
+/** With the messages spread evenly over the month, and over as few environments as can serve them. */
 export function evenConcurrency(messages: number): number {
   const underWay = messages / messagesAt(1);
   return underWay / Math.max(1, Math.ceil(underWay / requestsPerEnvironment));

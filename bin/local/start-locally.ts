@@ -175,7 +175,7 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     port: options.port,
     site: { ...playground, calls: operatorCalls(operatorToken) },
     pageOrigins: await pageOrigins(settings),
-    // The start of a second thread takes processor time from the first one.
+    // So a second thread starts later: its start takes processor time from the first one.
     environmentsPerThread: { ChatsServer: 2 },
     prewarm: functionsOfBatches,
     clearAuthorizerCacheOnWrite: true,

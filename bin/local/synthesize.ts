@@ -79,7 +79,7 @@ async function filesOf(source: string): Promise<string[]> {
 }
 
 async function runApp(folder: string, context: string): Promise<void> {
-  // The app gets no Region, because in other Regions than us-east-1 it may have a further stack.
+  // Without a Region: outside us-east-1 the app may add a stack, and a local run takes only one.
   const variables = { CDK_OUTDIR: folder, CDK_CONTEXT_JSON: context, CDK_DEFAULT_REGION: undefined };
   const options = { env: { ...process.env, ...variables }, maxBuffer: Number.POSITIVE_INFINITY };
   const errors = await promisify(execFile)(process.execPath, [join(project, 'bin/app.ts')], options).then(

@@ -31,7 +31,7 @@ export const cachedVersions = (
   cached(async () => {
     const { value: current, since } = await readVersion(client(), name(), 'AWSCURRENT');
     if (Date.now() - since >= overlap()) return { current, since, previous: undefined };
-    // Not concurrent with the first read: it could precede the rotation, when `AWSPREVIOUS` is on an older value.
+    // Only after the first read: a concurrent one could precede the rotation and get the value before the previous one.
     const previous = await readVersion(client(), name(), 'AWSPREVIOUS').catch((error: unknown) => {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw error;

@@ -39,7 +39,7 @@ export function namedModel(settings: ModelSettings, name: string, budget: ReplyB
 /** The last model has the usual number of attempts. */
 const attemptsBeforeFallback = 2;
 
-/** The milliseconds of a pause, unless the provider asks for longer. */
+/** In milliseconds: how long replies avoid a throttled or unavailable model, unless its provider asks for longer. */
 const shortestPause = 10_000;
 
 const pausedUntil = new Map<string, number>();

@@ -59,7 +59,7 @@ const types = new Map<unknown, (value: unknown) => boolean>([
 export const listOf = (value: unknown): readonly unknown[] =>
   isList(value) ? value : value === undefined ? [] : [value];
 
-/** A repeated type is malformed: data is compared with each entry. */
+/** No type may be repeated, so data is compared with at most seven. */
 const isType = (value: unknown): boolean =>
   isFilledList(listOf(value)) &&
   listOf(value).every((name, index, names) => types.has(name) && names.indexOf(name) === index);

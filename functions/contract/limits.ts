@@ -43,7 +43,7 @@ export const limits = {
   /** As JSON. A version is one DynamoDB item (at most 400 KB), which has attribute names too. */
   agentBytes: 350_000,
   batchRequests: 1000,
-  /** Each wrong element is a separate error. */
+  /** Each wrong element is a separate error, and errors need memory. */
   webhookEvents: 100,
   customIdCharacters: 256,
   webhookSecretCharacters: 255,

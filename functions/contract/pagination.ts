@@ -18,7 +18,7 @@ export const pageQuery = z.object({
     .meta({ override: { type: 'integer', minimum: 0, maximum: maxOffset, default: 0 } }),
 });
 
-/** A page begins after the row with this number, or ends before it. */
+/** A page begins after the row with the number `id`, or ends before it. */
 export interface Cursor {
   isAfter: boolean;
   id: number;

@@ -6,7 +6,7 @@ import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const services = { workspaces: workspaces() };
 
-/** OpenAI's list has no pages. */
+/** Sends all models: OpenAI's list has no pagination. */
 export const handler = listRoute(
   listModelsRoute,
   async ({ workspaceId }) => {

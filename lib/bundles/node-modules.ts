@@ -5,8 +5,8 @@ import type { Plugin } from 'esbuild';
 const lazyModules = ['dgram', 'dns/promises', 'fs/promises', 'zlib'];
 
 /**
- * An `import` reads all exports of a module, and some load other modules when they are read: `WebSocket` of `node:http`
- * loads undici.
+ * Replaces `import`, which would read all exports of a module: some load other modules when they are read, as
+ * `WebSocket` of `node:http` loads undici.
  */
 export const nodeModules: Plugin = {
   name: 'node-modules',

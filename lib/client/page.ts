@@ -54,7 +54,7 @@ export function listPages<Item>(
     return request(call, options);
   };
   const first = readPage(query);
-  // The request may fail before a program iterates the list. The iteration throws the failure.
+  // The request may fail before the iteration, which throws the failure. Until then it must not count as unhandled.
   first.catch(() => undefined);
   return Object.assign(first, {
     async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {

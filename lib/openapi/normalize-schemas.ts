@@ -31,7 +31,7 @@ function withoutAnyOf(value: JsonObject): JsonObject {
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }
 
-/** Clients need to know whether 32 bits are enough. Zod writes the bounds of safe integers. */
+/** Clients need to know whether 32 bits are enough. Where there is no limit, Zod writes that of safe integers. */
 function addIntegerFormat(schema: JsonObject): void {
   const { minimum, maximum } = schema;
   if (minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;

@@ -61,7 +61,7 @@ export interface ApiAuthorizer {
   readonly logicalId: string;
   readonly functionArn: string;
   readonly credentials: string | undefined;
-  /** The cache key has the values of these headers. A request without one of them is rejected. */
+  /** The cache key has the values of these headers. A request in which one is missing or empty is rejected. */
   readonly identityHeaders: readonly string[];
   readonly cacheSeconds: number;
 }

@@ -37,7 +37,7 @@ export function createAuthorize(
 
   return async (authorizer, event, gatewayRequest) => {
     const identity = authorizer.identityHeaders.map(gatewayRequest.headerValue);
-    // If an identity source is missing, API Gateway rejects the request without a call of the function.
+    // If an identity source is missing or empty, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
     const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;

@@ -50,7 +50,7 @@ export async function serveRestApi(
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));
       await integrate({ route, event, authorizer, body, gatewayRequest }, response);
     } catch (error) {
-      // A client that is still sending may not read the response.
+      // Some clients read the response only after they have sent the whole body.
       await receiving.catch(() => {});
       throw error;
     }

@@ -30,7 +30,7 @@ export function openPermissionNotes(stack: string) {
       for (const { source: statement, effect, actions = ['*'], resources = ['*'] } of statements)
         if (effect === 'Allow') write({ kind: 'grant', stack, role, statement, actions, resources });
     },
-    // Without a role, the permission is of a resource-based policy.
+    // Without a role, the permission is of a resource-based policy, whose grants are not noted.
     use(use: PermissionUse): void {
       if (use.role !== '') write({ kind: 'use', stack, ...use });
     },

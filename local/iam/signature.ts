@@ -73,9 +73,7 @@ export function hasValidSignature(
   return isEqual(expected, signature);
 }
 
-/**
- * For a request without a query. All headers are signed: their names are in lower case, with `host` and `x-amz-date`.
- */
+/** For a URL without a query. Signs all headers: their names must be lower-case and include `host` and `x-amz-date`. */
 export function authorizationOf(
   { method, url, headers }: SignedRequest,
   body: string,

@@ -35,7 +35,7 @@ export function threadEnvironment(
     // The emulators identify the role of a call by its access key.
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: secretAccessKey,
-    // Sent with signed calls: it tells DynamoDB's wire and the recorders which function calls.
+    // Sent with signed calls: it tells dynamodb/serve-wire.ts and wire/record-calls.ts which function calls.
     AWS_SESSION_TOKEN: functionName,
     ...context.environmentFor(logicalId),
     ...options.environment,
@@ -58,6 +58,6 @@ function emulatorRouteFor(
   accessKeyId: string,
 ): EmulatorRoute | undefined {
   const sessions = new Map([...rules.sessions].filter(([key]) => key === accessKeyId));
-  // The maps of policies and of keys are shared, because entries are still added.
+  // `resourcePolicies` and `encryptionKeys` are shared, because entries are still added.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }

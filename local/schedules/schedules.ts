@@ -134,7 +134,7 @@ interface Target {
 // As long as Lambda keeps an event by default.
 const EVENT_AGE_SECONDS = 6 * 3600;
 
-// A property that is not in these lists could change the calls.
+// Other properties are rejected, because they could change the calls.
 const SUPPORTED = ['Description', 'Name', 'RoleArn', 'ScheduleExpression', 'State', 'Tags', 'Targets'];
 
 const SUPPORTED_OF_TARGETS = ['Arn', 'DeadLetterConfig', 'Id', 'Input', 'RetryPolicy', 'RoleArn'];

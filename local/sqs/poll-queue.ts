@@ -62,8 +62,8 @@ export function pollQueue(options: PollOptions): () => void {
     running += 1;
     batches += 1;
     try {
-      // The visibility timeout starts now. If this call fails, the function is invoked all the same: Lambda has
-      // received the messages.
+      // Restarts the visibility timeout. If this call fails, the function is invoked all the same, because the messages
+      // have been received.
       await queue.changeVisibility(batch, visibilitySeconds).catch(report);
       const failed = await invoke(batch, nextDeliveries());
       const done = batch.filter(({ messageId }) => !failed.has(messageId));

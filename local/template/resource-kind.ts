@@ -28,7 +28,7 @@ export interface ResourceKind {
   readonly opensFirst?: boolean;
   /** Whether the kind opens even without a resource: there may be some of an earlier template. */
   hasRetained?(options: RunOptions): boolean;
-  /** Kinds open concurrently: a reference to another kind may not resolve yet, unless that kind has `opensFirst`. */
+  /** Kinds open concurrently: references may not resolve yet, except from other kinds to those with `opensFirst`. */
   open(resources: readonly TemplateResource[], context: RunContext): Promise<OpenKind>;
 }
 

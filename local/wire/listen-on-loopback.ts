@@ -67,8 +67,8 @@ export interface Address {
 }
 
 /**
- * On Linux the host is one of 16 million, so that another program is unlikely to take the port meanwhile or to guess
- * the address.
+ * On Linux the host is one of 16 million, so that another program is unlikely to take the port before its use or to
+ * guess the address.
  */
 export function findFreeAddress(): Promise<Address> {
   const host =

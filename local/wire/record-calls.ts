@@ -77,10 +77,10 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   return `${method} ${resource}${subresource === undefined ? '' : `?${subresource}`}`;
 }
 
-/** DynamoDB has its own wire, which also records the consumed capacity. */
+/** dynamodb/serve-wire.ts records these calls, with the consumed capacity. */
 const RECORDED_ELSEWHERE = 'dynamodb';
 
-/** Records the services that have an endpoint now, except DynamoDB. */
+/** Opens a recorder for each service that has an endpoint now, except DynamoDB. */
 export async function openRecorders({ endpoints, calls }: RunContext) {
   const wires = await Promise.all(
     Object.entries(endpoints)

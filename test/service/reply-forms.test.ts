@@ -198,6 +198,10 @@ describe('an agent with a schema', () => {
     const demo = await openTenant(service, { titles: false, agent: { output_schema: schema } });
     const sent = await demo.send(await demo.createChat(), { message: 'Who?' });
     expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: '', age: 0 });
+    const plain = await openTenant(service, { titles: false });
+    const response_format = { type: 'json_schema', json_schema: { name: 'none', schema: { type: 'null' } } };
+    const other = await plain.send(await plain.createChat(), { message: 'Who?', response_format });
+    expect(other.body).toMatchObject({ data: 'null' });
   });
 });
 

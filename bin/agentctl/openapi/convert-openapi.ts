@@ -78,7 +78,7 @@ function attempt<Made>(make: () => Made): { made?: Made; notes: string[] } {
 
 /**
  * @param address where the document is: a file, or an address
- * @returns undefined if there is no address, such as for a file that names only a path
+ * @returns undefined if no absolute URL results, such as for a file whose server is only a path
  */
 export function baseUrlOf({ servers }: SchemaObject, address: string): string | undefined {
   const [server] = listOf(servers);
@@ -142,7 +142,7 @@ function toolOf(
       required: required.length > 0 ? required : undefined,
     },
   };
-  // As a file has it: there, fields without a value are missing.
+  // Without undefined fields, as in a file: to `compareTools`, such a field would be a change.
   const { data, error } = httpTool.safeParse(JSON.parse(JSON.stringify(tool)), { reportInput: true });
   if (error !== undefined) throw new Skipped(describeIssues(error.issues, 'it'));
   const found = problemOfWords({ ...data, inputSchema: data.input_schema });

@@ -5,7 +5,7 @@ import { bounds } from './extracted.ts';
 import { type Open, readXml, type XmlElements } from './read-xml.ts';
 
 /**
- * A compressed part gets no more memory than its size in the archive's directory, against which this checks the limits.
+ * A compressed part gets no more memory than its entry's original size, which this checks against the limits.
  * @throws ExtractionFailure `encrypted` or `tooLarge`; another error if the file cannot be unpacked
  */
 function openArchive(

@@ -180,7 +180,7 @@ export class OfficeReader {
     };
   }
 
-  /** The pictures in an embedded object are previews of it. */
+  /** The pictures in an embedded object are previews of it, so they are neither read nor counted. */
   private objectElements(): XmlElements {
     const object = during((isOpen) => {
       this.uncounted += isOpen ? 1 : -1;

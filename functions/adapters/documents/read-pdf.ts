@@ -50,7 +50,7 @@ function shownValue({ fieldType, fieldValue, options, ...button }: Annotation): 
     .join(', ');
 }
 
-/** Lists of other objects, such as form fields, look like lists of pages. */
+/** Matches lists of pages, and also those of other objects, such as form fields. */
 const kids = /\/Kids\s*\[([^[\]]*)\]/g;
 const reference = /(\d{1,10})\s+(\d{1,5})\s+R/g;
 const dictionary = /(\d{1,10})\s+\d{1,5}\s+obj\s*<</g;

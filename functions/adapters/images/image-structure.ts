@@ -222,7 +222,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // Decoders ignore data after the pixels. An interlaced image has more bytes.
+      // Decoders ignore data after the pixels. The factor is for interlaced images, which have more bytes.
       if (inflated > 2 * leastBytes) break;
     }
   } catch {
@@ -234,7 +234,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
 /** By the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
-/** The end mark is never part of the pixels. An image with a single block of pixels is accepted without it. */
+/** The end mark is never part of the pixels. An image of at most 8 by 8 pixels, a single block, is not checked. */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
   for (let at = 2; at + 4 <= image.length && image[at] === 0xff; ) {

@@ -21,7 +21,7 @@ const unspaced =
 /** Of Latin, Greek and Cyrillic letters. The vowel signs of other scripts are not in this range. */
 const accents = /[\u0300-\u036F]/g;
 
-/** Longer terms are left out: they are usually encoded data. */
+/** Longer terms are left out: most are encoded data, for which nobody searches. */
 const termCharacters = 64;
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });
@@ -109,7 +109,7 @@ const isFuzzy = (term: string): boolean => term.length >= minFuzzyCharacters && 
 
 /**
  * Without the terms that a search cannot match, an index takes much less memory. MiniSearch determines a passage's
- * length before it calls this filter.
+ * length before it calls this filter, so scores stay the same.
  */
 function termFilter(wanted: readonly string[]): (term: string) => boolean {
   const exact = new Set(wanted);

@@ -21,7 +21,7 @@ export interface CallState {
   requests: number;
   bytes: number;
   signal: AbortSignal;
-  /** Ends the call with a failure: after a broken stream, for example, the client would go on. */
+  /** Ends the call with a failure: after a broken stream, for example, the client would otherwise wait. */
   failed: AbortController;
   status?: number;
 }

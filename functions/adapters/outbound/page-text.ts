@@ -69,7 +69,7 @@ function decode(body: Uint8Array, charset: string | undefined, kind: Kind): stri
     transportLayerEncodingLabel: charset,
     defaultEncoding: isUtf8(body) ? 'UTF-8' : 'windows-1252',
   });
-  // Browsers do not decode such encodings either: with them, a text can hide its content from filters.
+  // `replacement` is for encodings that browsers do not decode either: with them, a text can hide from filters.
   if (encoding === 'replacement') throw new OutboundFailure('unreadable', 'Its encoding cannot be read');
   // Not every version of Node.js decodes `x-user-defined`. Its ASCII characters are those of windows-1252.
   return new TextDecoder(encoding === 'x-user-defined' ? 'windows-1252' : encoding).decode(body);

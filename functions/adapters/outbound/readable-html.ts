@@ -113,7 +113,7 @@ const skippedElements = new Set('script style template svg iframe noembed nofram
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
 const minMainCharacters = 200;
 const titleCharacters = 300;
-/** Longer addresses usually contain data. */
+/** A longer address is ignored, because it is usually encoded data. The text of its link stays. */
 const addressCharacters = 2000;
 /**
  * For the sum of all addresses, each counted with its base address: by a long <base>, many short links could grow to

@@ -89,8 +89,8 @@ const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:mi
 const cachePoint = { bedrock: { cachePoint: { type: 'default' } } };
 
 /**
- * Marks the ends of what later calls are likely to begin with. A single user message may have no later call. Bedrock
- * accepts four marks.
+ * Marks the ends of what later calls are likely to begin with. A single user message without a tool result gets no
+ * mark, because there may be no later call. Bedrock accepts four marks.
  */
 function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const lastOf = (role: LanguageModelV4Message['role']) => prompt.findLastIndex((each) => each.role === role);
@@ -106,7 +106,7 @@ function withCachePoints(prompt: readonly LanguageModelV4Message[]): LanguageMod
 /** If the reply has a schema, the package may send the tools even if the choice is `none`. */
 const withoutTools = ({ tools: _, toolChoice: __, ...others }: LanguageModelV4CallOptions) => others;
 
-/** Without this, a stream that ends before `messageStop` looks complete: only its finish part has no raw reason. */
+/** A stream that ends before `messageStop` looks complete: the one sign is a finish part without a raw reason. */
 const rejectMissingEnd = () =>
   new TransformStream<LanguageModelV4StreamPart, LanguageModelV4StreamPart>({
     transform(part, controller) {

@@ -69,7 +69,7 @@ export const functionTools = (offered: readonly Offer[]): LanguageModelV4Functio
 
 /**
  * The step ids are our own, because a provider may give two calls the same id.
- * @param run must not reject, unless the task's signal is aborted
+ * @param run must not reject, unless the reply is aborted
  */
 export function openToolCalls(
   offered: readonly OfferedTool[],
@@ -143,7 +143,7 @@ const noApproval = 'This needs the approval of a person, and replies cannot wait
 
 type Arguments = { value: unknown; problem?: undefined } | { value?: undefined; problem: string };
 
-/** The largest form has 5,000 options. */
+/** Enough for the arguments of the largest form, which has 5,000 options. */
 const mostValues = 10_000;
 
 /** An empty text means no arguments: some models send it for a tool without any. */

@@ -48,7 +48,7 @@ export const rejectOpenaiPathRoute = {
   name: 'reject-openai-path',
   method: 'ANY',
   path: `${openAiPath}/{proxy+}`,
-  // Known paths too, for their other methods: for a known path, the gateway does not try a path with a variable.
+  // Known paths too, for their other methods: for a known path, the gateway does not try `{proxy+}`.
   aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) => {
     const { path, aliases } = openAiPaths(known);
     return [path, ...aliases];

@@ -32,7 +32,7 @@ export interface Route {
   multipart?: true;
   hasOptionalBody?: true;
   status: 200 | 202;
-  /** If the work goes on after the response. */
+  /** Instead of `status`, if the work goes on after the response. */
   acceptedStatus?: 202;
   /** In addition to those of every route. */
   failures: readonly ErrorKind[];

@@ -16,7 +16,7 @@ export interface Agent {
   revision: number;
 }
 
-/** As stored, it never changes. */
+/** A stored version never changes. */
 export interface AgentVersion {
   id: string;
   agentId: string;

@@ -33,7 +33,7 @@ export async function dispatchBatch(
   const { batches, batchWorkflow, clock } = services;
   const found = await batches.get(workspaceId, batchId);
   if (found !== undefined && isOpen(found)) await batches.saveTaskToken(found, taskToken, enteredAt);
-  // Read after the token is stored. A worker does the reverse: it removes its slot, and then reads the token.
+  // Read after the token is stored. A worker removes its slot before it reads the token, so one sees the other's write.
   const batch = await batches.get(workspaceId, batchId);
   if (batch === undefined || !isOpen(batch) || needsCheck(batch, clock.now().getTime()))
     await batchWorkflow.completeTaskCallback(taskToken);

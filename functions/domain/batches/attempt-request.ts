@@ -132,7 +132,7 @@ export async function prepareRequest(
 }
 
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
-  /** After `broken`, the item counts the reply, and is not stored. `blocked`: also after an error of the service. */
+  /** See `AttemptEnd`. After `broken`, the item counts the reply and is not stored. `blocked`: also a service error. */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   retryAfter?: number | undefined;
 }

@@ -25,7 +25,7 @@ export async function cancelBatch(
     throw new ServiceError('badRequest', `Only a batch in progress can be cancelled; this one is ${status}`);
   }
   await completeTaskCallback(services, stopped).catch((error: unknown) =>
-    // The stop is stored. The reconciler completes the callback.
+    // The stop is stored. The last worker to end, or the reconciler, completes the callback.
     services.log.warn('The workflow of a cancelled batch was not woken', { batchId, error }),
   );
   return countBatch(services, stopped);

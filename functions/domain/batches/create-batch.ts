@@ -79,7 +79,7 @@ export async function createBatch(
   return { batch, replayed: false };
 }
 
-/** A response with a new batch has these, also a replayed one. */
+/** The response to a creation has these, even a replayed one after the batch has changed. */
 const newCounts = {
   status: 'in_progress',
   completed: 0,

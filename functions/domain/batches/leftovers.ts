@@ -53,7 +53,7 @@ export type CountServices = Services<'clock' | 'log' | 'meter' | 'rateLimits' | 
 
 export interface EndedAttempt {
   request: BatchRequest;
-  /** `attempt`: the request has not ended with this attempt. */
+  /** `attempt`: as far as the worker knows, the request has not ended with this attempt. */
   outcome: 'success' | 'failed' | 'attempt';
   calls: readonly CountedCall[];
 }

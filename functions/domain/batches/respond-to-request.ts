@@ -53,7 +53,7 @@ const chatLeaseMargin = 30_000;
 export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
   batchSettings.item + chatLeaseMargin;
 
-/** Message and reply are stored after the model has ended. Changes `attempt`; the caller stores the result. */
+/** Message and reply are stored after the reply has ended. Changes `attempt`; the caller stores the result. */
 export async function respondToRequest(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -120,7 +120,7 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether the failure may pass by itself, and no call may have used tokens. Such failures are retried without a limit
+ * Whether the failure may pass by itself, and no call can have used tokens. Such failures are retried without a limit
  * of their own.
  */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
@@ -131,7 +131,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/** If another turn has the position, closes that turn and uses the next position. */
+/** If another turn has the position, closes that turn and uses a later position. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,

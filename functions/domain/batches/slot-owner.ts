@@ -19,7 +19,7 @@ export async function restartExecution(
   if (state === 'running') return;
   if (state === 'none') return services.batchWorkflow.start(batch);
   const restarted = await services.batches.incrementExecutionNumber(batch);
-  // Usually, another caller has changed the number and starts the execution. If none does, the reconciler starts it.
+  // Another caller may be starting the execution. If none does, the reconciler starts it.
   if (restarted === undefined) return;
   services.log.warn('A batch is taken up by a new execution', {
     batchId: batch.id,

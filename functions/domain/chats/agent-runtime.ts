@@ -60,7 +60,7 @@ export const requestedForm = async (
  */
 export type ReplyPart =
   | Extract<StreamEventBody, { type: 'response.output_text.delta' }>
-  /** The model has sent something else, such as reasoning, or text that is checked before it is sent. */
+  /** The model has sent something else, such as reasoning, or text that is checked before clients get it. */
   | { type: 'progress' }
   | { type: 'response.reasoning_step.start'; step: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'> }
   | { type: 'response.reasoning_step.end'; step: StepEnd }

@@ -141,7 +141,7 @@ export interface ChatStore {
   /** Sets the end of the lease of a stopped reply, so that its owner can store the reply. */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Also sets the number if the chat has no lease and still the number of `chat`: a turn may have been stored after its
+   * Also sets the count if the chat has no lease and still the count of `chat`: a turn may have been stored after its
    * lease was released. Returns false if nothing was changed.
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;

@@ -15,7 +15,7 @@ export interface ErasedCounts {
   chats: number;
   ratings: number;
   batchRequests: number;
-  /** What scans of all keys have found. */
+  /** Number of items that scans of all keys have found. */
   others: number;
 }
 

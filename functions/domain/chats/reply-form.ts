@@ -39,7 +39,7 @@ export function formOfRequest(
 }
 
 /** JSON that fits a schema, for the demo model; `{}`, which may not fit, if none was found. */
-export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema) ?? {});
+export const smallestReply = (schema: JsonSchema): string => JSON.stringify(smallestInstance(schema)) ?? '{}';
 
 /** Why the text is rejected, such as `/age must be integer`; undefined if it is accepted. */
 export function problemOfReply({ schema }: ReplyForm, text: string): string | undefined {

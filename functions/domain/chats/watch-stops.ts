@@ -6,8 +6,8 @@ export interface StopWatch {
   /**
    * Watches a chat under its lease.
    * @param onStop called at most once, when a client has asked to stop the reply, or the chat was deleted
-   * @returns a function that ends the watch, and waits for a read in progress: Lambda freezes what runs after the
-   *   function's end
+   * @returns a function that ends the watch, and waits for a read in progress: Lambda freezes what runs after the end
+   *   of the handler
    */
   watch(chat: Chat, leaseId: string, onStop: () => void): () => Promise<unknown>;
 }

@@ -148,7 +148,7 @@ export function completionChunks(
   };
   return {
     role: () => chunk({ role: 'assistant', content: '' }),
-    /** An SSE comment would not do, because clients ignore comments. */
+    /** For pauses, against timeouts. An SSE comment would not do, because clients ignore comments. */
     silence: () => chunk({}),
     of(event: StreamEventBody): ChatCompletionChunk[] {
       switch (event.type) {

@@ -180,7 +180,7 @@ function addTurn(turns: Turn[], role: Turn['role'], parts: readonly PromptPart[]
   else turns.push({ role, parts: [...parts] });
 }
 
-/** Some model servers accept only one text as content. */
+/** Joins adjacent texts, because some model servers accept only one text as content. */
 function addParts(all: PromptPart[], added: readonly PromptPart[]): void {
   for (const part of added) {
     const last = all.at(-1);

@@ -53,7 +53,7 @@ const isThere = (value: Value): boolean => value !== undefined && value !== fals
 const isOnlyText = (modalities: Value): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
 
-/** Rejected and not ignored, because the client would not get what they ask for. */
+/** Rejected and not ignored, because the client would not get what it asks for. */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
   isRejected: (value: Value, request: ChatCompletionRequest) => boolean,

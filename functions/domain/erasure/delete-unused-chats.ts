@@ -13,13 +13,13 @@ export interface Deleted {
 
 const dayMilliseconds = 86_400_000;
 
-/** From the end of a workspace's pass to its next. Runs are hourly: after 24 hours, one might come just too early. */
+/** From the end of a workspace's pass to its next. Runs are hourly: with 24 hours, one could be just too early. */
 const passInterval = 23 * 3_600_000;
 
 /** A run starts no page after this time, so that its last pages end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
 
-/** Deletions by clients use the same queue of purges. */
+/** Limited, because purges of chats that clients delete wait in the same queue. */
 const chatsPerRun = 10_000;
 
 /** Each workspace deletes one page at a time, because the transactions of a workspace change the same items. */
@@ -61,7 +61,7 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   const now = services.clock.now();
   const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
   const page = {
-    // Even the oldest chat of a workspace may be too young to be deleted.
+    // A pass first reads one chat: even the oldest may be too young to be deleted.
     limit: walk.after === null ? 1 : chatsPerPage,
     ...{ offset: 0, ascending: true, cursor: { isAfter: true, id: walk.after ?? 0, offset: 0 } },
   };

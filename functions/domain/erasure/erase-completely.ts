@@ -121,7 +121,7 @@ async function pendingPurges(
   return pending;
 }
 
-/** A reply cannot renew the lease of a deleted chat. */
+/** Until its lease ends, a reply may store data of a deleted chat. It cannot renew the lease. */
 async function deleteAfterLeases(
   { sleepUntil }: Services,
   purger: Purger,

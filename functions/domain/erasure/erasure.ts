@@ -27,8 +27,8 @@ export interface Erasures {
 
 export interface PersonTraces {
   /**
-   * Reads the keys of all items. Chats, and what deleted chats have left, may only count as found: the next run erases
-   * them.
+   * Reads the keys of all items. Chats, and what deleted chats have left, may be counted without being erased: the next
+   * run does that.
    * @param chatIds deleted chats, perhaps also of other users
    * @param onFound called with the number of items that were found since the last call
    */

@@ -31,7 +31,7 @@ export async function eraseChat(
   for await (const files of chatTraces.files(purge)) {
     if (!hasTime()) return false;
     await inGroups(files, (file) => eraseFile(services, { ...file, workspaceId }, chatId));
-    // Until the last run, a function may still store the prepared content of an erased file.
+    // A function may still store the prepared content of an erased file. By these entries, the last run finds the file.
     if (isLast) await chatTraces.removeFiles(purge, files);
   }
   return true;

@@ -52,8 +52,8 @@ export const typeFor = (name: string, contentType: string | undefined): string =
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * The start counts as text if it is no accepted document or image and no ZIP archive, and has no zero byte. UTF-16 may
- * have zero bytes.
+ * For a text type, the start must be no accepted document or image and no ZIP archive, and have no zero byte. UTF-16
+ * may have zero bytes.
  */
 export function describeWrongContent(
   { name, contentType }: { readonly name: string; readonly contentType: string },

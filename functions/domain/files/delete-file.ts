@@ -29,7 +29,7 @@ export async function eraseFile(
   return true;
 }
 
-/** In milliseconds. If `attach` finds that the file is closed, it soon detaches the file. */
+/** In milliseconds, before a second attempt: an `attach` that finds the file closed soon detaches it. */
 const pause = 200;
 
 /** @throws notFound; badRequest if a chat has attached the file, also if its message was not stored */

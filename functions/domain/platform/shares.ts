@@ -41,8 +41,8 @@ const validity = 30_000;
 const namedWorkspaces = 12;
 
 /**
- * A workspace may have as many slots of a pool as are free (the dynamic thresholds of Choudhury and Hahne, 1998), so
- * that there is room for another one. The counts are those of the whole stage, as far as its processes report them.
+ * A workspace may have as many slots of a pool as are free, at least one. This leaves room for others (the dynamic
+ * thresholds of Choudhury and Hahne, 1998). The counts are of the whole stage, as far as its processes report them.
  */
 export class Shares {
   private readonly services: { clock: Clock; log: Log; reports: SlotReports };

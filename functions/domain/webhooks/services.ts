@@ -55,7 +55,7 @@ export interface DeliveryStore {
    * attempt or round has started, since it was read.
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
-  /** Returns false if another caller has changed the webhook. */
+  /** @returns false if the stored webhook is no longer `read` */
   replaceWebhook(owner: DeliveryOwner, read: Webhook, replacement: EncryptedWebhook): Promise<boolean>;
   attempts(owner: DeliveryOwner): Promise<DeliveryAttempt[]>;
 }

@@ -17,7 +17,7 @@ export interface ApiKey {
 
 export const hashApiKey = (apiKey: string): string => createHash('sha256').update(apiKey).digest('hex');
 
-/** The workspace of the key may still be disabled. */
+/** Does not check whether the workspace is enabled. */
 export const isUsable = (key: ApiKey, now: Date): boolean =>
   key.revokedAt === null && !isExpired(key.expiresAt, now);
 

@@ -75,7 +75,7 @@ export interface WorkspaceDeletion {
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
   /**
    * Keeps the workspace itself and its list entry.
-   * @param onPage gets the number of items that were read and deleted since the last call
+   * @param onPage gets how many items were read, and how many deleted, since the last call
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
   finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;

@@ -40,7 +40,7 @@ export const variables = {
   webSearchUrl: 'WEB_SEARCH_URL',
   webSearchApiKeySecret: 'WEB_SEARCH_API_KEY_SECRET_ARN',
   usageDays: 'USAGE_DAYS',
-  /** The secret of the stage's generation comes first. */
+  /** The secret of the setting `originSecretGeneration` comes first. */
   originSecrets: 'ORIGIN_SECRET_ARNS',
   callerSecret: 'CALLER_SECRET_ARN',
   authorizerCacheSeconds: 'AUTHORIZER_CACHE_SECONDS',
@@ -69,7 +69,7 @@ export const gatewayHeaders = {
   extendedRequestId: 'x-gateway-extended-request-id',
 } as const;
 
-/** Origins trust this header only together with the secret. */
+/** Origins trust this header only together with a valid `originSecretHeader`. */
 export const viewerHostHeader = 'x-forwarded-host';
 
 /** The workflow retries errors with this name. */

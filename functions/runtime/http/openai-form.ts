@@ -10,7 +10,7 @@ import { log } from '#runtime/observability/log.ts';
 import { callerOf } from './request.ts';
 import { headersOf, type ResponseForm } from './response-form.ts';
 
-/** Only status 429 has 0: promptfoo treats it as a rejection, and would repeat a reply that is already paid. */
+/** 0 only with status 429: promptfoo treats 0 as a rejection, and would repeat a reply that is already paid. */
 const remainingHeader = 'x-ratelimit-remaining-requests';
 
 export const openAiForm: ResponseForm = {

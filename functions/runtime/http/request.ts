@@ -196,7 +196,7 @@ function validRequest<R extends Route>(
 }
 
 /**
- * A tool must not create a batch: its replies are made later, when the depth is no longer known.
+ * A tool must not create a batch: the batch makes its replies later, when the depth is no longer known.
  * @throws badRequest for a depth that is not allowed
  */
 export function noteAgentDepth(request: Pick<Request, 'headers'>, { name }: Pick<Route, 'name'>): void {

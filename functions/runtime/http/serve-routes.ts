@@ -12,7 +12,7 @@ import { failureResponse, type ResponseForm } from './response-form.ts';
 import { collectText, type ResponseWriter, type Serve } from './serve-route.ts';
 import { headersIn, listen, rejectDirectRequest, rejectionWhileEnding, sendWhole } from './web-server.ts';
 
-/** The gateway has received the whole request before it sends it. */
+/** Enough: the gateway sends a request only after it has received the whole of it. */
 const requestMilliseconds = 30_000;
 
 interface ServedRoute {

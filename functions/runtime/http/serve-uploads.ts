@@ -65,7 +65,7 @@ async function respond(
         return responseTo(serve, request, id, caller);
       },
     );
-    // A web function of Lambda is half-duplex.
+    // CloudFront and Lambda deliver a response only after the request is complete.
     if (caller !== undefined)
       await Promise.race([
         readToEnd(request),

@@ -36,7 +36,7 @@ export const metrics = {
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /** Neither rejections from the gateway's cache nor requests without a key are counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
-  /** Requests that a web function takes for direct ones. */
+  /** Requests to a web function without a valid origin secret (uploads) or signed caller (other routes). */
   requestsWithoutOriginSecret: { name: 'Strangers', unit: 'Count', dimensions: [[]] },
 
   /** Without the cold start and the authorizer. A reply to `send-message` whose text must be JSON has no value. */

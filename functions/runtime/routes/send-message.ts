@@ -142,7 +142,7 @@ function sendWhole(
     content,
     ...reply
   }: Pick<AssistantMessage, 'position' | 'content' | 'tokenUsage' | 'error' | 'incomplete' | 'responseId'>,
-  // A replayed reply may have failed hours ago, which says nothing about this release.
+  // A replayed failure counts as the model's: it may be hours old and says nothing about this release.
   { replayed = false, byModel = replayed }: { replayed?: boolean; byModel?: boolean },
 ): void {
   const headers = {

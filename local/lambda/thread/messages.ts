@@ -10,7 +10,7 @@ export interface ServerThreadData extends GuardData {
   readonly entry: string;
 }
 
-/** After `out-of-memory`, AWS ends the environment. */
+/** After `out-of-memory`, the main thread ends this thread, as AWS ends the environment. */
 export type GuardMessage = { readonly kind: 'violation' | 'out-of-memory'; readonly text: string };
 
 export type MessageToThread =

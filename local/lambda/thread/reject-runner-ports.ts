@@ -25,8 +25,8 @@ function targetOf([first, second]: readonly unknown[]): Target {
 }
 
 /**
- * Refuses a function's connections to the runner's ports, because the setting outboundAllow may allow this machine.
- * The ports in the function's AWS_ENDPOINT_URL variables are not refused.
+ * Refuses a function's connections to the runner's ports, except to those in its AWS_ENDPOINT_URL variables: settings
+ * such as outboundAllow may let agents reach this machine.
  * @param ports one element per port: 1 if the runner listens there; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {

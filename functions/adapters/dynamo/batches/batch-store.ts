@@ -48,7 +48,7 @@ function finalUpdate(batch: Batch, { status, completed, failed, completedAt, can
   return {
     Update: {
       Key: keys.batch(batch.workspaceId, batch.id),
-      // After a cancel, the batch must end with another status.
+      // Fails if the batch was cancelled meanwhile: it must then end with another status.
       ...changingIf({ status, completed, failed, ...times, slots: null }, { status: batch.status }),
     },
   };

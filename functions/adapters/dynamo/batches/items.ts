@@ -53,7 +53,7 @@ const slotItems = attributesNamed<Slot>({
 export const newSlot = (epoch: number, until: number): Item =>
   slotItems.itemOf({ epoch, owner: null, takes: 0, until, isClean: true, first: 0, size: 0, named: {} });
 
-/** The names are short, so that an item usually fits into 1 KB: DynamoDB counts each begun KB. */
+/** The names are short, because a write of an item costs one unit for each begun KB. */
 const batchItems = attributesNamed<Omit<BatchItem, 'requestIndex' | 'processedAt'>>({
   status: ['status'],
   slot: ['k'],

@@ -34,8 +34,8 @@ export async function* pagesBack(
   chat: ChatKey,
   upTo: number | Promise<number>,
 ): AsyncGenerator<Item[]> {
-  // Lets the request that `upTo` waits for be built and signed first, which takes processor time. The race also handles
-  // a rejection of `upTo`.
+  // Else building and signing this query would delay the request that `upTo` waits for. The race also handles a
+  // rejection of `upTo`.
   if (typeof upTo !== 'number') await Promise.race([nextTurn(), upTo]);
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);

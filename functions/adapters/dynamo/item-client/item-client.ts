@@ -61,7 +61,7 @@ function textOf(body: Readable): Promise<string> {
 type Data = string | ArrayBuffer | ArrayBufferView;
 
 const secretKeys = new Map<string, KeyObject>();
-/** The SDK caches a derived key, so that the same object comes again. */
+/** The SDK caches a derived key, so the same object comes again. */
 const derivedKeys = new WeakMap<object, KeyObject>();
 
 const maxCachedSecrets = 50;
@@ -128,8 +128,8 @@ export const unusedMiddleware = [
 ];
 
 /**
- * Makes calls of the client cheaper. The SDK makes a signer for each call. It also copies the config, and V8 copies a
- * copy faster.
+ * Makes calls of the client cheaper. They share a signer: the SDK would make one for each call. The config becomes a
+ * copy: the SDK copies it for each call, and V8 copies a copy faster.
  */
 export function optimizedClient(client: DynamoDBClient): DynamoDBClient {
   for (const name of unusedMiddleware) client.middlewareStack.remove(name);

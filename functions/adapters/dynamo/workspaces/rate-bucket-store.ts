@@ -4,7 +4,7 @@ import { formatLimits, limitName, type RateClass, rateClasses } from '#contract/
 import type { SlotReport, SlotReports } from '#domain/platform/shares.ts';
 import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspaces/rate-limits.ts';
 
-/** The clocks of functions differ, and one may still see a bucket in use. */
+/** After `expiresAt`: a function whose clock is behind may still use the buckets. */
 const retentionSeconds = 60;
 
 export function dynamoRateBucketStore(table: Table): RateBucketStore {

@@ -95,7 +95,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   async update(workspaceId, changes) {
     const change = changing({
       ...itemOf(changes),
-      // The workspace may be written to meanwhile, so a deletion waits anew.
+      // An enabled workspace may be written to, so its deletion must wait anew.
       ...(changes.enabled !== undefined && { deletion_started_at: null }),
     });
     const before = await get(table, workspaceId);
@@ -216,7 +216,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 });
 
-/** The workspace's own item and the audit entry of its deletion, for example, do not count. */
+/** False for the workspace's own item, which `finish` deletes, and for the audit entry of the deletion, which stays. */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
   if (pk === own.pk) return sk !== own.sk;

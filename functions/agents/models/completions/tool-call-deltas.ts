@@ -11,7 +11,7 @@ export const textIn = (value: unknown): string => (typeof value === 'string' ? v
 
 /** What later model calls of a reply may return to the server. */
 type ServerOptions = {
-  /** Reasoning is returned in the field in which it came, because servers may reject the fields of other servers. */
+  /** The field in which reasoning came and is returned: servers may reject others. Undefined if it is not returned. */
   reasoningField?: string;
   /** Such as the signature of Gemini's thoughts. */
   extraContent?: JSONObject;
