@@ -57,7 +57,7 @@ export interface PageEnds {
 
 /**
  * @param page.address the request's URL, whose query parameters the links copy
- * @param page.ends undefined if the links get no cursors
+ * @param page.ends undefined for a list without cursors
  */
 export function paginate(page: {
   limit: number;

@@ -39,3 +39,8 @@ test('a workspace takes text up to its limit in bytes, and not one more', async 
 test('a document that is replaced does not count', async () => {
   expect(await add('large.txt', 'A longer text than five bytes')).toEqual(['large.txt']);
 });
+
+test('a name has at most 256 characters, as Unicode counts them', async () => {
+  expect(await add('😀'.repeat(256), 'Hello')).toContain('😀'.repeat(256));
+  await expect(add('😀'.repeat(257), 'Hello')).rejects.toThrow('must have 1 to 256 characters');
+});

@@ -131,7 +131,10 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/** If another turn has the position, closes that turn and uses a later position. */
+/**
+ * If another turn has the position, closes that turn, provided that nobody works on it, and uses a later position. The
+ * end is `blocked` if another turn has the chat's lease.
+ */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,
@@ -142,7 +145,7 @@ async function store(
   const { agent, attachments, chat, form } = turn;
   try {
     await attachFiles(services, chat.id, attachments, request.attachedFileUuids);
-    // If the request has failed meanwhile, its chat may be released, and the message could stay there without a reply.
+    // If the request has failed meanwhile, its chat may be released: a turn would be stored that is not its result.
     if (!(await attempt.isOwner())) return { outcome: 'lost' };
     const stored = await storeTurn(services, turn, reply);
     if (stored !== undefined) return ended(stored, turn);

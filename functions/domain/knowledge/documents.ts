@@ -1,4 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
+import { countCharacters } from '#contract/fields.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
@@ -124,7 +125,7 @@ function rejectNames(names: readonly string[]): void {
   if (names.length > knowledgeLimits.documentsAtOnce)
     throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
   for (const [index, name] of names.entries()) {
-    if (name === '' || name.length > knowledgeLimits.nameCharacters)
+    if (name === '' || countCharacters(name) > knowledgeLimits.nameCharacters)
       throw new ServiceError(
         'badRequest',
         `The name ${name} must have 1 to ${knowledgeLimits.nameCharacters} characters`,

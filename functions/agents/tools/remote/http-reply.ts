@@ -8,7 +8,7 @@ import type { RemoteResult } from './pinned-tool.ts';
 
 const failureCharacters = 2000;
 
-/** Parsed objects and arrays take more memory than their text. */
+/** Fields and elements, as `parseJson` counts them: parsed JSON takes more memory than its text. */
 const mostValues = 100_000;
 
 /**
