@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { dynamoTable } from '#adapters/dynamo/table/table.ts';
+import { dynamoTable, type Item } from '#adapters/dynamo/table/table.ts';
 import { eraseFile } from '#domain/files/delete-file.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { MemoryTable, type TableCommand } from '#support/memory-table/memory-table.ts';
@@ -193,3 +193,21 @@ test('nor if two attempts of one request attach it while its other chat is purge
   const states = await explore([attachTo(1), attachTo(1), purgeOf(2)], [1, 0, 0], [2], true);
   expect(states).toBeGreaterThan(500);
 }, 60_000);
+
+test('a chat that had a closed file before still has it if an update of a second attachment is repeated', async () => {
+  const table = new MemoryTable();
+  const index = dynamoFileIndex(openMemoryTable(table));
+  await index.put(file);
+  await index.attach(file, 1);
+  await index.close(file);
+  const { sk } = keys.chatOfFile('ws', 'file', 1);
+  const send = async (command: TableCommand) => {
+    const { Key, UpdateExpression } = command.input as { Key?: Item; UpdateExpression?: string };
+    // The response to the first of two equal updates is lost.
+    if (UpdateExpression !== undefined && Key?.sk.S === sk) table.execute(command);
+    return table.execute(command);
+  };
+  const repeating = dynamoFileIndex(dynamoTable({ send } as never, 'table'));
+  expect(await repeating.attach(file, 1)).toBe(false);
+  expect(await index.isAttached(file)).toBe(true);
+});

@@ -43,9 +43,9 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // If the SDK has repeated the update, `attached` is this attempt. Any other value is that of an earlier attachment,
-    // which stays.
-    const isNew = attached === undefined || attached === attempt;
+    // If the SDK has repeated an update that was written, `attached` is this attempt. Then `before` tells whether there
+    // was an earlier attachment, which stays. Any other value of `attached` is that of an earlier attachment.
+    const isNew = attached === undefined || (attached === attempt && before.scope === undefined);
     if (isNew)
       await transactIfFirst(table, () => [
         // Fails if another attempt of the chat has attached the file: that one may have read it before it was closed.
