@@ -133,8 +133,17 @@ describe('an operation', () => {
 
   it('needs an entry of a list that is required, because an empty one is not sent', async () => {
     const list = { type: 'array', items: {} };
-    const tool = await toolOf({ parameters: [query('a', list, { required: true }), query('b', list)] });
-    expect(tool).toMatchObject({ input_schema: { properties: { a: { minItems: 1 }, b: list } } });
+    const withAny = { ...list, minItems: 0 };
+    const tool = await toolOf({
+      parameters: [
+        query('a', list, { required: true }),
+        query('b', list),
+        query('c', withAny, { required: true }),
+      ],
+    });
+    expect(tool).toMatchObject({
+      input_schema: { properties: { a: { minItems: 1 }, b: list, c: { minItems: 1 } } },
+    });
     expect(tool).not.toMatchObject({ input_schema: { properties: { b: { minItems: 1 } } } });
   });
 

@@ -170,8 +170,8 @@ function collectArguments(conversion: Conversion) {
     const converted = Object(convertSchema(conversion, schema));
     // A parameter whose list is empty is not sent, so a required one needs an item.
     const isFilled = of.required === true && location !== undefined && converted.type === 'array';
-    const least = isFilled ? { minItems: 1 } : {};
-    properties[name] = { ...least, ...converted, ...(isText(description) && { description }) };
+    const least = isFilled && { minItems: Math.max(1, Number(converted.minItems ?? 1)) };
+    properties[name] = { ...converted, ...least, ...(isText(description) && { description }) };
     if (of.required === true) required.push(name);
     return name;
   };
