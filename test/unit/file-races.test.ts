@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { dynamoTable, type Item } from '#adapters/dynamo/table/table.ts';
+import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import { eraseFile } from '#domain/files/delete-file.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { MemoryTable, type TableCommand } from '#support/memory-table/memory-table.ts';
@@ -202,7 +202,10 @@ test('a chat that had a closed file before still has it if an update of a second
   await index.close(file);
   const { sk } = keys.chatOfFile('ws', 'file', 1);
   const send = async (command: TableCommand) => {
-    const { Key, UpdateExpression } = command.input as { Key?: Item; UpdateExpression?: string };
+    const { Key, UpdateExpression } = command.input as {
+      Key?: { sk: { S: string } };
+      UpdateExpression?: string;
+    };
     // The response to the first of two equal updates is lost.
     if (UpdateExpression !== undefined && Key?.sk.S === sk) table.execute(command);
     return table.execute(command);
