@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
+import { v8Options } from './test/support/v8-options.ts';
 
 /** Starts the service once for all files of test/service. */
 const serviceSetup = 'test/support/global-setup.ts';
@@ -12,7 +13,11 @@ const serviceSetup = 'test/support/global-setup.ts';
  * The files of one worker load the libraries once, and the modules of this project each anew. That saves a tenth of the
  * processor time.
  */
-const sharedLibraries = { isolate: false, setupFiles: ['test/support/fresh-modules.ts'] };
+const sharedLibraries = {
+  isolate: false,
+  setupFiles: ['test/support/fresh-modules.ts'],
+  execArgv: v8Options,
+};
 
 /** Files that run once more with the four Lambda functions that a web function replaces (`chatRoutes`). */
 const filesOfBothEntryPoints = [

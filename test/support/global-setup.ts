@@ -8,6 +8,7 @@ import type { TestProject } from 'vitest/node';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { certificate } from './certificate.ts';
 import type { SharedService } from './run-shared-service.ts';
+import { v8Options } from './v8-options.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -40,7 +41,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 async function runShared(assembly: string, dataDir: string) {
   const program = join(import.meta.dirname, 'run-shared-service.ts');
-  const child = spawn(process.execPath, [program, assembly, dataDir], {
+  const child = spawn(process.execPath, [...v8Options, program, assembly, dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');
