@@ -43,8 +43,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // If the SDK has repeated the update, `attached` is this attempt. Any other value is that of an earlier attachment,
-    // which stays.
+    // `attached` is this attempt if the SDK has repeated an update that was already written. Any other value is that of
+    // an earlier attachment, which stays.
     const isNew = attached === undefined || attached === attempt;
     if (isNew)
       await transactIfFirst(table, () => [
