@@ -8,7 +8,7 @@ export const { version } = manifest;
 /** The command line, or a variable of the environment, is wrong. */
 export class UsageError extends Error {}
 
-/** An error of several lines, such as the mistakes in a file. */
+/** An error of one or more lines, such as the mistakes in a file. */
 export class Mistakes extends Error {
   readonly lines: readonly string[];
 

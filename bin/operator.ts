@@ -31,7 +31,7 @@ const noteSuccesses = lazily(() => {
 
 /**
  * No client waits for a command of an operator, so calls to AWS may take long. Without any success they are not retried
- * so long, because the address or the credentials may be wrong.
+ * so long, because the address or the credentials may be wrong. Call it before the first client of AWS is created.
  * @throws UsageError for a wrong AGENT_SERVICE_RETRY_SECONDS
  */
 export function beForOperators(): void {

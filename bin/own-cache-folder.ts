@@ -7,7 +7,7 @@ const others = 0o077;
 /**
  * A folder of this user for compiled code. Node.js runs what it finds there, and its default is a folder with a known
  * name in the temporary folder, where other users may be able to put code.
- * @returns undefined if it cannot be created, is a link, or others may use it
+ * @returns undefined if it cannot be created, is a link, or others may use it (not checked on Windows)
  */
 export function ownCacheFolder(): string | undefined {
   const { XDG_CACHE_HOME } = process.env;

@@ -55,7 +55,7 @@ export class BatchWorkflow extends Construct {
       this.invoke(name, functions.dispatcher, {
         integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
         payload: this.batchInput({ taskToken: JsonPath.taskToken, enteredAt: JsonPath.stateEnteredTime }),
-        // Such as for a batch that has expired, or whose task callback was lost.
+        // After this time the batch is checked without a callback, for example if it has expired or a worker crashed.
         taskTimeout: Timeout.duration(Duration.seconds(seconds)),
         resultPath: JsonPath.DISCARD,
       });
@@ -114,7 +114,7 @@ export class BatchWorkflow extends Construct {
     const state = new LambdaInvoke(this, name, {
       lambdaFunction: handler.aliasByName,
       payload: this.batchInput(),
-      // CDK's default retrier would match errors of Lambda before those below.
+      // CDK's default retrier would match errors of Lambda before the retriers below do.
       retryOnServiceExceptions: false,
       ...props,
     });
@@ -138,7 +138,7 @@ export class BatchWorkflow extends Construct {
   }
 
   private defineMachine(first: IChainable, settings: Settings): StateMachine {
-    // Production retains the group after its stack is deleted, so a new stack of the same stage needs another name.
+    // Production retains the group of a deleted stack, so a later stack of the stage needs another name for its group.
     const stackPart = Fn.select(0, Fn.split('-', Fn.select(2, Fn.split('/', Aws.STACK_ID))));
     const logGroup = new LogGroup(this, 'Logs', {
       // Groups without this prefix take room in the account's resource policy for logs, which has at most 5,120

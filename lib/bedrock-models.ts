@@ -33,8 +33,8 @@ function invocableOf(scope: Construct, model: string) {
 
 /**
  * An inference profile also needs permissions for the models that it routes to. The first statement limits which
- * profiles the role may use, and the policies of a role may have 10,240 characters, so the condition does not list them
- * again.
+ * profiles the role may use. The condition does not list them again, because all inline policies of a role together may
+ * have at most 10,240 characters.
  */
 export function bedrockStatements(scope: Construct, models: readonly string[]): PolicyStatement[] {
   const invocable = models.map((model) => invocableOf(scope, model));

@@ -64,8 +64,8 @@ export interface ConcurrencySettings extends EntryPointSettings {
 }
 
 /**
- * Short routes have no reservation, because it would also be a ceiling: a hundred chats created at once need a hundred
- * executions of one function.
+ * Short routes have no reservation, because it would also be a ceiling: a hundred requests of one route at once need a
+ * hundred executions of its function.
  */
 export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
   const { accountConcurrency, reservedConcurrency } = settings;

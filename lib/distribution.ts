@@ -48,8 +48,8 @@ const readTimeout = Duration.seconds(120);
 
 /**
  * By default CloudFront caches many errors of GET and HEAD for 10 s. By AWS's guide it does not with the policy
- * CachingDisabled; the minimum of 0 makes sure. Other clients would get a cached error, because the cache key contains
- * neither the API key nor the query.
+ * CachingDisabled; a cache time of 0 for these statuses makes sure. Other clients would get a cached error, because the
+ * cache key contains neither the API key nor the query.
  */
 const errorStatuses = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 

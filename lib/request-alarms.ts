@@ -80,7 +80,7 @@ export function watchThrottledRequests(alarms: Alarms, gateway: Gateway): void {
   });
 }
 
-/** Each of these requests costs a read of the table. */
+/** Each counted request costs a read of the table. */
 export function watchKeys(alarms: Alarms): void {
   alarms.add('KeysRejected', {
     summary: 'Very many requests have API keys that do not exist.',

@@ -59,8 +59,8 @@ export class WebServer extends Construct {
       },
     });
 
-    // The name must be unique over all Regions of an account, and have at most 64 characters: lib/stage.ts limits that of
-    // the stage.
+    // The name must be unique over all Regions of an account, and have at most 64 characters: lib/stage.ts limits that
+    // of the stage.
     const functionName = `${region}-${stackName}-${name}`;
     this.functionName = functionName;
     const server = new WebFunction(this, 'Server', {
@@ -69,8 +69,8 @@ export class WebServer extends Construct {
         copyOptions: { logGroup: new LogGroup(this, 'CopyLogs', logs) },
       }),
       runtime: WebFunctionRuntime.NODEJS_24_X,
-      // Neither CloudFront, for a body that it streams, nor API Gateway signs a request for Lambda. So the function
-      // itself checks where a request comes from.
+      // Neither CloudFront, for a body that it streams, nor API Gateway signs a request to a web function. So the
+      // function itself checks where a request comes from.
       defaultEndpointAuth: WebFunctionAuthType.APPLICATION_MANAGED,
       defaultEndpoint: {
         rateLimit: settings.webRequestsPerSecond,

@@ -13,7 +13,7 @@ export const compareServer: CompareTools = async (address, options, written) => 
   const { data, error } = mcpConfig.partial({ tools: true }).safeParse(config, { reportInput: true });
   if (error !== undefined) throw new Error(`The entry is wrong: ${describeIssues(error.issues)}`);
   const { tools: before = [] } = data;
-  // Headers with other placeholders are left out: a command belongs to no chat, which has their values.
+  // Headers with other placeholders are left out: their values are those of a chat, and a command belongs to none.
   const headers = Object.entries(data.headers)
     .map(([name, value]) => [name, value.replaceAll('{{workspace_id}}', encodeURIComponent(workspaceId))])
     .filter(([, value]) => !value?.includes('{{'));

@@ -27,7 +27,7 @@ type Discovered = Omit<ClientAuth, 'client_id' | 'secret'>;
 const openStatuses = [200, 400, 405, 406];
 
 /**
- * @param http applies the rules of tools to the addresses
+ * @param http rejects addresses that tools may not call
  * @returns the entry's `auth` without client and secret; undefined if the server asks for no credentials
  * @throws Error, for example if the server does not say where clients get tokens; as `getDocument`
  */

@@ -93,7 +93,7 @@ const join = ({ line, request }: InputRecord, last: ResultOfBatch | undefined): 
   ...Object.fromEntries(resultFields.map((field) => [field, last?.[field] ?? null])),
 });
 
-/** Without a row, it formats only the header, which is empty for JSON. */
+/** Without a record, the returned function formats only the header, which is empty for JSON. */
 function formatFor({ out, forSpreadsheet }: JoinOptions) {
   if (!isCsv(out)) return (record?: object): string => (record === undefined ? '' : jsonLine(record));
   const shared = { columns, delimiter: delimiterFor(out), escape_formulas: forSpreadsheet };

@@ -13,6 +13,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 }
 
 /**
+ * @param watch must have read the batches of `state`: others are left out
  * @returns the lines in ascending order
  * @throws Error such as for changed lines, or for a result that is missing or not that of a submitted line
  */

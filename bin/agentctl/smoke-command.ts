@@ -28,7 +28,7 @@ Prints a line for each step with its milliseconds. The first failed step ends th
 names its request id. No step is repeated. It uses the workspace "${workspaceName}", which it creates the first time, with the
 model demo, which calls no provider. It revokes its key and deletes its chat. The file expires after a day.`;
 
-/** The gateway ends a buffered route after 29 s. */
+/** The longest wait for a response, or for data of a stream. The gateway ends a buffered route after 29 s. */
 const stepMilliseconds = 30_000;
 
 /** An interrupted command revokes nothing, so its key also expires. */

@@ -21,8 +21,8 @@ export const assumptions = {
   responseBytes: 10_000,
   storedBytesPerTurn: 2000,
   /**
-   * The write units of a batch request for writes that fail, such as cancelled transactions: the minimum of local runs.
-   * DynamoDB bills them too.
+   * The write units of writes that fail, such as cancelled transactions, for each request in a batch: the minimum of
+   * local runs. DynamoDB bills them too.
    */
   minimumFailedWrites: 0,
   /** As `minimumFailedWrites`, but the maximum. */

@@ -138,8 +138,9 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * The units that a workspace with retention adds (`test/service/unused-chats.test.ts`). `idlePass` and
- * `usedChatReadUnits` are for one day.
+ * The units that retention adds (`test/service/unused-chats.test.ts`): `idlePass` a day for each workspace that has it,
+ * `usedChatReadUnits` a day for each chat that is used but old enough to be deleted, and `deletedChat` for each chat
+ * that is deleted.
  */
 export const retention = {
   idlePass: { readUnits: 3, writeUnits: 1 },

@@ -46,7 +46,8 @@ interface Options extends SettingOptions {
 }
 
 /**
- * The beginnings of their logical ids. They are loaded at the start, so that the first batch does not wait for them.
+ * The beginnings of their logical ids. They are loaded right after the start, so that the first batch seldom waits for
+ * them.
  */
 const functionsOfBatches = ['CreateBatch', 'GetBatch', 'DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch'];
 

@@ -7,7 +7,7 @@ import { bugReport } from '../failures.ts';
 import { closeTree } from './data-folder.ts';
 
 const project = resolve(import.meta.dirname, '../..');
-/** In addition to the packages that the lock file names. */
+/** The files of the project that an assembly is made from. The lock file stands for the packages. */
 const sources = [
   'bin/app.ts',
   'cdk.json',

@@ -26,7 +26,7 @@ const messagesPerCall = 10;
 /**
  * The message group is the workspace, for fair queues.
  * @param delay in seconds
- * @throws Error if the queue rejects a message; the messages of further calls are then not sent
+ * @throws Error if the queue rejects a message; no further call of SQS is made then
  */
 async function sendMessages(
   client: SQSClient,

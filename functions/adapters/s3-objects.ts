@@ -26,7 +26,7 @@ import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 
-/** For immutable objects. Caches the newest one even if it is larger than `maxBytes`. */
+/** For immutable objects. Caches the one that was added last even if it is larger than `maxBytes`. */
 export function objectCache<Value>(maxBytes: number) {
   const cached = recentlyUsed<Promise<Value>>(maxBytes);
   return {

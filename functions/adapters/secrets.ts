@@ -6,7 +6,7 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { timedCache } from '#domain/platform/promises.ts';
 
-/** A process may use a replaced secret for so long. */
+/** How long a process may take a replaced value for the current one. */
 export const secretCacheMilliseconds = 5 * 60 * 1000;
 
 /** A failed read is not cached. */

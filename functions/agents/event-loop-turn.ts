@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers';
 
-/** All replies together may take this long in a turn of the event loop: other requests of the process hardly wait. */
+/** The loops that use `isTurnOver` share this time in a turn of the event loop, so that other requests hardly wait. */
 const turnMilliseconds = 10;
 
 let endsAt: number | undefined;

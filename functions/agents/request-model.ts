@@ -39,7 +39,10 @@ export function namedModel(settings: ModelSettings, name: string, budget: ReplyB
 /** The last model has the usual number of attempts. */
 const attemptsBeforeFallback = 2;
 
-/** In milliseconds: how long replies avoid a throttled or unavailable model, unless its provider asks for longer. */
+/**
+ * In milliseconds: how long agents prefer their other models to a throttled or unavailable one, unless its provider
+ * asks for longer.
+ */
 const shortestPause = 10_000;
 
 const pausedUntil = new Map<string, number>();

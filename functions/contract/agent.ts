@@ -33,7 +33,8 @@ export const unifiedTool = z
   .meta({ id: 'UnifiedTool' });
 
 /**
- * Of a type that is not in the specification, clients see only the type, and the names and descriptions of its tools.
+ * Of an entry whose type is not in the specification, clients see only the type, and the names and descriptions of its
+ * tools.
  */
 export function publicTool(entry: z.output<typeof unifiedTool>): z.output<typeof unifiedTool> {
   if (ownToolTypes.some((type) => type === entry.type)) return entry;
@@ -126,7 +127,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** How the model failed, in the service's words for operators; null if it did not fail. */
+  /** The model's error that ended the reply, in the service's words; null without one, also if it took too long. */
   provider: string | null;
   milliseconds: number;
 }

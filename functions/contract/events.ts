@@ -72,7 +72,7 @@ export const jsonLine = (value: unknown): string =>
 export const eventText = (event: { type: StreamEvent['type'] }): string =>
   `event: ${event.type}\ndata: ${jsonLine(event)}\n\n`;
 
-/** A stream of `StreamEvent`s without this end has broken off. */
+/** A stream of `StreamEvent`s that ends without this is incomplete. */
 export const endOfStream = 'data: [DONE]\n\n';
 
 export const eventOf = (text: string): StreamEvent =>

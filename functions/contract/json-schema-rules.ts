@@ -1,6 +1,6 @@
 export type SchemaObject = Readonly<Record<string, unknown>>;
 
-/** About two for each of the 512 levels of data: a reference and its target. */
+/** About two for each level of data, which may have 512: a reference and its target. */
 const callLevels = 1050;
 
 const charactersPerStep = 16;

@@ -51,7 +51,7 @@ export const limits = {
   idempotencyKeyCharacters: 255,
   idempotencyHours: 24,
   resumableMinutes: 60,
-  /** Of a streamed reply, from the arrival of its request. */
+  /** Of a streamed reply, from the arrival of its request; and of the reply in a test of an agent. */
   replySeconds: 300,
   /** 15 minutes, the maximum of Lambda and the gateway, without the last 10 s. */
   resumedSeconds: 890,

@@ -63,7 +63,7 @@ export const toolAuth = z.discriminatedUnion('type', [
     secret: secretName,
   }),
   z.strictObject({ type: z.literal('query'), name: text(64), secret: secretName }),
-  /** The addresses are pinned: a server cannot send the credentials elsewhere later. */
+  /** The addresses are pinned: no server can later name another address to which the credentials are sent. */
   z.strictObject({
     type: z.literal('oauth_client_credentials'),
     client_id: text(256).regex(...printableAscii),

@@ -81,7 +81,7 @@ const deferredImports = [
 
 /**
  * A web function runs `index.js`, unless AWS_LAMBDA_NODEJS_ENTRYPOINT names another file. AWS's documents disagree on
- * whether a revision may set such a variable.
+ * whether a function may set this variable.
  */
 const serverFiles = { 'index.js': "import './index.mjs';\n", 'package.json': '{ "type": "module" }\n' };
 

@@ -30,8 +30,8 @@ export class Batches {
   }
 
   /**
-   * Creates a batch of 1 to 1,000 requests. As a JSON string with escaped quotes, their body must have less than 6 MB.
-   * `submitAndWait` takes more requests.
+   * Creates a batch of 1 to 1,000 requests. The whole body of the call, as a JSON string with escaped quotes, must have
+   * less than 6 MB. `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
     return this.#transport.request(this.#creation(params, idempotencyKey), options);

@@ -9,7 +9,7 @@ export interface Source {
   page?: number;
 }
 
-/** From the history, from a stream's `response.reasoning_step.end`, or from `agent_steps`. */
+/** From the history, from a stream's `response.reasoning_step.end`, or from `agent_steps` of a completion. */
 export interface StepWithResult {
   type: string;
   result: { success: boolean; data?: unknown } | null;

@@ -201,7 +201,7 @@ async function watchBatch(
     throw new ChatBatchError(`Only ${part.results.length} of ${total_requests} results came`);
 }
 
-/** If the batch is not known, its creation is repeated with its key, to learn the id. */
+/** If the batch may exist but its id is not known, its creation is repeated with its key, to learn the id. */
 async function cancelPart(api: BatchApi, part: Part): Promise<void> {
   try {
     if (part.isCreating !== true) return;

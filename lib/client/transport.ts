@@ -19,7 +19,7 @@ export interface RequestOptions {
   timeout?: number | undefined;
   maxRetries?: number | undefined;
   waitForRateLimit?: boolean | undefined;
-  /** Whether a rejection by a rate limit is thrown without a retry, because the caller itself waits. */
+  /** Whether a 429 is thrown without a retry, because the caller itself waits. */
   throwsRateLimit?: boolean | undefined;
 }
 
@@ -236,7 +236,7 @@ function readEnvelope(text: string, baseUrl: string): Envelope {
   throw new ChatBatchError(`The response of ${baseUrl} is not one of this service: is it the base address?`);
 }
 
-/** With `staysOpen`, the body may be read after the timeout. */
+/** With `staysOpen`, the body is read after the return; `signal` and `close` still end it, `timeout` does not. */
 async function attempt<Result>(
   { baseUrl, apiKey, fetch, ...defaults }: TransportOptions,
   { method, path, query, body, headers }: Call<unknown>,

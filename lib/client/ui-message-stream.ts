@@ -38,7 +38,7 @@ export type UIMessageChunk =
 export interface UIMessageStreamOptions {
   /**
    * Returns the text that the page gets for an error that `events` throws; by default the error's message. Not called
-   * if `events` yields `response.error`.
+   * for a `response.error` that `events` yields; a `ReplyStream` throws an error in its place.
    */
   onError?: (error: unknown) => string;
 }

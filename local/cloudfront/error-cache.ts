@@ -23,8 +23,8 @@ interface ResponseHead {
 }
 
 /**
- * The key is the path alone, and `max-age` does not extend the time, because the cache policy is CachingDisabled. By
- * AWS's guide, CloudFront caches no errors with it. This is the worse case: it caches them as with other policies.
+ * By AWS's guide, CloudFront caches no errors with the cache policy CachingDisabled. This function assumes the worse:
+ * that it does. By that policy, the key is the path alone, and `max-age` does not extend the time.
  * @param minimumSeconds `ErrorCachingMinTTL` by status; 10 s for a status that is missing
  */
 export function createErrorCache(minimumSeconds: ReadonlyMap<number, number>) {

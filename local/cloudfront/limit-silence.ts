@@ -5,8 +5,8 @@ type Send = (...given: unknown[]) => unknown;
 const PAGE = '<h1>Error</h1>';
 
 /**
- * Rules: "Response timeout" in CloudFront's developer guide, DownloadDistValuesOrigin.html. CloudFront first repeats a
- * GET or HEAD. This function does not.
+ * Rules: "Response timeout" in CloudFront's developer guide, DownloadDistValuesOrigin.html. By default, CloudFront
+ * repeats a GET or HEAD before it gives up. This function does not.
  */
 export function limitSilence(request: IncomingMessage, response: ServerResponse, milliseconds: number): void {
   const [writeHead, write] = [response.writeHead.bind(response), response.write.bind(response)];

@@ -59,7 +59,7 @@ function createEmpty(database: string): void {
 }
 
 /**
- * The returned function closes the database. Undefined if a lock of another connection prevents this one.
+ * Locks the database until the returned function closes it. Undefined if another connection's lock prevents that.
  * @throws UnreadableState if it is no database, or cannot be locked for another reason; Error if it cannot be opened
  */
 export function openExclusively(file: string): (() => void) | undefined {

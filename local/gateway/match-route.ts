@@ -2,7 +2,7 @@ import type { PathNode } from './api-model.ts';
 
 export interface RouteMatch {
   readonly node: PathNode;
-  /** Decoded; null if the route has none. */
+  /** Decoded, except values whose percent-encoding is invalid; null if the route has none. */
   readonly pathParameters: Record<string, string> | null;
 }
 

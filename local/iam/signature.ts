@@ -73,7 +73,10 @@ export function hasValidSignature(
   return isEqual(expected, signature);
 }
 
-/** For a URL without a query. Signs all headers: their names must be lower-case and include `host` and `x-amz-date`. */
+/**
+ * For a path without a query and without characters to encode. Signs all headers: their names must be lower-case and
+ * include `host` and `x-amz-date`.
+ */
 export function authorizationOf(
   { method, url, headers }: SignedRequest,
   body: string,

@@ -90,7 +90,7 @@ function neededPermission(
 }
 
 /**
- * Ignores AWS managed keys.
+ * Does nothing without a reference, and for the alias of an AWS managed key.
  * @throws Error for the alias of a customer managed key
  */
 export function registerKey(

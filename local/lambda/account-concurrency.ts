@@ -4,7 +4,7 @@ import type { InvocationResult, InvokableFunction, ThrottleReason } from './invo
 const DEFAULT_EXECUTIONS = 1000;
 const UNRESERVED_AT_LEAST = 100;
 
-/** A call that waits here for a thread counts as an execution, because AWS would have started it. */
+/** A call that waits for a thread of the runner counts as an execution, because AWS would have started it. */
 export function createAccountConcurrency(executions = DEFAULT_EXECUTIONS) {
   const reserved = new Map<string, { readonly executions: number; running: number }>();
   const unreserved = { executions, running: 0 };

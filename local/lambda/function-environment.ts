@@ -58,6 +58,7 @@ function emulatorRouteFor(
   accessKeyId: string,
 ): EmulatorRoute | undefined {
   const sessions = new Map([...rules.sessions].filter(([key]) => key === accessKeyId));
-  // `resourcePolicies` and `encryptionKeys` are shared, because entries are still added.
+  // `resourcePolicies` and `encryptionKeys` are not copied here, because entries are still added. A thread gets a copy
+  // when it starts.
   return emulatorRoute && { ...emulatorRoute, rules: { ...rules, operator: undefined, sessions } };
 }

@@ -152,7 +152,7 @@ async function listening({ starting }: Slot): Promise<Environment> {
   return environment;
 }
 
-/** A failed start has no environment to end. */
+/** If `starting` rejects, there is no environment to end. */
 const nothing = (): void => undefined;
 
 const shutDownSlot = (slot: Slot): void =>

@@ -90,7 +90,7 @@ function reject(context: Context, { reason, message }: Denial): void {
 }
 
 function respond(context: Context, status: number, code: string, text: string): void {
-  // A client may read the response only after it has sent its whole body.
+  // Some clients read the response only after they have sent the whole body.
   context.req.resume();
   context.status = status;
   context.type = 'application/xml';

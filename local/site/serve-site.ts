@@ -118,7 +118,7 @@ async function serveCall(
   request: IncomingMessage,
 ): Promise<CallResult> {
   const { host = '', origin, 'content-type': type = '', 'x-operator-token': sent } = request.headers;
-  // A client may read the response only after it has sent its whole body.
+  // Some clients read the response only after they have sent the whole body.
   const text = await readText(request);
   if (!isOwnHost(host)) return rejected(403, 'This is only served as 127.0.0.1 or localhost.');
   if (origin !== `http://${host}`) return rejected(403, 'Only pages of this address may call this.');

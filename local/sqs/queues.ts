@@ -32,7 +32,7 @@ export const queues: ResourceKind = {
       `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`;
 
     return {
-      // The URL has the emulator's address, because SDK clients send requests to the host of the queue's URL.
+      // The URL has the emulator's address: by default, SDK clients send requests to the host of the queue's URL.
       ref: (resource) => server.urlOf(nameOf(resource)),
       attribute: (resource, name) =>
         ({

@@ -63,7 +63,7 @@ export function createCurrentTask(
       const token = nextToken ?? tokens.issue(machineArn);
       nextToken = undefined;
       currentState.RetryCount += 1;
-      // The emulator's timer ends the state. This timer invalidates the token.
+      // The emulator's timer makes the task fail. This timer invalidates the token.
       const timeout = setTimeout(() => tokens.close(token), (state.TimeoutSeconds ?? 0) * 1000);
       const task = startTask(state, input, token);
       const stop = () => task.reject(endedError());

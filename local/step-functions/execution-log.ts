@@ -18,7 +18,7 @@ export interface Execution {
   readonly cause?: string;
 }
 
-// AWS stores an execution that has ended, and reserves its name, for 90 days.
+// AWS stores an execution that has ended, and reserves its name, for 90 days. Here, they count from its start.
 const RETENTION_MILLISECONDS = 90 * 24 * 60 * 60 * 1000;
 
 /**

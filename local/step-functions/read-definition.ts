@@ -27,7 +27,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   Wait: [...COMMON, ...TRANSITION, 'Seconds', 'SecondsPath', 'Timestamp', 'TimestampPath'],
 };
 
-// Node's timers take at most 2^31 - 1 ms (24.8 days). AWS's default, 99,999,999 s, would fire immediately.
+// Node's timers take at most 2^31 - 1 ms (24.8 days). AWS's default for a task, 99,999,999 s, would fire immediately.
 const MAX_TIMER_SECONDS = Math.floor((2 ** 31 - 1) / 1000);
 
 /**

@@ -77,7 +77,7 @@ function failedOutcome(error: Error, { ExecutionAbortedError, ExecutionTimeoutEr
   return { status: 'FAILED', error: cause.name, cause: cause.message };
 }
 
-/** Calls `enter` when a state is read: the emulator reads a state to enter it. */
+/** Calls `enter` when a state is read: the emulator reads a state before it enters it. */
 function reportEntry(states: Definition['States'], enter: (name: string) => void): Definition['States'] {
   const observed: Record<string, State> = {};
   for (const [name, state] of Object.entries(states)) {

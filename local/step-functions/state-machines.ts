@@ -38,7 +38,7 @@ export const stateMachines: ResourceKind = {
         ({ Arn: arnOf(resource), Name: nameOf(resource), StateMachineRevisionId: 'INITIAL' })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SFN: server.endpoint }),
       async start() {
-        // The emulator's check is slow, so it is skipped for a definition that has passed it at an earlier start.
+        // The emulator's check is slow, so it is skipped if the machine's definition is the one that passed it last.
         const checked = await openStoredValues(context.options.dataDir, 'checked-definitions');
         for (const resource of resources) {
           const arn = arnOf(resource);

@@ -41,7 +41,7 @@ export function rejectPages(server: Server, origins: (host: string) => readonly 
 }
 
 function reject(request: IncomingMessage, response: ServerResponse): void {
-  // A client may read the response only after it has sent its whole body.
+  // Some clients read the response only after they have sent the whole body.
   request.resume();
   response.writeHead(403, { 'Content-Type': 'text/plain; charset=utf-8' }).end(`${pagesRejected}\n`);
 }

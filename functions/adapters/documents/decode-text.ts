@@ -4,7 +4,7 @@ import type { Extracted } from './extracted.ts';
 
 /** Encodings are guessed from a sample, because the detector is slow. */
 const sampleBytes = 64 * 1024;
-/** Of 100, for an encoding of East Asia. A result with less is not sure; wrong ones usually have less. */
+/** On a scale to 100, for an encoding of East Asia. A result with less is not sure; wrong ones usually have less. */
 const eastAsianConfidence = 75;
 /** From this confidence in an encoding of East Asia on, a text is not Thai. Thai texts got up to 76 as EUC-KR. */
 const beyondThai = 90;

@@ -3,7 +3,7 @@ import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#dom
 import { groupsOf } from '#domain/platform/services.ts';
 
 export const bounds = {
-  /** The limit of an upload (specification, section 8). */
+  /** The limit of an uploaded file (specification, section 8). */
   fileBytes: 50 * 1024 * 1024,
   partBytes: 50 * 1024 * 1024,
   /** For the sum of unpacked parts, and for the sum of reads of parts, both with documents in the document. */
@@ -18,7 +18,7 @@ export const bounds = {
   partLevels: 10,
   /** At 1 to 20 ms a page, 5,000 pages take 5 to 100 s. */
   pages: 5000,
-  /** More than a workspace's knowledge may have, which rejects a text between the two limits with a better message. */
+  /** More than the limit of a workspace's knowledge (10 MB), whose error for a text between the two says more. */
   characters: 20 * 1024 * 1024,
 } as const;
 
@@ -39,7 +39,7 @@ const kinds = {
   'missing part': 'missing parts',
 } as const;
 
-/** A notice may have 200 characters. */
+/** So that a notice is not cut: it may have 200 characters. */
 const kindsOfNotice = 6;
 
 export type LeftOutKind = keyof typeof kinds;

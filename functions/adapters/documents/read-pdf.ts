@@ -110,7 +110,7 @@ function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: Pd
   return { text, pageOffsets, notices };
 }
 
-/** A notice has at most 200 characters. */
+/** So that a notice is not cut: it may have 200 characters. */
 const rangesNamed = 12;
 
 function pagesNamed(numbers: readonly number[]): string {

@@ -14,7 +14,7 @@ export type ExtractionMessage =
 export interface ExtractionLimits {
   thread: URL;
   milliseconds: number;
-  /** The limit of the thread's heap; its external buffers have the same limit. */
+  /** Limits the thread's heap to this, and separately its external buffers: together they may take twice as much. */
   megabytes: number;
 }
 

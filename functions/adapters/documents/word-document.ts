@@ -202,7 +202,7 @@ export class WordDocument {
     };
   }
 
-  /** A field inside the instruction of another one is part of that instruction. */
+  /** Whether the innermost field is inside the instruction of another one. Its own instruction is in `w:instrText`. */
   private isInInstruction(): boolean {
     return this.instructions > (this.fields.at(-1)?.isResult === false ? 1 : 0);
   }

@@ -104,7 +104,7 @@ function orientationIn(tiff: DataView): number {
   return 1;
 }
 
-/** Some providers reject animated images. Undefined if the image is not animated, or if no frame is found. */
+/** Some providers reject animated images. Undefined if the image is not animated, and for some damaged images. */
 export const firstFrame = (bytes: Uint8Array, mediaType: string): Uint8Array | undefined =>
   firstFrames[mediaType]?.(bytes);
 
@@ -234,7 +234,10 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
 /** By the color type of a PNG: gray, RGB, palette, gray with alpha, RGB with alpha. */
 const channels: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 
-/** The end mark is never part of the pixels. An image of at most 8 by 8 pixels, a single block, is not checked. */
+/**
+ * The end mark is never part of the pixels. An image of at most 8 by 8 pixels is not checked, because common samples of
+ * this size lack the mark.
+ */
 function isWholeJpeg(image: Buffer, { width, height }: Size): boolean {
   if (Math.max(width, height) <= 8) return true;
   for (let at = 2; at + 4 <= image.length && image[at] === 0xff; ) {

@@ -115,7 +115,7 @@ class Connection implements McpConnection {
     }
   }
 
-  /** @returns false if no second attempt may be made, because the server may have carried out the call */
+  /** @returns whether a second attempt may be made: only if it is sure that the server has not carried out the call */
   #changesEra(error: unknown, status: number): boolean {
     if (!provesNothing(error, status)) return false;
     const isSame = this.#isModern

@@ -206,7 +206,8 @@ export async function offeredTools(
 
 /**
  * All tools of an agent, also those that this deployment cannot offer.
- * @returns also `issues`: what is wrong with types and configs. An entry with an issue has no tools and no toolset
+ * @returns also `issues`: unknown types, and configs that do not fit the schema of their kind. An entry with an issue
+ * has no tools and no toolset
  */
 export async function inspectTools(
   available: AvailableKinds,

@@ -156,7 +156,7 @@ function argumentsOf(text: string): Arguments {
   }
 }
 
-/** Providers may reject anything but an object as the input of a tool call in the history. */
+/** The `args` of a step must be an object, and providers may reject any other input of a tool call in the history. */
 const objectIn = (args: Arguments): Record<string, unknown> =>
   typeof args.value === 'object' && args.value !== null && !Array.isArray(args.value)
     ? { ...args.value }

@@ -12,7 +12,7 @@ export interface Agent {
   publishedAt: string | null;
   createdAt: string;
   updatedAt: string;
-  /** Rises with every save. Of two concurrent saves, one fails. */
+  /** Rises in the store with every save. Of several saves of the same revision, only one succeeds. */
   revision: number;
 }
 

@@ -110,7 +110,8 @@ async function readRequests({ batches }: Services<'batches'>, batch: Batch): Pro
 /**
  * Of a stopped batch, removes the slots that no living worker owns, and fails the started requests that none handles.
  * @param isForced treats all workers as lost
- * @returns false if, unless `isForced`, one of these slots has changed since the batch was read
+ * @returns false if one of these slots was renewed, passed or acquired after the batch was read; always true if
+ *   `isForced`
  */
 async function failAbandoned(
   services: Services<'batches' | 'clock'>,

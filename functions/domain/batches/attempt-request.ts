@@ -137,7 +137,7 @@ export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
   retryAfter?: number | undefined;
 }
 
-/** A request fails with this many lost workers, or at an error of the service in this attempt or a later one. */
+/** A request fails after this many lost workers, or at an error of the service from the attempt of this number on. */
 const mostAttempts = 10;
 
 const unprocessed = 'The request could not be processed';

@@ -45,7 +45,8 @@ export interface BatchTransitions {
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
    * Starts new requests from `next` on, and the requests in `named`: numbers of attempts by the indexes of requests.
-   * Writer: the owner. Condition: it still owns the slot, no other take came between, and the batch is not stopped.
+   * Writer: the owner. Condition: it still owns the slot and has made exactly `takes` takes, and the batch is not
+   * stopped.
    */
   take(
     batch: BatchKey,
@@ -66,6 +67,7 @@ export interface BatchTransitions {
   /**
    * Removes a slot. Writers: the owner; advance-batch for a slot without a living worker; fail-batch for any slot.
    * Condition: the slot has this epoch, and, if `until` is given, this time: a worker that has renewed it is not lost.
+   * For a slot that is removed already, returns the batch too.
    */
   retire(batch: BatchKey, slot: OwnedSlot & { until?: number }): Promise<Batch | undefined>;
   /**
@@ -99,7 +101,10 @@ export interface BatchTransitions {
    */
   saveTaskToken(batch: BatchKey, taskToken: string, enteredAt: string): Promise<void>;
 
-  /** Writer: the owner of the slot. Condition: the requests have no item. Returns the items that were stored. */
+  /**
+   * Writer: the owner of the slot. Condition, for each request alone: it has no item. Returns the items that were
+   * stored.
+   */
   claim(
     batch: Batch,
     claims: readonly Claim[],
@@ -107,7 +112,7 @@ export interface BatchTransitions {
   ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
    * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch. Condition: the item still has
-   * the attempt and the status of `before`, or there still is no item. Returns whether the item is stored.
+   * the attempt and the status of `before`; if that is undefined, there is no item. Returns whether the item is stored.
    */
   replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

@@ -44,7 +44,7 @@ const handBacksPerBeat = 2;
 const waitAfterBreak = 5000;
 
 interface Rest {
-  /** Whether there may be requests that the next worker can process without a wait. */
+  /** Whether there may be requests, besides new ones of the batch, that the next worker can process without a wait. */
   hasStarted: boolean;
   firstDue: number | undefined;
 }

@@ -139,7 +139,10 @@ export interface ReplyLimits {
   modelCalls: number;
   toolUses: number;
   toolsAtOnce: number;
-  /** UTF-8 bytes. Each called agent has its own limit of the same size. */
+  /**
+   * UTF-8 bytes of a reply's text and, counted apart, of the reasoning and tool arguments of one model call. Each
+   * called agent has its own limit of the same size.
+   */
   replyBytes: number;
 }
 

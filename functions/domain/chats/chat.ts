@@ -119,7 +119,7 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has this lease or none, not even
-   * an expired one. A gateway request must not be the last one that acquired a lease here, except in a further attempt.
+   * an expired one. The last gateway request that acquired a lease here gets none again, except in a further attempt.
    * @returns `startedAt`: if this gateway request was the last one here, the position for its user message
    */
   takeLease(
@@ -141,8 +141,8 @@ export interface ChatStore {
   /** Sets the end of the lease of a stopped reply, so that its owner can store the reply. */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Also sets the count if the chat has no lease and still the count of `chat`: a turn may have been stored after its
-   * lease was released. Returns false if nothing was changed.
+   * Also sets the count. A chat without a lease gets it too, if it still has the count of `chat`: a turn may have been
+   * stored after its lease was released. Returns false if nothing was changed.
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**

@@ -99,8 +99,8 @@ export interface MessageStore {
   /** Undefined if the message was deleted with its chat. */
   contentAt(workspaceId: string, chatId: number, position: number): Promise<string | undefined>;
   /**
-   * The newest messages that prompts may contain, oldest first: at most `characters` of text, from at most 1,000 stored
-   * messages.
+   * The newest messages that prompts may contain, oldest first: at most `characters` in all `content`s together, from
+   * at most 1,000 stored messages.
    * @param upTo a position, or a promise of it: the read may begin before. For 0 the result is empty
    */
   recent(

@@ -22,9 +22,10 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Stores a reply if the user message is stored and has none, and releases the chat lease. Several functions, and the
- * owner of the lease, may do so concurrently: each write here has the condition that the chat still has the given lease,
- * or has none and the same count.
- * @param reason for clients. With another one than the default, the reply is empty
+ * owner of the lease, may do so concurrently: each write here has the condition that the chat still has the given
+ * lease, or has none and the same count.
+ * @param reason error message of the reply, unless a client has stopped it. With the default, the reply has the text of
+ *   its stored events, if it is resumable; otherwise none
  */
 export async function closeAbandonedTurn(
   services: CloseTurnServices,

@@ -17,8 +17,8 @@ const watchInterval = 1000;
 const timeToStore = 10_000;
 
 /**
- * Reads all watched chats about once a second. After a stop, it also sets the end of the chat lease, `timeToStore` from
- * then.
+ * Reads all watched chats about once a second. When it finds a stop, it also sets the end of the chat lease, to
+ * `timeToStore` after the read.
  * @param services.clock its timers run outside of the context of the request that set them
  */
 export function watchStops(

@@ -114,7 +114,10 @@ export async function readConversation(
   };
 }
 
-/** Calls of the forced tool become the text of their arguments, and a tool's result becomes a message of the user. */
+/**
+ * If a message calls only the forced tool, the arguments of its calls replace its content. A tool's result becomes a
+ * message of the user.
+ */
 function withoutForcedTool(message: RequestMessage, tool: string): RequestMessage {
   if (message.role === 'tool') return { ...message, role: 'user' };
   const { tool_calls: calls = [], ...others } = message;

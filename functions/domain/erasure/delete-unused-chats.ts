@@ -19,7 +19,7 @@ const passInterval = 23 * 3_600_000;
 /** A run starts no page after this time, so that its last pages end before the function's timeout. */
 const runMilliseconds = 4 * 60_000;
 
-/** Limited, because purges of chats that clients delete wait in the same queue. */
+/** A run starts no page after so many deletions: purges of chats that clients delete wait in the same queue. */
 const chatsPerRun = 10_000;
 
 /** Each workspace deletes one page at a time, because the transactions of a workspace change the same items. */

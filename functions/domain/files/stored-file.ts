@@ -29,7 +29,7 @@ export type UploadPart =
 export interface PreparationLeases {
   /**
    * Times are in epoch milliseconds. `releaseLease` knows the lease by `until`.
-   * @returns false if another function has the lease of the file; true also if the file does not exist
+   * @returns false if another process has the lease of the file; true also if the file does not exist
    */
   takeLease(file: FileName, until: number, now: number): Promise<boolean>;
   /** Does nothing if the file has another lease now. */

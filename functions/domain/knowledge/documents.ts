@@ -6,7 +6,7 @@ import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } 
 /** In UTF-16 code units: long enough for a fact and its context. */
 const passageCharacters = 1000;
 
-/** Repeated in the next passage, so that a short sentence at a cut is complete in one of the two. */
+/** The next passage repeats up to about so many, so that a short sentence at a cut is complete in one of the two. */
 const overlapCharacters = 100;
 
 /** A cut in the first half would make a passage too short. */
@@ -84,7 +84,7 @@ export interface AddedDocument {
 
 interface SourceFile {
   name: string;
-  /** The file's name; `name` is that of the document. */
+  /** The file's name or path; `name` is the document's name. */
   file: string;
   read: () => Promise<Uint8Array>;
 }

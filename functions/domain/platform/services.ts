@@ -71,7 +71,7 @@ export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =
     items.slice(index * size, (index + 1) * size),
   );
 
-/** @param make must not return undefined */
+/** @param make called again for a name for which it has returned null or undefined */
 export function once<Result>(make: (name: string) => Result): (name: string) => Result {
   const made = new Map<string, Result>();
   return (name) => {

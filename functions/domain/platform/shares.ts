@@ -20,7 +20,7 @@ export interface SlotReports {
 
 export type Leave = () => void;
 
-/** Processes of readers and of webhooks serve one request each, so they report even a single slot. */
+/** Processes of readers and of webhooks serve one request at a time, so they report even a single slot. */
 const reportsFrom: Readonly<Record<Pool, number>> = {
   replies: 16,
   uploads: 16,
@@ -81,7 +81,7 @@ export class Shares {
   }
 
   /**
-   * For a process that serves one request: it first reports its own slot and reads the other reports.
+   * For a process that serves one request at a time: it first reports its own slot and reads the other reports.
    * @returns undefined if the workspace has its whole share already
    */
   async join(name: Pool, workspaceId: string): Promise<(() => Promise<void>) | undefined> {

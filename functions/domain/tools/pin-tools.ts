@@ -30,7 +30,7 @@ export interface PinnedChange<Tool extends PinnedTool = PinnedTool> {
 /**
  * In the order of names. The name of a pinned tool stays, and so does its approval while all else is the same. After a
  * change, a person must approve each use.
- * @param live a pinned tool that is not among them is `removed`
+ * @param live `previous` must be the same object as in `before`. A tool that is the `previous` of none is `removed`
  */
 export function compareTools<Tool extends PinnedTool>(
   live: readonly LiveTool<Tool>[],

@@ -69,7 +69,8 @@ export interface DeletedCounts {
 export interface WorkspaceDeletion {
   /**
    * Disables the workspace, and ends the regular deletion of its unused chats.
-   * @returns undefined if the workspace does not exist. `startedAt`: ISO 8601. `deleted`: the sum of what `add` has got
+   * @returns undefined if the workspace does not exist. `startedAt`: the `at` of the first start since an update
+   * last set `enabled`, ISO 8601. `deleted`: the sum of what `add` has got
    */
   start(workspaceId: string, at: string): Promise<{ startedAt: string; deleted: DeletedCounts } | undefined>;
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;

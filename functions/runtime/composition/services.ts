@@ -176,7 +176,7 @@ export const textExtractor = /* @__PURE__ */ lazily(() =>
     megabytes: 512,
   }),
 );
-/** Both limits are below the function's own, so that it can report a harmful file before Lambda ends it. */
+/** Below the function's 60 s and 2,048 MB, so that it can usually report a harmful file before Lambda ends it. */
 export const functionTextExtractor = /* @__PURE__ */ lazily(() =>
   threadedTextExtractor({
     thread: new URL('extraction-thread.mjs', import.meta.url),
@@ -199,7 +199,7 @@ export const toolSecretCipher = /* @__PURE__ */ deferred<ToolSecretCipher>(
   async () => (await remoteTools()).toolSecretCipher,
 );
 /**
- * The caller closes the pool.
+ * A caller that uses the pool closes it.
  * @param allow addresses that may be called although they are not public, in addition to those of the stage
  */
 export const remoteSystems = async (allow: readonly HostAndPort[]) => {

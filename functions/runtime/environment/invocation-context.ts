@@ -40,7 +40,7 @@ export const identifiers: Identifiers = {
 export interface InvocationContext {
   readonly environmentFields: Readonly<Record<string, unknown>>;
   readonly properties: Record<string, string | undefined>;
-  /** Undefined if a client waits for the function: then calls to AWS have few attempts. */
+  /** Undefined in functions that serve the API: there, calls to AWS have few attempts. */
   readonly remainingMilliseconds: (() => number) | undefined;
   agentDepth?: number;
 }

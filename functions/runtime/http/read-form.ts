@@ -9,7 +9,7 @@ import { uploadFailures } from '#contract/upload.ts';
 import type { UploadPart } from '#domain/files/stored-file.ts';
 import { readUtf8 } from './request.ts';
 
-/** The maximum length of a boundary. RFC 2046 allows 70 characters; the parser throws an Error for more than 252. */
+/** The longest boundary. RFC 2046 allows 70 characters; the parser throws an Error for more than 252 bytes. */
 const boundaryCharacters = 250;
 
 type PartHeaders = Readonly<Record<string, string[] | undefined>>;

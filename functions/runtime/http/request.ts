@@ -127,7 +127,7 @@ export interface ValidRequest<R extends Route> {
   gatewayId: string;
   limits: Limits | null;
   /**
-   * Of the distribution if the request came through it, else of the gateway.
+   * The request's URL: at the distribution if the request came through it, else at the gateway.
    * @throws badRequest if the header Host is not the name of a host
    */
   address: () => Promise<URL>;

@@ -32,7 +32,7 @@ export const metrics = {
   errors: { name: 'Errors', unit: 'Count', dimensions: [['route'], ['error_code']] },
   /** 5xx responses for replies whose failure counts as the model's. */
   modelErrorResponses: { name: 'ModelErrorResponses', unit: 'Count', dimensions: [[]] },
-  /** The status of their responses is 200. */
+  /** Failed replies in open streams whose failure does not count as the model's. The response has the status 200. */
   streamedFaults: { name: 'StreamedFaults', unit: 'Count', dimensions: [[]] },
   /** Neither rejections from the gateway's cache nor requests without a key are counted. */
   rejectedKeys: { name: 'RejectedKeys', formerName: 'RefusedKeys', unit: 'Count', dimensions: one('reason') },
@@ -47,7 +47,7 @@ export const metrics = {
   /** Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Calls that the provider has rejected do not count. */
+  /** Calls that have failed before their first output do not count. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -63,7 +63,7 @@ export const metrics = {
   failedSteps: { name: 'FailedSteps', unit: 'Count', dimensions: one('tool') },
 
   toolTime: { name: 'ToolTime', unit: 'Milliseconds', dimensions: one('tool') },
-  /** Uses that the remote system has carried out and reported as unsuccessful do not count. */
+  /** Failures that the tool itself reports do not count, such as an error status of an HTTP API. */
   toolFailures: { name: 'ToolFailures', unit: 'Count', dimensions: [['tool'], ['failure']] },
 
   batchRequestsDone: { name: 'BatchRequestsDone', unit: 'Count', dimensions: [[]] },

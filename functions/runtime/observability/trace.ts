@@ -8,11 +8,11 @@ export interface TracedPart {
   name: string;
   start: number;
   end: number;
-  /** `error`: a request that was rejected with a 4xx status; `fault`: any other failure. */
+  /** `error`: a request whose error has a 4xx status; `fault`: any other failure. */
   outcome: 'ok' | 'error' | 'fault';
 }
 
-/** X-Ray indexes at most 50. */
+/** X-Ray indexes at most 50 annotations of a trace. */
 type Annotations = Readonly<Record<string, string | undefined>>;
 
 /** A datagram to the daemon may have 64 KB. */

@@ -102,7 +102,7 @@ function countFailure({ status }: OpenAiError, byModel: boolean, isInStream: boo
   if (!isInStream && byModel && status >= 500) measurements.add('modelErrorResponses', 1, {});
 }
 
-/** @throws the errors of `checkCaller`, else OpenAiError whose `param` names a wrong parameter */
+/** @throws for a wrong parameter: the errors of `checkCaller`, else OpenAiError whose `param` names it */
 async function readBody(workspaceId: string, body: Record<string, unknown>): Promise<ChatCompletionRequest> {
   if (partsOf(body.messages) > mostParts) {
     await checkCaller(workspaceId, body);

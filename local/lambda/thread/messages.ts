@@ -15,7 +15,7 @@ export type GuardMessage = { readonly kind: 'violation' | 'out-of-memory'; reado
 
 export type MessageToThread =
   | { readonly kind: 'invoke'; readonly requestId: string; readonly payload: string }
-  /** The main thread has handled this many bytes of the response. */
+  /** The main thread has handled this many more bytes of the response. */
   | { readonly kind: 'written'; readonly bytes: number };
 
 export type MessageFromThread =

@@ -91,7 +91,7 @@ export async function nextNumbers(
 export interface CountChange {
   list: ListKeys;
   first: number;
-  /** By the attribute; `n` counts all. */
+  /** By the attribute of the count's item. `n` counts all numbers, any other attribute a part of them. */
   added: ReadonlyMap<string, number>;
 }
 

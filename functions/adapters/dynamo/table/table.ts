@@ -50,8 +50,8 @@ export type Outcome = { isDone: true; item: Item } | { isDone: false; item: Item
 /** Reads are strongly consistent, so that clients read what they have written. */
 export interface Table {
   /**
-   * Concurrent gets are combined into batch reads. A key that a batch did not process is read alone, so that the others
-   * do not wait for it.
+   * Gets that start at the same time are combined into batch reads. A key that a batch did not process is read alone,
+   * so that the others do not wait for it.
    */
   get(key: Key): Promise<Item | undefined>;
   /**

@@ -95,7 +95,7 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   async update(workspaceId, changes) {
     const change = changing({
       ...itemOf(changes),
-      // An enabled workspace may be written to, so its deletion must wait anew.
+      // An enabled workspace may be written to, so its deletion must wait anew. After `false`, that only costs time.
       ...(changes.enabled !== undefined && { deletion_started_at: null }),
     });
     const before = await get(table, workspaceId);

@@ -31,7 +31,8 @@ const agents = {
 /**
  * Node's own fetch takes more processor time (README.md). This one follows only redirects that repeat the request on
  * the same server (307, 308), so the API key reaches no other one.
- * @param init the body must be a string, absent, or an async iterable of chunks with the header content-length
+ * @param init the body must be a string, absent, or an async iterable of chunks with the header content-length.
+ *   A redirect reads the iterable again
  * @throws the signal's reason; TypeError `fetch failed` with the cause
  */
 export async function httpFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {

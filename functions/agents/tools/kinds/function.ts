@@ -15,12 +15,12 @@ const config = z.strictObject({
 
 interface Services {
   invoke: InvokeFunction;
-  /** How many replies a request that the called function sends has come through, this one included. */
+  /** The number of replies, this one included, that a request of the called function has come through. */
   depth(): number;
   countUse(type: string): CountUse;
 }
 
-/** A result with more has more than 100,000 characters, so it would be cut anyway. */
+/** Each takes a character, so a text with more is longer than the largest `max_result_characters`. */
 const mostValues = 100_000;
 
 const loggedCharacters = 2000;
@@ -48,8 +48,8 @@ export const functionKind = ({ invoke, depth, countUse }: Services): ToolKind<z.
 
 /**
  * Returns null for an empty text.
- * @throws Error with the text of a function that has failed, which clients and models do not get; ToolFailure if the
- * result is not JSON, or has too many values or levels
+ * @throws Error if the function has failed: its message has the start of the function's text, and is not for clients
+ * and models; ToolFailure if the result is not JSON, or has too many values or levels
  */
 function resultOf({ payload, hasFailed }: Awaited<ReturnType<InvokeFunction>>, arn: string): unknown {
   // Functions know their own ARN, which clients must not learn.
