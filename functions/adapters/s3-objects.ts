@@ -47,14 +47,14 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * Longer than the 60 s that `prepare-attachment` has for a file, and longer than its caller waits for one call of it
- * (two attempts of 70 s).
+ * How long an address is valid: longer than the 60 s that `prepare-attachment` has for a file, and longer than its
+ * caller waits for one call of it (two attempts of 70 s).
  */
-const seconds = 5 * 60;
+const addressSeconds = 5 * 60;
 
 /** The address is signed with the role of this process, so the role needs the permission itself. */
 export const presign = (client: S3Client, command: GetObjectCommand | PutObjectCommand): Promise<string> =>
-  getSignedUrl(client, command, { expiresIn: seconds });
+  getSignedUrl(client, command, { expiresIn: addressSeconds });
 
 /** S3's minimum, because an upload buffers one part in memory. */
 const partBytes = 5 * 1024 * 1024;

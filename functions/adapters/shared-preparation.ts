@@ -69,8 +69,8 @@ async function send(
 }
 
 /**
- * Longer than the 60 s that the preparing function has. If the process that has the lease dies, another one can take it
- * after this time.
+ * Longer than the 60 s that the preparing function has. After this time another process can take the lease: its owner
+ * has died, or still waits for its share or for a second attempt.
  */
 const leaseMilliseconds = 65_000;
 
