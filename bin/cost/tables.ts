@@ -13,7 +13,7 @@ const { usualConcurrency, requestsPerEnvironment } = assumptions;
 
 const concurrencies = [1, usualConcurrency, requestsPerEnvironment];
 
-/** With the setting `webFunctions: all`, and with `uploads`. */
+/** Two cells, by the setting `webFunctions`: for `all`, at the usual concurrency; for `uploads`. */
 const bySetting = (dollarsAt: (concurrency?: number) => number): string[] =>
   [usualConcurrency, undefined].map((concurrency) => money(dollarsAt(concurrency)));
 

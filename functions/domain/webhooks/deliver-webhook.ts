@@ -79,7 +79,7 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
  */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';
-  /** Whole seconds; 0 if settled. */
+  /** Whole seconds until the workflow calls again, at least 1; 0 if settled. */
   seconds: number;
   isGivenUp?: true;
 }

@@ -138,10 +138,10 @@ export interface ValidRequest<R extends Route> {
 }
 
 /**
- * Checks the whitelist, if the workspace has one.
+ * In whitelist mode, checks the users that a request names.
  * @param named all values that the request gives as its external user
- * @throws accessDenied if the workspace does not exist; clientNotAllowed if one of the values is not on the whitelist,
- *   or if no value is given
+ * @throws accessDenied if the workspace does not exist; in whitelist mode clientNotAllowed, if one of the values is not
+ *   on the whitelist or no value is given
  */
 export type CheckUsers = (workspaceId: string, named: readonly unknown[]) => Promise<void>;
 
