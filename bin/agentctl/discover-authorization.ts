@@ -39,6 +39,8 @@ export async function discoverAuthorization(http: RemoteHttp, url: URL): Promise
   if (openStatuses.includes(status) || isUnknownSession) return undefined;
   if (status !== 401) throw new Error(`${url} has the status ${status}: it does not say where tokens are`);
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
+  if (named !== undefined && !URL.canParse(named))
+    throw new Error(`${url} names metadata of OAuth at ${named}, which is no URL`);
   const usual = [url, new URL(url.origin)].map((each) => wellKnown(each, 'oauth-protected-resource'));
   const about = await firstOf(http, named === undefined ? usual : [named], resourceMetadata);
   // The resource may be wider than this address: its origin, or a parent path.

@@ -4,7 +4,7 @@ import type { PinnedTool } from '#contract/tools.ts';
 import { type HostAndPort, hostAndPortForm, parseHostAndPort } from '#contract/urls.ts';
 import { findAgent } from '#domain/agents/agents.ts';
 import type { PinnedChange } from '#domain/tools/pin-tools.ts';
-import { Mistakes } from '../failures.ts';
+import { Mistakes, UsageError } from '../failures.ts';
 import { operatorServices } from '../operator-services.ts';
 import { compareServer } from './compare-server.ts';
 import { compareDocument } from './openapi/import-openapi.ts';
@@ -120,6 +120,14 @@ async function call(id: string, name: string, json: string, { workspace, user }:
   const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
   const definition = await definitionOf(id, workspace);
   const of = { agentId: id, workspace, user };
-  const result = await useRemoteTool(definition, name, JSON.parse(json), of);
+  const result = await useRemoteTool(definition, name, argumentsIn(json), of);
   return { json: result, lines: JSON.stringify(result, null, 2).split('\n') };
+}
+
+function argumentsIn(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw new UsageError(`The arguments of the tool must be JSON, such as '{"id":7}': ${json}`);
+  }
 }

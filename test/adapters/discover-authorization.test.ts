@@ -230,6 +230,11 @@ describe('an import is refused', () => {
       { challenge: 'Bearer resource_metadata="http://169.254.169.254/latest"' },
       'The address is not allowed',
     ],
+    [
+      'at an address without a host',
+      { challenge: 'Bearer resource_metadata="/named"' },
+      'TOOLS/mcp names metadata of OAuth at /named, which is no URL',
+    ],
     ['at an address inside', { isAllowed: false }, 'The address is not allowed'],
   ] as [string, Options, string][])('%s', async (_what, options, problem) => {
     const { discover, paths } = await open(options);

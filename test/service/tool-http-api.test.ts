@@ -344,6 +344,10 @@ it('imports, compares and calls the operations of a document', async () => {
   expect(JSON.parse(called.stdout)).toEqual({ result: { id: 7, key: '[secret]' } });
   expect(received.at(-1)).toMatchObject({ url: '/v2/orders/7?tenant=eve', headers: { 'x-api-key': canary } });
   expect((await agentctl.run(...call)).stderr).toContain('It needs the external_user_id of a chat');
+  expect(await agentctl.run(...call.with(4, '{id:7}'))).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^The arguments of the tool must be JSON.*\n$/),
+  });
 
   const check = ['tools', 'check', created.id, '--workspace', workspaceId];
   expect(await agentctl.json(...check)).toMatchObject({ tools: 2, changed: [] });
