@@ -74,14 +74,14 @@ type Content = AttachmentContent | { type: 'unread' };
 
 /**
  * Stops reading texts when little room is left, because the files of a conversation may have gigabytes of text.
- * @param files oldest first
+ * @param files oldest first; one that is in it twice counts where it is last
  */
 export async function showAttachments(
   reader: AttachmentReader,
   files: readonly StoredFile[],
   { seesImages, signal }: { seesImages: boolean; signal: AbortSignal },
 ): Promise<Shown> {
-  const newestFirst = [...new Map(files.map((file) => [file.uuid, file])).values()].reverse();
+  const newestFirst = [...new Map(files.toReversed().map((file) => [file.uuid, file])).values()];
   const parts: Shown['parts'] = new Map();
   let charactersLeft = charactersShown;
   let imagesLeft = seesImages ? imagesShown : 0;

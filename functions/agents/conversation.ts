@@ -100,7 +100,7 @@ type UserContent = (LanguageModelV4TextPart | LanguageModelV4FilePart)[];
 
 /**
  * Of the steps in earlier replies, the prompt has at most those that hand over to the user, because a user message
- * responds to them.
+ * responds to them. A file that several messages attach is shown with the last one of them.
  */
 export function conversationOf(
   history: readonly PromptMessage[],
@@ -108,10 +108,17 @@ export function conversationOf(
   { offered, ...files }: ShownFiles & { offered: readonly OfferedTool[] },
 ): LanguageModelV4Prompt {
   const conversation: LanguageModelV4Prompt = [];
-  for (const previous of history)
-    if (previous.role === 'user') addUserMessage(conversation, userContent(previous, files));
-    else conversation.push(...replyMessages(previous.content, previous.reasoningSteps, offered));
-  addUserMessage(conversation, userContent(userMessage, files));
+  const messages = [...history, { role: 'user' as const, ...userMessage }];
+  const lastOf = new Map(
+    messages.flatMap((message) =>
+      message.role === 'user' ? message.attachments.map(({ uuid }) => [uuid, message]) : [],
+    ),
+  );
+  for (const message of messages)
+    if (message.role === 'user') {
+      const attachments = message.attachments.filter(({ uuid }) => lastOf.get(uuid) === message);
+      addUserMessage(conversation, userContent({ ...message, attachments }, files));
+    } else conversation.push(...replyMessages(message.content, message.reasoningSteps, offered));
   return conversation;
 }
 

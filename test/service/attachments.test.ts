@@ -99,7 +99,19 @@ describe('the text of an attached file reaches the model', () => {
     const file = await chat.upload('a.txt', fact, 'text/plain');
     await chat.send('One', file);
     await chat.send('Two', file);
-    expect(lastPrompt(model)).toContain(fact);
+    expect(lastPrompt(model).split(fact)).toHaveLength(2);
+  });
+
+  it('with the message that attaches it again, before the files that were attached meanwhile', async () => {
+    const chat = await openAttachmentChat(service);
+    // Of a text that does not fit, the prompt has the first 2,000 characters.
+    const file = await chat.upload('a.txt', `${'y'.repeat(2000)} ${fact}`, 'text/plain');
+    const long = await chat.upload('long.txt', 'x'.repeat(60_000), 'text/plain');
+    await chat.send('One', file);
+    await chat.send('Two', long);
+    expect(lastPrompt(model)).not.toContain(fact);
+    await chat.send('Three', file);
+    expect(lastPrompt(model)).toMatch(new RegExp(`${fact}[^{}]*Three`));
   });
 });
 
