@@ -4,7 +4,7 @@ import type {
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
 import type { AttachmentContent, AttachmentReader } from '#domain/files/services.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import { essenceOf, type StoredFile } from '#domain/files/stored-file.ts';
 import { wellFormed } from '#domain/platform/parse-json.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 
@@ -129,7 +129,7 @@ export async function showAttachments(
   return { parts, isSearchNeeded };
 }
 
-const isImage = ({ contentType }: StoredFile): boolean => contentType.startsWith('image/');
+const isImage = ({ contentType }: StoredFile): boolean => essenceOf(contentType).startsWith('image/');
 
 const textPart = (text: string): LanguageModelV4TextPart => ({ type: 'text', text });
 

@@ -356,6 +356,12 @@ describe('an image', () => {
     ['image/webp', webp],
   ];
 
+  it('is one if its type is written in capitals and has parameters', async () => {
+    const chat = await openAttachmentChat(service, { meta: { vision: true } });
+    await chat.send('What is it?', await chat.upload('a.png', png, 'Image/PNG; a=b'));
+    expect(lastPrompt(model)).toContain(`data:image/png;base64,${png.toString('base64')}`);
+  });
+
   it.each(images)('of %s is seen by a model that sees', async (type, bytes) => {
     const chat = await openAttachmentChat(service, { meta: { vision: true } });
     const file = await chat.upload(`a.${type.slice('image/'.length)}`, bytes, type);

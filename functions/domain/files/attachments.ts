@@ -9,7 +9,7 @@ import {
   type PreparedAttachment,
   type Services,
 } from './services.ts';
-import { hasExpired, type StoredFile } from './stored-file.ts';
+import { essenceOf, hasExpired, type StoredFile } from './stored-file.ts';
 
 /** @throws badRequest that names the first entry that is not a file of the workspace, or has expired */
 export async function findAttachedFiles(
@@ -106,7 +106,7 @@ async function prepare(
   { name, contentType, addresses }: FileToPrepare,
   bytes: Uint8Array,
 ): Promise<PreparedAttachment> {
-  const mediaType = contentType.split(';')[0] ?? '';
+  const mediaType = essenceOf(contentType);
   try {
     if (!mediaType.startsWith('image/')) {
       const { contentType: _, ...extracted } = await services.textExtractor.extract({

@@ -7,6 +7,7 @@ import {
   uploadFailures,
   uploadHints,
 } from '#contract/upload.ts';
+import { essenceOf } from './stored-file.ts';
 
 /** Enough to find binary data after some leading text. */
 export const bytesToDetect = 4096;
@@ -28,8 +29,6 @@ function extensionOf(name: string): string {
 
 /** A file's content type becomes a header of its downloads. */
 const headerText = /^[\x20-\x7e]{1,255}$/;
-
-const essenceOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
 export function describeWrongFile(name: string, contentType: string): UploadRejection | undefined {
   if (name === '') return { message: uploadFailures.nameMissing };

@@ -14,6 +14,10 @@ export interface StoredFile {
   expiresAt: string | null;
 }
 
+/** A content type without its parameters, in lower case. */
+export const essenceOf = (contentType: string): string =>
+  (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+
 export const hasExpired = ({ expiresAt }: Pick<StoredFile, 'expiresAt'>, now: Date): boolean =>
   expiresAt !== null && new Date(expiresAt) <= now;
 
