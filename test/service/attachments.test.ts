@@ -3,6 +3,7 @@ import { imageDimensionsFromData } from 'image-dimensions';
 import { decode } from 'jpeg-js';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
+import type { UploadedFile } from '#contract/message.ts';
 import { countPreparedFiles, lastPrompt, openAttachmentChat } from '#support/attaching.ts';
 import { runBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -14,6 +15,7 @@ import { formPdf, pdfOf, presentation, wordBody } from '#support/office-document
 import { docx, gif, jpeg, png, webp } from '#support/sample-files.ts';
 import type { AgentFields } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
+import { filePart, form, uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
 
@@ -358,7 +360,11 @@ describe('an image', () => {
 
   it('is one if its type is written in capitals and has parameters', async () => {
     const chat = await openAttachmentChat(service, { meta: { vision: true } });
-    await chat.send('What is it?', await chat.upload('a.png', png, 'Image/PNG; a=b'));
+    // A Blob would write its type in lower case.
+    const upload = form(filePart('a.png', png, 'Image/PNG; a=b'));
+    const { body } = await uploaderOf(service, chat).raw(upload);
+    const { uuid } = body.data as UploadedFile;
+    await chat.send('What is it?', uuid);
     expect(lastPrompt(model)).toContain(`data:image/png;base64,${png.toString('base64')}`);
   });
 
