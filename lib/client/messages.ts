@@ -112,7 +112,10 @@ export class Messages {
       const body = { ...(await this.#withAgent(chatId, params, { ...options, signal })), stream: true };
       return await this.#transport.open({ ...call, body }, { ...options, signal });
     };
-    return this.#replyStream({ chatId, user, open, isResumable, isContinued: false }, options);
+    return this.#replyStream(
+      { chatId, user, open, isResumable, isContinued: false, responseId: undefined },
+      options,
+    );
   }
 
   /**
@@ -127,7 +130,10 @@ export class Messages {
     const open = (signal: AbortSignal) =>
       this.#resume(chatId, { response_id, starting_after, ...ofUser }, { ...options, signal });
     const isContinued = starting_after !== undefined;
-    return this.#replyStream({ chatId, user: ofUser, open, isResumable: true, isContinued }, options);
+    return this.#replyStream(
+      { chatId, user: ofUser, open, isResumable: true, isContinued, responseId: response_id },
+      options,
+    );
   }
 
   /**
@@ -197,7 +203,9 @@ export class Messages {
     {
       user,
       ...source
-    }: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued'> & { user: OfUser },
+    }: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued' | 'responseId'> & {
+      user: OfUser;
+    },
     options: StreamOptions,
   ): ReplyStream {
     const { chatId } = source;

@@ -33,6 +33,8 @@ export interface StreamSource {
   open: (signal: AbortSignal) => Promise<OpenResponse>;
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
+  /** Of a resumed stream. */
+  responseId: string | undefined;
   isResumable: boolean;
   /** Whether the stream starts after a known event. It may then end without a reply. */
   isContinued: boolean;
@@ -77,9 +79,9 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     this.#final.promise.catch(() => undefined);
   }
 
-  /** The id of the reply, to resume its stream or to stop it; undefined before the first event. */
+  /** The id of the reply, to resume its stream or to stop it; undefined before the first event, unless it is resumed. */
   get responseId(): string | undefined {
-    return this.#last?.response_id;
+    return this.#last?.response_id ?? this.#source.responseId;
   }
 
   /** The number of the last event, after which a resume starts; undefined before the first event. */

@@ -123,6 +123,22 @@ test('stop works before the first event is read', async () => {
   expect(await stream.finalMessage()).toMatchObject({ text: '', incomplete: 'stopped' });
 });
 
+test('stop of a resumed stream ends no later reply', async () => {
+  const { chatId, call, stream, events } = await startReply('Ended', {}, true);
+  call.finish();
+  for await (const _ of { [Symbol.asyncIterator]: () => events });
+  const called = callFor('Later');
+  const later = client.messages.stream(chatId, { message: 'Later', agent_id });
+  const laterCall = await called;
+  const resumed = client.messages.resume(chatId, { response_id: stream.responseId ?? '' });
+  await expect(resumed.stop()).rejects.toThrow('Another reply than response_id is in progress');
+  resumed.disconnect();
+  laterCall.chunk('Whole');
+  laterCall.finish();
+  const { text, incomplete } = await later.finalMessage();
+  expect([text, incomplete]).toEqual(['Whole', undefined]);
+});
+
 test('the event response.error is an error with the text so far', async () => {
   const { chatId, call, stream, events } = await startReply('Fail', {}, true);
   call.failInStream('invalid request');
