@@ -525,6 +525,11 @@ describe.each([
         `${malformed}: it ends before its last boundary`,
       ],
       ['no boundary', 'multipart/form-data', `${malformed}: Content-Type names no boundary`],
+      [
+        'a boundary outside of ASCII',
+        `multipart/form-data; boundary="${'é'.repeat(200)}"`,
+        `${malformed}: its boundary has characters outside of ASCII`,
+      ],
       ['another type', 'application/json', 'Content-Type must be multipart/form-data'],
       ['a type that is none', 'multipart', 'Content-Type must be multipart/form-data'],
     ])('refuses a Content-Type with %s', async (_what, contentType, message) => {

@@ -179,6 +179,8 @@ function boundaryOf(contentType: string | undefined): string {
   if (type !== 'multipart/form-data')
     throw new ServiceError('badRequest', 'Content-Type must be multipart/form-data');
   if (!parameters.boundary) throw malformed('Content-Type names no boundary');
+  if (!/^[\x20-\x7e]+$/.test(parameters.boundary))
+    throw malformed('its boundary has characters outside of ASCII');
   if (parameters.boundary.length > boundaryCharacters)
     throw malformed(`its boundary is longer than ${boundaryCharacters} characters`);
   return parameters.boundary;
