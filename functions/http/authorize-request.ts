@@ -10,9 +10,12 @@ import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { endInvocation, runRequest } from '#runtime/observability/invocation.ts';
 import { authorize } from '#runtime/routes/authorize-request.ts';
 
+/** The gateway maps this message to 400/10001. */
+const unauthorized = new Error('Unauthorized');
+
 const authorized = middy<APIGatewayRequestAuthorizerEvent, APIGatewayAuthorizerResult>()
   .after(() => endInvocation())
-  .onError(() => endInvocation())
+  .onError(({ error }) => endInvocation(error === unauthorized ? 'error' : 'fault'))
   .handler(async (event) => {
     const key = keyIn(event);
     if (!key) return reject(event, 'unauthenticated');
@@ -46,7 +49,7 @@ async function reject(
 ): Promise<APIGatewayAuthorizerResult> {
   if (isOpenAi(event)) return allow(event, { rejection });
   if (rejection === 'accessDenied') return policy('Deny', event.methodArn, 'disabled', {});
-  throw new Error('Unauthorized');
+  throw unauthorized;
 }
 
 const headerOf = ({ headers }: APIGatewayRequestAuthorizerEvent, wanted: string): string | undefined =>
