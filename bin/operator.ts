@@ -10,7 +10,7 @@ import { variables } from '#runtime/environment/variables.ts';
 import { UsageError } from './failures.ts';
 import { type Connection, targetResources } from './local/connection.ts';
 
-/** Seconds after the last success until which calls to AWS are retried. */
+/** In seconds. Failed calls to AWS may be retried for this time after the last success. */
 const defaultRetrySeconds = 120;
 
 function retrySeconds(): number {
@@ -30,8 +30,9 @@ const noteSuccesses = lazily(() => {
 });
 
 /**
- * No client waits for a command of an operator, so calls to AWS may take long. Without any success they are not retried
- * so long, because the address or the credentials may be wrong. Call it before the first client of AWS is created.
+ * No client waits for a command of an operator, so calls to AWS may take long. Until a first call succeeds, each has
+ * only a few attempts, because the address or the credentials may be wrong. Call it before the first client of AWS is
+ * created.
  * @throws UsageError for a wrong AGENT_SERVICE_RETRY_SECONDS
  */
 export function beForOperators(): void {

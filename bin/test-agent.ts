@@ -7,7 +7,7 @@ import { variables } from '#runtime/environment/variables.ts';
 /** Milliseconds. The timeout of the function is 330 s. */
 const requestTimeout = 340_000;
 
-/** @throws Error if the stack has no function for tests, or if the call or the test fails */
+/** @throws Error if the stack has no function for tests, or if its call fails. A reply's error is in the result. */
 export async function testAgent(request: AgentTestRequest): Promise<AgentTest> {
   const FunctionName = process.env[variables.testAgentFunction];
   if (FunctionName === undefined)

@@ -22,7 +22,7 @@ export const hour = Duration.hours(1);
 
 interface Rule {
   summary: string;
-  /** Heading in docs/runbook.md; by default the alarm's id in kebab-case. */
+  /** Anchor of a heading in docs/runbook.md; by default the alarm's id in kebab-case. */
   heading?: string;
   metric: IMetric;
   threshold: number;
@@ -67,8 +67,7 @@ export class Alarms extends Construct {
     };
     this.add(id, {
       summary,
-      // SQS reports a value while Lambda polls the queue, so missing runs count as 0, but not before the stack is
-      // deployed.
+      // SQS reports a value while Lambda polls the queue. From then on, missing runs count as 0.
       metric: sumOf(
         {
           runs: handler.metricInvocations({ period, statistic: 'Sum' }),

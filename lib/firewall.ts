@@ -98,10 +98,7 @@ export class Firewall extends CfnWebACL {
   }
 }
 
-/**
- * Rules about addresses do not work at the gateway, where the requests of many clients come from one address of
- * CloudFront.
- */
+/** Has no rules about addresses, because the requests of many clients come from one address of CloudFront. */
 export class OriginFirewall extends CfnWebACL {
   constructor(
     scope: Construct,

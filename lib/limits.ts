@@ -8,7 +8,7 @@ export const replyLimits = {
   /** Characters of earlier messages, for an agent without `max_history_characters`: about 15,000 tokens of English. */
   historyCharacters: 60_000,
   attachedFiles: limits.attachedFilesDefault,
-  /** About eight times the text of 32,000 tokens of English. This limit ends a reply that repeats itself. */
+  /** Text of about 260,000 tokens of English. This limit ends a reply that repeats itself. */
   replyBytes: 1024 * 1024,
   /**
    * Includes the calls of agents that the agent calls: without a limit, these could make thousands of calls. 50 are

@@ -61,7 +61,7 @@ export const usesTable = (table: ITableV2, reads: readonly ReadAction[], writes:
     variable('dataTable', table.tableName),
   );
 
-/** @param actions with ListBucket, S3 responds with 404 for a missing object; without it, with 403 */
+/** @param actions with ListBucket, a read of a missing object gets 404 from S3; without it, 403 */
 export const usesObjects = (bucket: Bucket, name: VariableName, actions: readonly ObjectAction[]): Need =>
   allOf(
     allow(

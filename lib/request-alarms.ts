@@ -90,7 +90,7 @@ export function watchKeys(alarms: Alarms): void {
   });
 }
 
-/** If a web function crashes or times out, Lambda itself responds with 5xx. */
+/** If a web function crashes or times out before it responds, Lambda itself responds with 5xx. */
 export function watchWebServers(
   alarms: Alarms,
   servers: readonly WebServer[],
@@ -119,7 +119,7 @@ export function watchWebServers(
     summary:
       'Requests bypass CloudFront or the gateway and reach a web function: without a secret or a signed caller, or with an old one.',
     metric: serviceMetric(alarms, 'requestsWithoutOriginSecret', {}),
-    // The server rejects such requests without reading their bodies, so fewer cost almost nothing.
+    // The server rejects such requests without reading their bodies, so fewer in five minutes cost almost nothing.
     threshold: 100,
   });
 }

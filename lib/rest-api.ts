@@ -193,7 +193,7 @@ export class RestApi extends Construct {
           ...authorizer,
           ...(isForwarded && { requestParameters: pathOf(route) }),
         });
-        // The OpenAI-compatible routes are only for servers: a page in a browser would show its key to everyone.
+        // The OpenAI-compatible routes are only for servers, whatever `corsOrigins` says.
         if (!isOpenAi) resources.add(resource);
       }
     }

@@ -21,7 +21,7 @@ export class Webhooks extends Construct {
     const key = new Key(this, 'Key', {
       description: 'Encrypts the secrets of webhooks',
       enableKeyRotation: true,
-      // Without the key, pending webhooks cannot be delivered.
+      // The key decrypts the targets of pending webhooks.
       removalPolicy: removalPolicyOf(settings),
       pendingWindow: Duration.days(30),
     });

@@ -27,7 +27,7 @@ export interface RunContext {
   readonly authorizers: Set<string>;
   readonly integratedDomains: Set<string>;
   readonly origins: Map<string, (request: IncomingMessage, response: ServerResponse) => Promise<void>>;
-  /** Whether a distribution listens on the run's port. Known after every resource kind has opened. */
+  /** Whether a distribution gets the run's port. Known after every resource kind has opened. */
   hasDistribution: boolean;
   /** URLs by service. `gateway` is the stage's URL; `front` is the distribution's URL, with the path of the stage. */
   readonly endpoints: Record<string, string>;

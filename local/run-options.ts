@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** By the logical id of the secret. They take precedence over stored ones. */
   readonly secretValues?: Readonly<Record<string, string>>;
-  /** By ARN with an alias or a version: the module whose export `handler` runs. These functions have no role. */
+  /** By ARN with alias or version: the JavaScript file whose export `handler` runs. These functions have no role. */
   readonly otherFunctions?: Readonly<Record<string, string>>;
   readonly faults?: Faults;
   readonly platform?: Platform;
@@ -40,7 +40,7 @@ export interface RunOptions {
   readonly environmentsPerThread?: Readonly<Record<string, number>>;
   /**
    * Beginnings of the logical ids of Lambda functions that are loaded after the start. Authorizers and the gateway's
-   * web functions are loaded even if the list is empty.
+   * web functions are loaded even if the list is empty. Without a list, every function is loaded at its first call.
    */
   readonly prewarm?: readonly string[];
   /** Awaited after the data folder is locked, before it and the assembly are read. Must not delete `lockFiles`. */

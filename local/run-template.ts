@@ -13,7 +13,7 @@ export interface RunningTemplate extends StartedEmulators {
    * Ends busy threads too. A web function is found by the logical id of its revision. Returns how many threads it ends.
    */
   killWorkers(logicalIdPrefix: string): number;
-  /** Ends the `count` oldest environments of each web function, found by the logical id of its revision. */
+  /** Ends the `count` oldest environments of each web function found by its revision's logical id. Returns how many. */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
   /** What could fail in AWS, such as a request after the handler has resolved. */

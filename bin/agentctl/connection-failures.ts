@@ -35,10 +35,7 @@ const remedies: readonly (readonly [reason: string, remedy: string])[] = [
   [noTls, 'Check whether the address is http or https'],
 ];
 
-/**
- * By the error of the connection. For an error that a client makes itself, such as the AWS SDK's TimeoutError,
- * `newestAddress` is taken.
- */
+/** By the error of the connection. A client may throw an error that is not noted: then `newestAddress` is taken. */
 const addresses = new WeakMap<object, string>();
 let newestAddress: string | undefined;
 

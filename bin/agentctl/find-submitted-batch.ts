@@ -6,7 +6,7 @@ const pageSize = 100;
 const pauseSeconds = 2;
 
 /**
- * Finds the batch of a portion that may have been submitted. The service lists the newest batch first.
+ * Finds the batch that a portion has most likely become. The service lists the newest batch first.
  * @param known ids of batches that belong to other portions of this submission
  * @returns undefined if there is none
  */

@@ -40,8 +40,8 @@ const options = {
 const cellBytes = 8 * 1024 * 1024;
 
 /**
- * RFC 4180 with a header. The delimiter is the comma, semicolon or tab, whichever gives the header the most cells. An
- * empty cell is a field that is not given.
+ * RFC 4180 with a header. The delimiter is the comma, semicolon or tab, whichever gives the first row the most cells.
+ * An empty cell is a field that is not given.
  * @param onMistake gets a mistake for a row of another length than the header; such rows are left out
  * @throws Error such as for a cell that is too large, or a wrong header, quotation mark or encoding
  */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { reasonOf } from '#local/data/state-file.ts';
 
-/** @throws Error that names the file, and if the file is not JSON also the line */
+/** @throws Error that names the file */
 export async function readJson(file: string): Promise<unknown> {
   const text = (await readInput(file)).toString();
   try {

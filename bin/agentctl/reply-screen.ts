@@ -54,7 +54,7 @@ export class ReplyScreen {
   }
 }
 
-/** A note of this length takes two rows of 80 columns. */
+/** At one column each, they take two rows of 80 columns. */
 const noteCharacters = 110;
 
 function oneLine(text: string): string {

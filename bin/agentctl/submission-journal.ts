@@ -105,7 +105,8 @@ export async function readSubmission(file: string): Promise<SubmissionState | un
 export type SubmissionJournal = Awaited<ReturnType<typeof openJournal>>;
 
 /**
- * Begins the journal if it has no batch and no pending portion. Removes an incomplete last line.
+ * The caller must hold the journal's lock. Begins the journal if it has no batch and no pending portion. Removes an
+ * incomplete last line.
  * @param submission `previous` is an earlier submission of the file
  * @throws Error such as for a begun submission with other properties; what `submission` throws
  */

@@ -30,7 +30,7 @@ export interface SubmitOptions {
   webhookSecret: string | undefined;
   /** Submits the whole file despite an earlier submission. */
   restart: boolean;
-  /** Returns the line numbers of the requests to send again; if it is empty, there is no new round. */
+  /** Returns the line numbers of the requests to send again, in ascending order; without any, no new round begins. */
   findRetry?: (found: { input: Input; size: InputSize; state: SubmissionState }) => Promise<number[]>;
   watch: BatchWatch;
   log: (line: string) => void;

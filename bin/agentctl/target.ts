@@ -19,7 +19,10 @@ export interface TargetOptions {
   stack?: string;
 }
 
-/** @throws UsageError of `beForOperators`; Error such as for a data folder that no run uses, or for an unknown stack */
+/**
+ * Call it before the first client of AWS is created.
+ * @throws UsageError of `beForOperators`; Error such as for a data folder that no run uses, or for an unknown stack
+ */
 export async function useTarget({ data, stack }: TargetOptions): Promise<void> {
   beForOperators();
   if (stack !== undefined) {

@@ -56,7 +56,7 @@ export class BatchWatch {
     }
   }
 
-  /** @param longest milliseconds, after which it does not read the open batches again */
+  /** @param longest milliseconds, after which it starts no other pass over the open batches */
   async untilOneHasEnded(longest: number): Promise<void> {
     const until = performance.now() + longest;
     const openBefore = this.open.length;

@@ -178,7 +178,7 @@ function addLimit(text: string, previous: OwnLimits = {}): OwnLimits {
   return { ...previous, [name]: value === 'default' ? 'stage' : valid(form, value) };
 }
 
-/** Days. An idempotency key lasts for a day, and a repeated request should find its chat. */
+/** Days of retention. An idempotency key lasts for a day, and a repeated request should find its chat. */
 const [minDays, maxDays] = [1, 3650];
 
 const readDays = wholeNumber(

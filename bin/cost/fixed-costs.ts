@@ -3,7 +3,7 @@ import { routes } from '#contract/routes.ts';
 /** The metrics of alarms, without one for each route. */
 const metricsWithoutRoutes = 65;
 
-/** What costs money in the stage `production` even if it is unused. */
+/** Counts of what costs money in the stage `production` even if it is unused, and the intervals of its schedules. */
 export const fixedCosts = {
   /** AWS bills an alarm by the number of its metrics. */
   alarmMetrics: metricsWithoutRoutes + Object.keys(routes).length,

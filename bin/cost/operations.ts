@@ -138,9 +138,9 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * The units that retention adds (`test/service/unused-chats.test.ts`): `idlePass` a day for each workspace that has it,
- * `usedChatReadUnits` a day for each chat that is used but old enough to be deleted, and `deletedChat` for each chat
- * that is deleted.
+ * Budgets for the units that retention adds in `test/service/unused-chats.test.ts`, without purges: `idlePass` a day
+ * for each workspace that has it, `usedChatReadUnits` a day for each chat that is used but old enough to be deleted,
+ * and `deletedChat` for each deleted chat, if many of one agent without users are deleted.
  */
 export const retention = {
   idlePass: { readUnits: 3, writeUnits: 1 },

@@ -73,9 +73,7 @@ export const dataFormat = 2;
 
 export class PreviousFormat extends Error {}
 
-/**
- * @throws UnreadableState if the file is damaged; PreviousFormat for an earlier format; UnusableFolder for a newer one
- */
+/** @throws UnreadableState of `readConnection`; PreviousFormat for an earlier format; UnusableFolder for a newer one */
 export async function rejectOtherFormats(folder: string): Promise<void> {
   const connection = await readConnection(folder);
   const { data_format: format = 1 } = connection ?? { data_format: dataFormat };

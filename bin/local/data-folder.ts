@@ -10,7 +10,7 @@ const runFiles =
 const groupAndOthers = 0o077;
 
 /**
- * The lock of the run stays.
+ * Deletes everything but the lock of the run, also files that no run has written.
  * @throws Error if the folder has content and is not a data folder: a mistyped path must not delete other files
  */
 export async function emptyDataFolder(folder: string): Promise<void> {

@@ -7,7 +7,10 @@ export interface MemoryPart {
   /** `main thread`, a name of threads, `ending threads`, or `rest of the process`. */
   part: string;
   threads: number;
-  /** For `rest of the process`, the resident set size without the other parts. */
+  /**
+   * The memory that V8 reports for the threads. A thread that does not respond counts as 0. For `rest of the process`,
+   * the resident set size without the other parts.
+   */
   bytes: number;
 }
 

@@ -135,7 +135,7 @@ function closeOnSignals(service: RunningTemplate): void {
   let requestedAt: number | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => {
-      // A later signal ends the process immediately. The timeout is for an emulator that hangs.
+      // After `sameSignalMilliseconds`, a signal ends the process immediately. The timeout is for a hanging emulator.
       if (requestedAt !== undefined) {
         if (performance.now() - requestedAt > sameSignalMilliseconds) process.exit(1);
         return;
@@ -263,7 +263,7 @@ function useOperatorTarget(connection: Connection): void {
   useListed(listedBy(connection));
 }
 
-/** With the lines before it, it fits a terminal of 24 rows of 80 columns. */
+/** With the lines before it, it usually fits a terminal of 24 rows of 80 columns. */
 function greeting(connection: Connection): string {
   const { base_url, api_key, operator_token, workspace_id, agent_id, chat_id } = connection;
   const server = process.env.OPENAI_BASE_URL;

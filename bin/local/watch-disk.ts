@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 
 const checkMilliseconds = 2000;
 
-// The largest uploaded file (50 MB), and space for the log of the table's database.
+// The largest uploaded file (50 MiB), and space for the log of the table's database.
 const minFreeMegabytes = 64;
 
 export function watchDisk(folder: string, log: (line: string) => void): void {

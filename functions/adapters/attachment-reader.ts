@@ -55,7 +55,7 @@ export function attachmentReader(
     return JSON.stringify({ uuid, workspaceId, name, contentType, addresses });
   };
 
-  // The addresses are signed for each attempt, because the last one may be minutes later.
+  // The addresses are signed again after each wait, because throttling may last for minutes.
   const invoke = (file: StoredFile, signal: AbortSignal): Promise<InvokeCommandOutput> =>
     whileThrottled(signal, async () =>
       lambda.send(new InvokeCommand({ FunctionName: functionName(), Payload: await eventOf(file) }), {

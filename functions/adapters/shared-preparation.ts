@@ -70,7 +70,7 @@ async function send(
 
 /**
  * Longer than the 60 s that the preparing function has. After this time another process can take the lease: its owner
- * has died, or still waits for its share or for a second attempt.
+ * may have died, or may still wait.
  */
 const leaseMilliseconds = 65_000;
 

@@ -21,7 +21,10 @@ export interface RetrySettings {
   wait: (milliseconds: number, signal: AbortSignal | undefined) => Promise<unknown>;
 }
 
-/** Four attempts that each wait for the longest `Retry-After` wait 80 s: less than the default idle timeout, 90 s. */
+/**
+ * Each attempt, even the first, may wait up to `maxRetryAfter`: 80 s for four, less than the default idle timeout of
+ * a reply, 90 s.
+ */
 const usualAttempts = 4;
 
 /**
@@ -52,8 +55,8 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
 });
 
 /**
- * When a model may be called again whose provider has asked to wait. Replies share the wait only if a process has one
- * object for each model: see runtime/composition/model-providers.ts.
+ * In milliseconds since 1970: when a model may be called again whose provider has asked to wait up to `maxRetryAfter`.
+ * Replies share the wait only if a process has one object for each model: see runtime/composition/model-providers.ts.
  */
 const readyAt = new WeakMap<LanguageModelV4, number>();
 
@@ -63,7 +66,7 @@ const readyAt = new WeakMap<LanguageModelV4, number>();
  */
 export interface RetryingModel {
   /**
-   * @param onCall called with true before each call, and with false after each call that was not allowed or has failed
+   * @param onCall called with true before each call that is allowed, and with false if a call is not allowed or fails
    *   before its first output, unless the signal has aborted
    */
   generate(

@@ -87,7 +87,7 @@ export const agentDefinition = z.object({
 
 export type AgentDefinition = z.infer<typeof agentDefinition>;
 
-/** Specification, section 2.3. `output_schema` is an addition. */
+/** Specification, section 2.3, with additions. */
 export const agent = z
   .object({
     id: uuid,

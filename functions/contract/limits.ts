@@ -28,7 +28,7 @@ export const limits = {
   attachedFiles: 50,
   attachedFilesDefault: 10,
   fileBytes: 50 * 1024 * 1024,
-  /** 50 MB of file and 10 MB of other parts. */
+  /** Of the whole form: the largest file and 10 MB more. */
   uploadBytes: 60 * 1024 * 1024,
   uploadBytesPerMinute: 60 * 1024,
   uploadParts: 8,

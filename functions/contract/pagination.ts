@@ -22,13 +22,13 @@ export const pageQuery = z.object({
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** In a link, the offset of the page's first row, or of the first row after a page that ends before `id`. */
+  /** The `offset` of the page if `isAfter`, else `offset` plus `limit`. A list ignores a cursor with another number. */
   offset: number;
 }
 
 /**
- * `a123.50`: the page begins after the row 123, at offset 50. `b123.50`: the page ends before the row 123, which has
- * the offset 50.
+ * `a123.50`: the page begins after the row 123, at offset 50. `b123.50`: the page ends before the row 123, and before
+ * offset 50.
  */
 const cursor = z
   .string()

@@ -29,7 +29,7 @@ export const furtherTokens: Readonly<Record<RequestClass, Tokens>> = {
   // For the first model call.
   sends: { modelCalls: 1 },
   uploads: { uploadedMegabytes: oneByte },
-  // Taken later, when the requests of the batch are counted.
+  // The batch pays for its requests later. With 0, a bucket that is below zero rejects it at once.
   batches: { batchRequests: 0, modelCalls: 0 },
 };
 
@@ -47,8 +47,8 @@ export type Limits = Record<RateClass, RateLimit | null> & {
 export const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /**
- * Each request may write the item with the buckets of its key, and a DynamoDB partition takes 1,000 write units a
- * second.
+ * Less than the 1,000 write units a second of a DynamoDB partition, because each request may write the item with the
+ * buckets of its key.
  */
 const maxPerSecond = 500;
 /** A burst up to the count may be higher: all tokens of a day may be used at once. */

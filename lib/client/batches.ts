@@ -69,7 +69,7 @@ export class Batches {
 
   /**
    * Cancels a batch. Requests in work are not interrupted.
-   * @throws BadRequestError, for example if the batch has ended
+   * @throws BadRequestError, for example if the batch is completed
    */
   cancel(batchId: string, options?: RequestOptions): ApiPromise<Batch> {
     return this.#transport.request<Batch>(

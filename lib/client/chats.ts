@@ -10,8 +10,8 @@ export interface OfUser {
 
 export interface KeyedOptions extends RequestOptions {
   /**
-   * The service does the work once for a key, within 24 hours. By default each call gets a new key, except a stream
-   * without `resumable`, which gets none.
+   * The service does the work once for a key, within 24 hours. By default each call gets a new key. A stream without
+   * `resumable` gets none, and the service rejects it with one.
    */
   idempotencyKey?: string | undefined;
 }

@@ -26,8 +26,8 @@ export interface ClientOptions {
   /** Whether a request waits as long as the service rejects it with 429; false by default. */
   waitForRateLimit?: boolean | undefined;
   /**
-   * Milliseconds that a retry waits at least, 1,000 by default. Without `Retry-After`, the wait doubles with each retry,
-   * up to a minute. 10 to 25 % are added.
+   * Milliseconds that a retry waits at least, 1,000 by default. Without `Retry-After`, the wait doubles with each
+   * retry, up to a minute, even if `retryDelay` is longer. 10 to 25 % are added.
    */
   retryDelay?: number | undefined;
   /**

@@ -159,7 +159,7 @@ export class Messages {
     );
   }
 
-  /** Lists the history of a chat; by default the oldest message first. */
+  /** Lists the history of a chat; by default the oldest message first. The service requires a user. */
   list(
     chatId: number,
     query: Omit<ListMessagesQuery, 'external_user_id'> & OfUser = {},
@@ -173,7 +173,7 @@ export class Messages {
     );
   }
 
-  /** Rates a reply. A second rating by the same user replaces the first. */
+  /** Rates a reply; the service requires a user. A second rating by the same user replaces the first. */
   feedback(
     chatId: number,
     messageId: number,

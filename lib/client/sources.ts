@@ -5,11 +5,11 @@ export interface Source {
   /** The address of a page, or what a knowledge base names, such as `s3://…`. Make links of http and https alone. */
   url?: string;
   documentId?: string;
-  /** The page or slide of the document. */
+  /** The page or slide of the document. With `documentId`, it counts from 1. */
   page?: number;
 }
 
-/** From the history, from a stream's `response.reasoning_step.end`, or from `agent_steps` of a completion. */
+/** From the history, a stream's `response.reasoning_step.end`, or `agent_steps` of a completion in OpenAI's form. */
 export interface StepWithResult {
   type: string;
   result: { success: boolean; data?: unknown } | null;

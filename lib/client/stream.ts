@@ -151,7 +151,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * Ends the reply on the service, which stores the text so far.
+   * Ends the reply on the service, which stores the text so far. Before the first event, it ends whatever reply is in
+   * progress in the chat.
    * @throws BadRequestError, for example if no reply is in progress any more
    */
   async stop(): Promise<StoppedReply> {

@@ -163,7 +163,7 @@ class Failures {
   readonly #waitsForRateLimit: boolean;
   readonly #throwsRateLimit: boolean;
   readonly #startedAt = Date.now();
-  /** When an attempt first failed without saying whether the service has done the work. */
+  /** When an attempt first failed with `mayBeProcessed`. */
   #lostAt: number | undefined;
   #count = 0;
 
@@ -200,7 +200,7 @@ class Failures {
   }
 }
 
-/** The service rejects a message with 400 and `Retry-After` while its chat has a reply in progress. */
+/** By 400 with `Retry-After`, the service says that the chat has a reply in progress. */
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
 

@@ -25,8 +25,8 @@ function withoutAnyOf(value: JsonObject): JsonObject {
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return value;
   const [schema, nothing] = anyOf as [JsonObject, JsonObject];
   if (nothing.type !== 'null' || typeof schema.type !== 'string') return value;
-  // For an enum with null and a default, the Go code of openapi-generator does not compile. A missing field means the
-  // same as null.
+  // An enum gets no null, because with null and a default the Go code of openapi-generator does not compile. In a
+  // request, a missing field means the same as null.
   if ('enum' in schema) return { ...schema, ...others };
   return { ...schema, ...others, type: [schema.type, 'null'] };
 }

@@ -18,8 +18,8 @@ const sqliteBusy = 5;
 /**
  * The lock is SQLite's, so the kernel releases it even if the process is killed.
  * @param inUse makes the error from the owner's process id, or from `unknown`
- * @throws Error if a file cannot be written; UnreadableState if the database cannot be read; the error of `inUse` if
- * the lock still has another owner after 2 s
+ * @throws the error of `inUse` if the lock still has another owner after 2 s; the errors of `openExclusively`; Error if
+ * a file cannot be written
  */
 export async function lockFile(file: string, inUse: (pid: string) => Error): Promise<() => Promise<void>> {
   const stopAt = Date.now() + lockTimeoutMilliseconds;

@@ -27,7 +27,7 @@ export async function readState<State>(
   }
 }
 
-/** Atomic: after a crash, the file has either the old or the new text. */
+/** After a crash, the file has either the old or the new text. Only one call at a time may write a file. */
 export async function writeState(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);

@@ -7,7 +7,7 @@ export type DynamoDbChoice = { readonly endpoint: string } | { readonly program:
 const startDynamoDbLocal =
   'Start DynamoDB Local: docker run --rm -p 127.0.0.1:8000:8000 amazon/dynamodb-local. Then set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000';
 
-/** @throws Error that says what to do, if there is no usable DynamoDB */
+/** @throws Error that says what to do, if it finds no DynamoDB */
 export async function chooseDynamoDb(
   platform: Platform,
   endpoint = process.env.AWS_ENDPOINT_URL_DYNAMODB,

@@ -16,7 +16,7 @@ const ELEMENTS = [
 /** Conditions of a statement are ignored if its actions are only of other services. */
 const CHECKED = ['dynamodb', 'kms', 'lambda', 's3', 'secretsmanager', 'sqs', 'ssm', 'states', 'sts'];
 
-/** @throws Error if the policy contains something that the runner does not support */
+/** @throws Error, for example if a statement has an element that the runner does not support */
 export function readPolicy(document: unknown, source: string): PolicyStatement[] {
   const { Statement } = document as { Statement?: unknown };
   return [Statement ?? []].flat().map((entry, index) => {

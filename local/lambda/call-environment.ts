@@ -32,7 +32,7 @@ export interface WebFunctionTarget {
 // Headers of a connection, most of them from RFC 9110, section 7.6.1.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
-// Transfer-Encoding stays, because the body is forwarded as it arrives.
+// Transfer-Encoding stays: a body that comes in chunks is forwarded in chunks.
 const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'expect', 'host', 'proxy-authenticate', 'proxy-authorization']);
 
 const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-encoding']);

@@ -28,8 +28,7 @@ const ALIAS = 'AWS::Lambda::Alias';
 /** A run has no deployments, so each function has one version. */
 const THE_VERSION = '1';
 
-// Enough for 100 open streams of one function. The limit protects the memory from a runaway loop: a thread that waits
-// for a model uses about 18 MB.
+// Enough for 100 open streams of one function. Not more, because a thread that waits for a model uses about 18 MB.
 const DEFAULT_MAX_CONCURRENCY = 128;
 
 // Lambda's defaults.

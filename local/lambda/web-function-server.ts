@@ -13,7 +13,7 @@ import {
 // An environment is lagging if its event loop has computed for this share of a whole window.
 const LAGGING_UTILIZATION = 0.95;
 const WINDOW_MILLISECONDS = 1000;
-// One processor less, for the gateway and the emulators.
+// Lag starts no environment if a function has this many. One processor less, for the gateway and the emulators.
 const MAX_COMPUTING = availableParallelism() - 1;
 
 interface Slot {

@@ -51,7 +51,7 @@ export async function openSite(site: Site | undefined): Promise<ServeSite> {
           response
             .writeHead(status, { ...headers, 'Content-Type': 'application/json' })
             .end(JSON.stringify(body)),
-        // The client has gone before it has sent its body.
+        // The body has not arrived in full.
         () => response.destroy(),
       );
       return true;

@@ -3,7 +3,7 @@ import { type ResourceKind, reject, type TemplateResource } from '../template/re
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
-// Properties such as encryption and tags have no effect in the emulator.
+// Others, such as encryption and tags, do not change how the emulator handles messages.
 const FORWARDED = [
   'ContentBasedDeduplication',
   'DeduplicationScope',

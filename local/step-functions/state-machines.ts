@@ -15,7 +15,7 @@ interface MachineProperties {
   readonly StateMachineType?: string;
 }
 
-/** Executions end with the run. Their names stay reserved for 90 days. */
+/** Executions end with the run. From its start, the name of an execution is reserved for at least 90 days. */
 export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
 

@@ -48,7 +48,7 @@ const functionOf = (serviceToken: unknown): string | undefined => {
 
 export type StackResources = ReturnType<typeof readStackResources>;
 
-/** The start fails for a type that is neither here nor of a resource kind. */
+/** Resources of these types are accepted, but do not run. */
 const WITHOUT_EFFECT = [
   'AWS::ApiGateway::Account',
   'AWS::ApiGateway::Model', // the runner rejects the request validators that would use it

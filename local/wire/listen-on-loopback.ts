@@ -84,7 +84,7 @@ export function findFreeAddress(): Promise<Address> {
   });
 }
 
-/** One element per port: 1 if this process or an emulator of it listens there. Functions' threads share the array. */
+/** One element per port: 1 if it is claimed as a port of the runner. Functions' threads share the array. */
 export const runnerPorts = new Uint8Array(new SharedArrayBuffer(65_536));
 
 export function claimPort(port: number): void {

@@ -77,7 +77,7 @@ function operationOf({ headers, method, url = '/' }: IncomingMessage): string {
   return `${method} ${resource}${subresource === undefined ? '' : `?${subresource}`}`;
 }
 
-/** dynamodb/serve-wire.ts records these calls, with the consumed capacity. */
+/** dynamodb/serve-wire.ts records allowed calls to DynamoDB, with the consumed capacity. */
 const RECORDED_ELSEWHERE = 'dynamodb';
 
 /** Opens a recorder for each service that has an endpoint now, except DynamoDB. */

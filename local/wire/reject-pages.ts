@@ -22,7 +22,7 @@ function isRejected({ host, origin }: IncomingHttpHeaders, origins: readonly str
   return origin !== undefined && !origins.includes(origin);
 }
 
-/** Emulators have no pages, and the SDK sends no `Origin`. */
+/** For servers without pages of their own: true for every `Origin`, and for hosts that are not in `ownHosts`. */
 export const isFromPage = (headers: IncomingHttpHeaders): boolean => isRejected(headers, []);
 
 /**

@@ -13,8 +13,8 @@ import { type LiveTool, problemOfWords, uniqueName } from '#domain/tools/pin-too
 import { type Conversion, convertSchema, resolved, Skipped } from './convert-schema.ts';
 
 /**
- * A document is OpenAPI 3.0 or 3.1, as YAML or JSON. Reads no other file and sends no request.
- * @throws Error such as for a document that is not valid, or that refers to another one
+ * A document is OpenAPI 3.0 or 3.1, as YAML or JSON. Reads no other document and sends no request.
+ * @throws Error such as for a document that is not valid, or that has a `$ref` to another one
  */
 export async function readOpenApi(text: string): Promise<Pick<Conversion, 'document' | 'isOld'>> {
   // A deferred import: most commands do not need it.

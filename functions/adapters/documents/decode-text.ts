@@ -10,9 +10,9 @@ const eastAsianConfidence = 75;
 const beyondThai = 90;
 /** The detector's confidence in an encoding of East Asia that is possible, but has little evidence. */
 const noEvidence = 10;
-/** For all other encodings. A result with less is not sure; right ones usually have more. */
+/** For encodings that are not of East Asia. A result with less is not sure; right ones usually have more. */
 const leastConfidence = 10;
-/** Fewer letters may fit a language by chance. */
+/** Of letters beyond ASCII that fit a language. Fewer may fit by chance. */
 const minLetters = 3;
 /** As shares of the letters that fit: a text may have names of other languages, and words like `кВт`. */
 const tolerated = { foreignLetters: 0.1, oddLetters: 0.01 };

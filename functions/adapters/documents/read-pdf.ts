@@ -83,7 +83,7 @@ const cMapFolder = fileURLToPath(new URL('cmaps/', import.meta.resolve('pdfjs-di
 export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
   const first = await readPages(bytes);
   if (first.unreadable.length === 0) return extractedOf(first);
-  // The library stops at a page that is missing in the file.
+  // The library may stop at a page that is missing in the file.
   const completed = withMissingPages(bytes);
   return extractedOf(completed === undefined ? first : await readPages(completed.bytes, completed.missing));
 }

@@ -14,7 +14,7 @@ export type ExtractionMessage =
 export interface ExtractionLimits {
   thread: URL;
   milliseconds: number;
-  /** Limits the thread's heap to this, and separately its external buffers: together they may take twice as much. */
+  /** Limits the thread's heap to about this, and also its external memory: together they may take twice as much. */
   megabytes: number;
 }
 

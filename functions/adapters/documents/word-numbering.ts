@@ -19,7 +19,7 @@ type Levels = Map<number, Level>;
 interface List {
   definition: string;
   levels: Levels;
-  /** The numbers with which this list starts its levels anew, at its first paragraph. */
+  /** By level, counted from 0: the numbers of `w:startOverride`, applied once, at the first paragraph of this list. */
   starts: Map<number, number>;
 }
 

@@ -222,7 +222,7 @@ async function isWholePng(image: Buffer, { width, height }: Size): Promise<boole
   try {
     for await (const chunk of createInflate().end(Buffer.concat(compressed))) {
       inflated += chunk.length;
-      // Decoders ignore data after the pixels. The factor is for interlaced images, which have more bytes.
+      // Decoders ignore data after the pixels. The factor is for interlaced images, which may have more bytes.
       if (inflated > 2 * leastBytes) break;
     }
   } catch {

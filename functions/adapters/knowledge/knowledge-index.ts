@@ -261,7 +261,7 @@ export class KnowledgeIndex {
   }
 }
 
-/** In bytes of uncompressed JSON. In memory, an index takes several times its JSON. */
+/** The size of the cache, in bytes of uncompressed JSON. In memory, an index takes several times its JSON. */
 const cachedBytes = 32 * 1024 * 1024;
 
 export interface IndexSearch {
@@ -273,8 +273,8 @@ export interface IndexSearch {
 }
 
 /**
- * `isMissing`: the index is not in memory, so the search needs the object. `passages` is undefined if the index has
- * none.
+ * `isMissing`: the index is not in memory, so the search needs the object. `passages` is undefined if the index is
+ * empty.
  */
 export type SearchedIndex =
   | { isMissing: true }

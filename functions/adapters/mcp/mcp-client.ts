@@ -22,7 +22,7 @@ import { type CallState, calls, mcpFetch } from './mcp-fetch.ts';
 /** The first version without a handshake. */
 const modernVersion = '2026-07-28';
 
-/** The first `call` or `list` opens the connection. `mcpFetch` checks what the server sends. */
+/** The first `call` or `list` opens the connection. `mcpFetch` limits what the server sends. */
 export const openMcp = (http: RemoteHttp, target: McpTarget): McpConnection => new Connection(http, target);
 
 type CallOptions = Pick<RequestOptions, 'signal' | 'timeout'>;

@@ -132,7 +132,7 @@ export interface OutboundRules {
   allow: readonly HostAndPort[];
   /** Forbidden even if `allow` names them: the internal endpoints. */
   denied: readonly HostAndPort[];
-  /** If given, only these hosts are allowed: host names, or `*.` and a parent domain. */
+  /** If given, only these are allowed: a host, or `*.` and a domain for each host below it. */
   hosts?: readonly string[] | undefined;
   resolve: ResolveHost;
 }
@@ -194,7 +194,7 @@ async function addressesOf(
   return resolve(host, signal).catch(() => []);
 }
 
-/** @throws OutboundFailure if a denied host has no address now: the request might reach that host */
+/** @throws OutboundFailure if a host denied at this port has no address now: the request might reach that host */
 async function deniedAddresses(
   { denied }: OutboundRules,
   port: number,

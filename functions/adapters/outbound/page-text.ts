@@ -36,7 +36,7 @@ export type PageText = Pick<WebPage, 'title' | 'text' | 'contentType'>;
 
 /**
  * It may take a second, so call it only in a worker thread.
- * @throws OutboundFailure `unreadable` for a type that is not read as text, or an encoding that is not supported
+ * @throws OutboundFailure `unreadable`, such as for a type that is not read as text
  */
 export async function pageText({ header, body, address }: PageToRead): Promise<PageText> {
   const { type: contentType, charset } = header === undefined ? guess(body) : declared(header);

@@ -1,6 +1,6 @@
 import { Tokenizer } from 'htmlparser2';
 
-/** The number of line breaks before and after each element. */
+/** At least so many line breaks separate each of these elements from the text around it. */
 const breaks = new Map<string, 1 | 2>();
 for (const name of 'p h1 h2 h3 h4 h5 h6 ul ol dl pre table blockquote'.split(' ')) breaks.set(name, 2);
 for (const name of 'article section main header footer nav aside figure form hr'.split(' '))

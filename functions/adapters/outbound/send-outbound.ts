@@ -108,7 +108,7 @@ export interface ResponseHead {
 
 type OutboundResponse<Body> = ResponseHead & { body: Body };
 
-/** May leave the body before its end. If the function reads nothing or rejects, the connection is closed. */
+/** May leave the body before its end. If the function reads nothing, the connection is closed. */
 export type ReadBody<Body> = (head: ResponseHead, chunks: AsyncIterable<Buffer>) => Promise<Body>;
 
 /** Open connections must not outlive a reply, because the function may be frozen then. */

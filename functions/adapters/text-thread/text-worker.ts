@@ -23,8 +23,8 @@ export type TextWorkResponse =
 export interface TextWorker {
   /**
    * The thread does one work at a time, and workspaces take turns.
-   * @throws the signal's reason if it aborts before the work starts; OutboundFailure from the work; another Error if it
-   * fails, or takes too long or too much memory
+   * @throws the signal's reason, if it has aborted when the work's turn comes; OutboundFailure from the work; another
+   * Error if the work fails, or takes too long or too much memory
    */
   run<Type extends WorkType>(
     workspaceId: string,

@@ -52,8 +52,8 @@ export function converseModel(
 }
 
 /**
- * Converse rejects blank texts. In a call without tools it also rejects tool calls and results in the history, so
- * results become user text: the package would drop them. Converse has no tool choice `none`.
+ * Converse rejects blank texts. In a call without tools it also rejects tool calls and results in the history, so calls
+ * are left out and results become user text: the package would drop both. Converse has no tool choice `none`.
  */
 function conversePrompt({
   prompt,

@@ -68,7 +68,7 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   config: z.ZodType<Config>;
   /** @returns what is wrong, beginning with the field, such as `agent_id names no agent`; undefined if nothing is */
   checkConfig?(config: Config, workspaceId: string): Promise<string | undefined>;
-  /** Must return the same object for the same config: its JSON Schema is cached by the object. */
+  /** Must return the same object for equal configs: its JSON Schema is cached by the object. */
   input(config: Config): z.ZodType<Input>;
   start(input: Input, config: Config): { content: string; args: Record<string, unknown> };
   /** @throws ToolFailure with a text for the model and the client. The text of any other error is not shown to them. */
@@ -77,7 +77,7 @@ export interface AgentTool<Config = unknown, Input = unknown> {
   isAvailable?: () => boolean;
   /** A called agent is not offered a tool that searches the chat, because the chat is not its own. */
   searchesChat?: true;
-  /** After this tool the model may only write text: the user responds next. */
+  /** After this tool the agent's model may only write text: the user is to respond. */
   handsOver?: true;
 }
 

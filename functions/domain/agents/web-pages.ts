@@ -10,7 +10,8 @@ export interface WebPage {
 
 export interface WebPages {
   /**
-   * @param hosts if given, the only allowed hosts, for redirects too: names, or `*.` and a parent domain
+   * @param hosts in lower case; if given, the only allowed ones, for redirects too. `*.` and a domain stands for each
+   *   host below it
    * @throws OutboundFailure with the reason, the signal's reason, or an internal error
    */
   read(

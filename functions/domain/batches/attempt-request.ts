@@ -45,8 +45,8 @@ export interface Started {
 /**
  * Stores the first items of requests that a take has started, after new checks: agents, files and the whitelist may
  * have changed since the creation.
- * @returns `others`: items that existed already, such as those of a former owner. Both lists are empty if the caller
- *   has lost the slot
+ * @returns `others`: items that existed already, such as those of a former owner. Both lists are empty if `isOwner`
+ *   returns false
  */
 export async function claimRequests(
   services: ClaimServices,
@@ -191,7 +191,10 @@ const longestWait = 300_000;
 /** The longest delay of a message of SQS, in milliseconds. */
 const longestDelay = 900_000;
 
-/** See `waitOf`. Meanwhile, the request keeps its place in the worker, so that the worker calls a busy model less. */
+/**
+ * Milliseconds, see `waitOf`. During such a wait, the request keeps its place in the worker, so that the worker calls a
+ * busy model less.
+ */
 export const waitsAtOnce = [5000, 10_000];
 
 /** Milliseconds until the next attempt. The factor spreads the retries of request groups that failed together. */

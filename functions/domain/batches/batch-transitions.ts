@@ -44,9 +44,9 @@ export interface BatchTransitions {
     owner: { name: string; until: number },
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
-   * Starts new requests from `next` on, and the requests in `named`: numbers of attempts by the indexes of requests.
-   * Writer: the owner. Condition: it still owns the slot and has made exactly `takes` takes, and the batch is not
-   * stopped.
+   * Starts new requests among the `size` indexes from `next` on, and the requests in `named`: numbers of attempts by
+   * the indexes of requests. Writer: the owner. Condition: it still owns the slot and has made exactly `takes` takes,
+   * and the batch is not stopped.
    */
   take(
     batch: BatchKey,
@@ -112,7 +112,8 @@ export interface BatchTransitions {
   ): Promise<{ request: BatchRequest; item: BatchItem; newChat: Chat | null }[]>;
   /**
    * Writers: the owner of the slot; in a stopped batch also advance-batch and fail-batch. Condition: the item still has
-   * the attempt and the status of `before`; if that is undefined, there is no item. Returns whether the item is stored.
+   * the attempt and the status of `before`; if that is undefined, there is no item. Returns whether the item, or one
+   * with its epoch and status, is stored.
    */
   replaceItem(batch: BatchKey, before: ItemVersion | undefined, item: BatchItem): Promise<boolean>;
 }

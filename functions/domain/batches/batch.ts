@@ -139,7 +139,7 @@ export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
   status: BatchResultStatus;
 }
 
-/** Whether a take has started the request or its next attempt. Takes are stored before items. */
+/** Whether a take has started the request or, if it waits, its next attempt. Takes are stored before items. */
 export function isStarted(
   { next, slots }: Pick<Batch, 'next' | 'slots'>,
   requestIndex: number,

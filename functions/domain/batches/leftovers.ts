@@ -60,7 +60,10 @@ export interface EndedAttempt {
 
 const hasEnded = ({ outcome }: EndedAttempt): boolean => outcome === 'success' || outcome === 'failed';
 
-/** The creation of the batch has paid for one call of each request; further ones are charged here. Never rejects. */
+/**
+ * The creation of the batch has paid for one call of each request. So only calls beyond the number of ended requests
+ * are charged. Never rejects.
+ */
 export async function countRequests(
   services: CountServices,
   { workspaceId, apiKeyId }: Batch,

@@ -47,7 +47,7 @@ export type AttemptEnd =
 /** The broken reply with this number, counted as in `brokenReplies`, becomes the result of the request. */
 const brokenRepliesAtMost = 3;
 
-/** Milliseconds by which the chat lease outlives the longest reply. So it need not be renewed. */
+/** Milliseconds by which `chatLease` is longer than the longest reply: nothing renews the lease during the reply. */
 const chatLeaseMargin = 30_000;
 
 export const chatLease = ({ batchSettings }: Services<'batchSettings'>): number =>
@@ -120,8 +120,8 @@ function endAfter(error: unknown, reply: Reply, { item }: RequestAttempt) {
 }
 
 /**
- * Whether the failure may pass by itself, and no call can have used tokens. Such failures are retried without a limit
- * of their own.
+ * Whether the failure may pass by itself, and the reply has no calls to count. Such failures are retried without a
+ * limit of their own.
  */
 const isPassing = (error: unknown, { calls }: Reply): boolean =>
   calls.length === 0 &&
@@ -131,10 +131,7 @@ const isPassing = (error: unknown, { calls }: Reply): boolean =>
 const isBroken = (error: unknown): boolean =>
   !(error instanceof ModelFailure && (error.kind === 'refused' || error.kind === 'tooLong'));
 
-/**
- * If another turn has the position, closes that turn, provided that nobody works on it, and uses a later position. The
- * end is `blocked` if another turn has the chat's lease.
- */
+/** If another turn has the position, tries to close that turn and to use a later position. */
 async function store(
   services: RespondServices,
   attempt: RequestAttempt,

@@ -44,7 +44,7 @@ const handBacksPerBeat = 2;
 const waitAfterBreak = 5000;
 
 interface Rest {
-  /** Whether there may be requests, besides new ones of the batch, that the next worker can process without a wait. */
+  /** Unless the worker broke: whether it may leave requests besides new ones and those that wait for a retry. */
   hasStarted: boolean;
   firstDue: number | undefined;
 }

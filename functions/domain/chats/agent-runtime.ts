@@ -29,7 +29,7 @@ export interface Sampling {
 
 export interface ReplyRequest {
   agent: AgentVersion;
-  /** Null for a reply without a chat. */
+  /** Null for a completion. The chat of a test is not stored. */
   chat: Chat | null;
   /** Oldest first. */
   history: PromptMessage[];

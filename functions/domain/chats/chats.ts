@@ -282,8 +282,8 @@ async function* unlessDeleted(
 type StopServices = Services<'chats' | 'clock'>;
 
 /**
- * Milliseconds until the lease of a stopped reply expires if its function has died. A living function notices the stop
- * within about a second, and then prolongs the lease.
+ * Milliseconds until the lease of a stopped reply expires if its function has died. A living function usually notices
+ * the stop within about a second, and then prolongs the lease.
  */
 const leaseOfStopped = 3000;
 

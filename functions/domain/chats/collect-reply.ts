@@ -28,8 +28,8 @@ export interface Reply {
   error: ReplyError | null;
   incomplete: Incomplete | null;
   /**
-   * `turn`: the provider has rejected the content of this turn. `earlier-turns`: the provider accepted this turn only
-   * without the earlier turns that it had rejected.
+   * `turn`: the provider has rejected this turn, probably for its content. `earlier-turns`: the provider accepted this
+   * turn only without the earlier turns that it had rejected.
    */
   rejected: 'turn' | 'earlier-turns' | null;
   usage: TokenUsage;

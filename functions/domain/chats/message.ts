@@ -48,8 +48,8 @@ export interface AssistantMessage {
   /** Undefined for a reply of a batch, and of an earlier release. */
   responseId?: string;
   /**
-   * Number of consecutive turns, up to this one, whose content the provider rejected. 0: the provider accepted this
-   * turn only without the rejected turns before it. Undefined for any other turn.
+   * Number of consecutive turns, up to this one, that the provider rejected, probably for their content. 0: the
+   * provider accepted this turn only without the rejected turns before it. Undefined for any other turn.
    */
   rejectedTurns?: number;
 }
@@ -91,7 +91,7 @@ export interface MessageStore {
     leaseId: string,
     message: Message,
   ): Promise<'stored' | 'lease-lost' | 'position-taken'>;
-  /** From `first` to `last`, both included. Positions without a message are left out. */
+  /** The positions from `first` up to `last`, both included. Positions without a message are left out. */
   range(
     chat: Pick<Chat, 'workspaceId' | 'id'>,
     range: { first: number; last: number; ascending: boolean },

@@ -107,7 +107,7 @@ const timeToEnd = 5000;
  * Yields the stored events after the event `startingAfter`, then those that the running reply stores, and `[DONE]`.
  * Also yields empty texts, so that the caller can stop while no event comes.
  * @param startingAfter sequence number; -1 for the whole stream
- * @param restOf makes the missing events if the end is not stored and no more events will be; by default an error
+ * @param restOf makes the missing events if the end is not stored and no more events are expected; by default an error
  */
 export async function* followReply(
   services: FollowServices,

@@ -36,7 +36,7 @@ export interface ReplyName {
   responseId: string;
 }
 
-/** Each text is an event as its client gets it, but without a final text that deltas repeat. */
+/** Each text is an event as its client gets it, but a `final_text` that the deltas have too is empty. */
 export interface StoredEvents {
   /** Sequence number of the first text; without texts, the next number. */
   first: number;
@@ -44,13 +44,16 @@ export interface StoredEvents {
   isLast: boolean;
 }
 
-/** The events of resumable replies. They expire after an hour. */
+/** The events of resumable replies. They expire an hour after they were stored. */
 export interface ReplyEventStore {
-  /** The events must follow those of the previous call. A call may be repeated with the same events. */
+  /**
+   * The first call must have only the first event. The events of any other call must follow those of the previous one.
+   * A call may be repeated with the same events.
+   */
   append(reply: ReplyName, events: StoredEvents, now: Date): Promise<void>;
   /** Whether the first event of the reply is stored and has not expired. */
   hasReply(reply: ReplyName, now: Date): Promise<boolean>;
-  /** The first element may also contain earlier events. */
+  /** Yields what is stored, and does not wait for more. The first element may also contain earlier events. */
   eventsFrom(reply: ReplyName, sequenceNumber: number): AsyncIterable<StoredEvents>;
 }
 

@@ -22,8 +22,8 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Stores a reply if the user message is stored and has none, and releases the chat lease. Several functions, and the
- * owner of the lease, may do so concurrently: each write here has the condition that the chat still has the given
- * lease, or has none and the same count.
+ * owner of the lease, may do so concurrently: each write to the table has the condition that the chat still has the
+ * given lease, or has none and the same count.
  * @param reason error message of the reply, unless a client has stopped it. With the default, the reply has the text of
  *   its stored events, if it is resumable; otherwise none
  */
@@ -142,8 +142,8 @@ interface TurnRequest {
 }
 
 /**
- * The turn of an earlier arrival of the same gateway request. `startedAt`: the position of its user message, if that
- * was stored.
+ * The turn of an earlier arrival of the same gateway request. `startedAt`: the position for its user message. If that
+ * was not stored, the position may have another message.
  */
 export interface PreviousTurn {
   startedAt: number;

@@ -9,7 +9,7 @@ import type { ReplyForm } from '#domain/chats/reply-form.ts';
  * checks the name, the description and the schema.
  */
 export interface ForcedTool {
-  /** Empty if the client has sent no text. */
+  /** Empty if the client has sent no name, or one that is not a string. */
   name: string;
   description: string | undefined;
   schema: object;
@@ -23,7 +23,8 @@ const fieldsOf = (value: unknown): Record<string, unknown> => Object(value) as R
 
 /**
  * Undefined for a request without tools.
- * @throws OpenAiError for any other use of tools than one function that must be called
+ * @throws OpenAiError for any other use of tools than one function that must be called; `formOfCompletion` rejects a
+ *   function without a name
  */
 export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): ForcedTool | undefined {
   if (tools.length === 0) return undefined;
@@ -45,7 +46,7 @@ export function forcedTool({ tools = [], tool_choice }: ChatCompletionRequest): 
 
 /**
  * Undefined for plain text.
- * @throws OpenAiError that names the parameter
+ * @throws OpenAiError for a wrong parameter
  */
 export async function formOfCompletion(
   { response_format: format }: ChatCompletionRequest,

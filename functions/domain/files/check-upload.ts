@@ -51,7 +51,7 @@ export const typeFor = (name: string, contentType: string | undefined): string =
   contentType ?? typeOfExtension[extensionOf(name)] ?? 'text/plain';
 
 /**
- * For a text type, the start must be no accepted document or image and no ZIP archive, and have no zero byte. UTF-16
+ * For a text type, `detected` must have no accepted document or image and no ZIP archive. Only what looks like UTF-16
  * may have zero bytes.
  */
 export function describeWrongContent(

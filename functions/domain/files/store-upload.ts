@@ -37,8 +37,8 @@ interface Form {
 }
 
 /**
- * If the file or the data is wrong, the form is still read, so that the error contains the file's size.
- * @throws ServiceError, for example with a text of the specification, section 7.3. Its data describes the file
+ * After most errors in the file or the data, the form is still read, so that the error contains the file's size.
+ * @throws ServiceError, for example with a text of the specification, section 7.3. The data of each describes the file
  *   (section 2.7)
  */
 export async function storeUpload(

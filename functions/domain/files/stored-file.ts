@@ -33,7 +33,7 @@ export type UploadPart =
 export interface PreparationLeases {
   /**
    * Times are in epoch milliseconds. `releaseLease` knows the lease by `until`.
-   * @returns false if another process has the lease of the file; true also if the file does not exist
+   * @returns false if the file has another lease that has not ended; true also if the file does not exist
    */
   takeLease(file: FileName, until: number, now: number): Promise<boolean>;
   /** Does nothing if the file has another lease now. */
@@ -70,7 +70,7 @@ export interface FileStore {
 }
 
 export interface FileWriter {
-  /** Copies the bytes: the caller may reuse its buffer. */
+  /** Copies the bytes: when the promise resolves, the caller may reuse its buffer. */
   write(bytes: Uint8Array): Promise<void>;
   end(): Promise<void>;
   /** Makes the file permanent. Called after `end`. */

@@ -3,7 +3,7 @@ import { countCharacters } from '#contract/fields.ts';
 import { ExtractionFailure } from '#domain/files/services.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
-/** In UTF-16 code units: long enough for a fact and its context. */
+/** The maximum, in UTF-16 code units: long enough for a fact and its context. */
 const passageCharacters = 1000;
 
 /** The next passage repeats up to about so many, so that a short sentence at a cut is complete in one of the two. */

@@ -45,8 +45,9 @@ export interface Meter {
 }
 
 /**
- * `callType` is `chat`, `title`, or the type of the reasoning step that made the call. `promptTokens` contains the
- * tokens that were read from the provider's cache, and those that were written to it.
+ * `model` may end with `#` and a service tier. `callType` is `chat`, `title`, or the type of the reasoning step that
+ * made the call. `promptTokens` contains the tokens that were read from the provider's cache, and those that were
+ * written to it.
  */
 export type CountedCall = [
   model: string,

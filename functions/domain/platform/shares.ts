@@ -14,7 +14,7 @@ export interface SlotReport {
 
 export interface SlotReports {
   put(report: SlotReport): Promise<void>;
-  /** Also those of processes that have ended. */
+  /** May contain those of processes that have ended. */
   all(): Promise<SlotReport[]>;
 }
 
@@ -32,12 +32,12 @@ const reportsFrom: Readonly<Record<Pool, number>> = {
 const interval = 5000;
 
 /**
- * In milliseconds. A report that was read counts for this time again, so the slots of a killed process may count for
- * about twice as long.
+ * In milliseconds. A report that was read may count for this time again, so the slots of a killed process may count
+ * for about twice as long.
  */
 const validity = 30_000;
 
-/** In a report, the other workspaces are counted together, so that it stays small. */
+/** For each pool of a report. The other workspaces are counted together, so that the report stays small. */
 const namedWorkspaces = 12;
 
 /**
@@ -72,7 +72,7 @@ export class Shares {
 
   /**
    * Workspaces that wait take turns.
-   * @throws the reason of the signal, if it aborts before the workspace has a slot
+   * @throws the reason of the signal, if it aborts before the call gets a slot
    */
   wait(name: Pool, workspaceId: string, signal: AbortSignal): Promise<Leave> {
     const entered = this.pool(name).enter(workspaceId, signal);

@@ -1,6 +1,6 @@
 import type { RemoteRequest } from './remote-http.ts';
 
-/** `timeout` is for one call or one list, with its handshakes. */
+/** `timeout`: milliseconds for one call or one list, with its handshakes. */
 export interface McpTarget
   extends Pick<RemoteRequest, 'workspaceId' | 'url' | 'headers' | 'auth' | 'timeout' | 'pool'> {
   /** A version of MCP. From `2026-07-28` on, the first try is without a handshake. */

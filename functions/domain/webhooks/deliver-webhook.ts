@@ -74,8 +74,8 @@ type DeliverServices = Omit<WebhookServices, 'idempotency' | 'identifiers'> & {
 };
 
 /**
- * The workflow reads `state` and `seconds`, so these names and the values of `state` never change. `settled`: no
- * further attempt is due.
+ * The workflow reads `state` and `seconds`, so these names and the values of `state` never change. `settled`: it need
+ * not call again.
  */
 export interface DeliveryProgress {
   state: 'settled' | 'waiting';

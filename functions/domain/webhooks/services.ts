@@ -51,8 +51,8 @@ export interface DeliveryStore {
   /** For a delivery that is pending although no attempt is left, for example because the function was killed. */
   exhaust(delivery: WebhookDelivery): Promise<void>;
   /**
-   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if the delivery has ended, or another
-   * attempt or round has started, since it was read.
+   * The first attempt of the new round is due at `at`, ISO 8601. Undefined if `state`, `round` or `attempts` has
+   * changed since the delivery was read.
    */
   restart(delivery: WebhookDelivery, at: string): Promise<WebhookDelivery | undefined>;
   /** @returns false if the stored webhook is no longer `read` */

@@ -52,6 +52,6 @@ export function changesOf(before: object, after: object): Record<string, { from:
 }
 
 export interface AuditLog {
-  /** Oldest first; for all workspaces if none is given. `from` and `to` are UTC days like `2027-01-31`, included. */
+  /** Oldest first; all entries if no workspace is given. `from` and `to` are UTC days like `2027-01-31`, included. */
   between(workspaceId: string | undefined, from: string, to: string): AsyncIterable<AuditEntry[]>;
 }

@@ -73,7 +73,7 @@ const newBuckets = ({ limits }: BucketOwner): Buckets =>
     }),
   );
 
-/** Times are in milliseconds, and so are amounts of tokens: an amount is the time in which it is refilled. */
+/** Times are in milliseconds. An `amount` is the time in which its tokens are refilled; `tokens` is their number. */
 class Bucket {
   readonly rateClass: RateClass;
   readonly limit: RateLimit;
@@ -125,7 +125,7 @@ async function write(services: LimiterServices, request: Request): Promise<RateL
   throw new Error(`Others have changed the buckets before each of ${attempts} attempts`);
 }
 
-/** @returns false if the changes were not possible. Then the buckets have the stored values */
+/** @returns false if the changes were not possible. Then no `fullAt` is earlier than the stored one */
 async function writeOnce(
   { rateBuckets }: LimiterServices,
   { owner, buckets, tokens, now }: Request,

@@ -3,8 +3,8 @@ import type { Limits, RateClass, Tokens } from '#contract/rate-limits.ts';
 
 export interface RateLimitDecision {
   /**
-   * The bucket of the class that rejects the request, otherwise of its first class. `reset` is in seconds. Null if the
-   * class has no limit, or the limiter failed open.
+   * The bucket of the class that rejects the request, otherwise of its first class. Null if that class has no limit, or
+   * the limiter failed open. `limit` is the bucket's size, and `reset` the seconds until it is full again.
    */
   bucket: { limit: number; remaining: number; reset: number } | null;
   /** Null if the request is allowed; badRequest if a full bucket has fewer tokens, otherwise rateLimited. */
@@ -20,7 +20,7 @@ export interface RateLimits {
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
    * Writes nothing: the next write of the key's buckets by this process, in `take` or `writeCharges`, includes the
-   * charge. Until then, it is lost if the process ends.
+   * charge, unless it was lost before, for example at the end of the process.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;
   /** For a process that might not call `take` again. Never rejects. */

@@ -14,7 +14,10 @@ interface UsageOwner extends KeyOwner {
 }
 
 export const noCounts = {
-  /** Replies to messages outside batches, and completions, that their function has ended, also failed ones. */
+  /**
+   * Replies to messages outside batches, and completions, also failed ones. Those whose function was killed, or failed
+   * to store the user's message, may be missing.
+   */
   turns: 0,
   failedTurns: 0,
   /** Only those that a worker has ended. */

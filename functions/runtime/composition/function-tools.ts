@@ -6,8 +6,7 @@ import { countUse, requestDepth } from './remote-use.ts';
 
 /**
  * Import this module only dynamically, so that it does not slow down the start of functions. The credentials are a
- * parameter: if this module imported from a module that functions load at their start, these would load the imported
- * parts at their start too.
+ * parameter, because a module that this one shares with the start of functions may make that start slower.
  */
 export const functionTools = (credentials: Parameters<typeof functionInvoker>[0]): ToolKind =>
   functionKind({

@@ -1,4 +1,4 @@
-/** Most functions import this module at the first use, because the S3 client takes long to load. */
+/** Most functions that need this module import it at the first use, because the S3 client takes long to load. */
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { DEFAULT_MAX_ATTEMPTS } from '@smithy/core/retry';
@@ -25,10 +25,7 @@ export const files = /* @__PURE__ */ lazily(() =>
   s3FileStore(clientWith(forMegabytes), environment('fileBucket')),
 );
 
-/**
- * Without `WHEN_REQUIRED`, the client would sign the checksum of an empty body, because it does not have the uploaded
- * one.
- */
+/** Without `WHEN_REQUIRED`, presigned addresses for uploads would require the checksum of an empty body. */
 export const preparedAttachments = /* @__PURE__ */ lazily(() =>
   s3PreparedAttachments(
     clientWith(forMegabytes, { requestChecksumCalculation: 'WHEN_REQUIRED' }),

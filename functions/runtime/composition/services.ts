@@ -79,7 +79,7 @@ const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
 /** Two attempts if a client waits: the limiter lets requests pass if its bucket is unavailable. */
 const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** One for the process: it knows what all requests of the process have used. */
+/** One for the process, so that all its requests share what is known of the buckets. */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
   openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
 );

@@ -3,7 +3,7 @@ import { kmsSecretCipher } from '#adapters/secrets.ts';
 import type { SecretOwner, ToolSecretCipher } from '#domain/tools/tool-secret.ts';
 import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 
-/** A separate file of the functions' bundles, so that KMS's client does not slow down their start. */
+/** Import this module only dynamically, so that KMS's client does not slow down the start of functions. */
 export const toolSecretCipher: ToolSecretCipher = kmsSecretCipher<SecretOwner>(
   new KMSClient({ requestHandler: clientTimeouts }),
   environment('toolSecretKey'),

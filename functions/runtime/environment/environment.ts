@@ -137,7 +137,7 @@ const schemas = {
       .min(1)
       .transform((list) => list.split(','))
       .optional(),
-  /** Undefined in a stage without a web function behind the gateway. */
+  /** Undefined in a stage without the web function that serves chats. */
   callerSecret: () => z.string().min(1).optional(),
   authorizerCacheSeconds: () => z.coerce.number().nonnegative(),
   corsOrigin: () => z.string().min(1).optional(),

@@ -62,7 +62,7 @@ export const originSecretHeader = 'x-origin-secret';
 
 export const signedCallerField = 'signedCaller';
 
-/** The gateway replaces what a client has sent in these headers. */
+/** In requests that the gateway forwards to a web function, it replaces what a client has sent in these headers. */
 export const gatewayHeaders = {
   signedCaller: 'x-signed-caller',
   requestId: 'x-gateway-request-id',

@@ -96,8 +96,8 @@ export interface CompletionStream {
 /**
  * The status waits for the first chunk of the reply or for 15 s of silence, so that an earlier failure has its own
  * status.
- * @param given.onSlowReader the response must then end incomplete: clients treat a stream that ends normally as the
- * whole text
+ * @param given.onSlowReader called when too much is unread. Then nothing more is written, and a later `end` throws:
+ * clients treat a stream that ends normally as the whole text
  */
 export function openCompletionStream(given: {
   open: () => Writable;

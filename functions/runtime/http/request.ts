@@ -58,8 +58,8 @@ export const checkUsers = (workspaceId: string, named: readonly unknown[]): Prom
   checkNamedUsers({ workspaces: workspaces() }, workspaceId, named);
 
 /**
- * Null without the header Idempotency-Key. Only a hash of the header is stored, so that a reader of the table cannot
- * test guesses of the body against the HMAC.
+ * Null without the header Idempotency-Key. Only a hash of the header is stored: whoever knows the header can test
+ * guesses of the body against the HMAC.
  */
 export function idempotencyKeyOf(
   route: Route,

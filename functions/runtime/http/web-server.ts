@@ -8,7 +8,7 @@ import { Measurements } from '#runtime/observability/invocation.ts';
 import { log } from '#runtime/observability/log.ts';
 import { headersOf, type WholeResponse } from './response-form.ts';
 
-/** A request ends after the work that follows its response. */
+/** The requests that have not ended. A request ends after the work that follows its response. */
 let active = 0;
 
 /** Always true without this server: then the function serves one request at a time. */

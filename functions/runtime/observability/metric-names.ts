@@ -47,7 +47,7 @@ export const metrics = {
   /** Each file is one value, so the sample count is the number of files. */
   uploadedBytes: { name: 'UploadedBytes', unit: 'Bytes', dimensions: one('route') },
 
-  /** Calls that have failed before their first output do not count. */
+  /** Calls that the provider rejects do not count. Aborted calls count, even without output. */
   modelCalls: { name: 'ModelCalls', unit: 'Count', dimensions: one('model') },
   promptTokens: { name: 'PromptTokens', unit: 'Count', dimensions: one('model') },
   completionTokens: { name: 'CompletionTokens', unit: 'Count', dimensions: one('model') },
@@ -76,11 +76,11 @@ export const metrics = {
   },
   batchAge: { name: 'BatchAge', unit: 'Seconds', dimensions: one('status') },
 
-  /** The age of the oldest batch whose next request waits for a worker; 0 without one. */
+  /** Of the batches that a run has checked: the age of the oldest whose next request waits for a worker, or 0. */
   oldestRequestWait: { name: 'OldestRequestWait', unit: 'Seconds', dimensions: [[]] },
-  /** Batches that are open 15 minutes after their `expires_at`. */
+  /** Of the batches that a run has checked: those that are open 15 minutes after their `expires_at`. */
   overdueBatches: { name: 'OverdueBatches', unit: 'Count', dimensions: [[]] },
-  /** Purges and erasures that have not ended after an hour. */
+  /** Of the purges and erasures that a run has read: those that have not ended after an hour. */
   overduePurges: { name: 'OverduePurges', unit: 'Count', dimensions: [[]] },
 
   unusedChatsDeleted: { name: 'UnusedChatsDeleted', unit: 'Count', dimensions: [[]] },

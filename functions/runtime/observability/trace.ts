@@ -8,7 +8,7 @@ export interface TracedPart {
   name: string;
   start: number;
   end: number;
-  /** `error`: a request whose error has a 4xx status; `fault`: any other failure. */
+  /** `error`: a request whose error has a 4xx status. */
   outcome: 'ok' | 'error' | 'fault';
 }
 

@@ -17,8 +17,8 @@ export interface EmulatorRoute {
 }
 
 /**
- * From now on, calls of this thread may go to the emulator without the wire. The first use of a permission goes to the
- * wire, which records it.
+ * From now on, calls of this thread may go to the emulator without the wire. The thread's first use of a permission
+ * goes to the wire, because uses are noted there.
  */
 export function bypassWire({ wire, emulator, shapes, rules }: EmulatorRoute): void {
   let isFirstUse = false;

@@ -7,7 +7,7 @@ import { bypassWire } from '../../dynamodb/emulator-route/emulator-route.ts';
 import type { GuardData, MessageFromThread } from './messages.ts';
 import { rejectRunnerPorts } from './reject-runner-ports.ts';
 
-// Often enough to detect a function that collects buffers.
+// Buffers that are held for a shorter time may stay undetected.
 const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**

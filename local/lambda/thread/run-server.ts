@@ -14,7 +14,7 @@ const data = workerData as ServerThreadData;
 const WORK_AFTER_RESPONSE_MILLISECONDS = 15_000;
 
 let open = 0;
-/** When the last response ended. Infinite before the first one, because the function may still be starting. */
+/** When the last response ended (`performance.now()`). Infinite before that: the function may still be starting. */
 let endedAt = Number.POSITIVE_INFINITY;
 subscribe('http.server.request.start', (message) => {
   const { response } = message as { response: ServerResponse };

@@ -24,7 +24,7 @@ const versionOf = (item: Item): AgentVersion => fieldsOf(item);
 
 const cachedBytes = 16 * 1024 * 1024;
 
-/** A version may have 350 KB, and one batch read 16 MB. */
+/** At 350 KB each, they fit into one batch read, which returns at most 16 MB. */
 const versionsPerRead = 25;
 
 export function dynamoAgentReader(table: Table): AgentReader {

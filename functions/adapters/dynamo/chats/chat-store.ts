@@ -35,8 +35,8 @@ export const dynamoChatPages = (table: Table): ChatPages => ({
 const maxAttempts = 100;
 
 /**
- * Milliseconds after which the next attempt takes another id, so that a chat cannot appear in its lists long after
- * chats with higher ids.
+ * Milliseconds after which the next attempt takes another id. With the first id, a chat could appear in its lists long
+ * after chats with higher ids.
  */
 const idLifetime = 2000;
 

@@ -8,10 +8,7 @@ import { wholeTurns } from './message-store.ts';
 /** Of all cached messages. A character takes one or two bytes. */
 const mostCharacters = 8_000_000;
 
-/**
- * With this bound, a cached history stays below the limits of `MessageStore.recent` for steps and for the number of
- * messages.
- */
+/** With this bound, a cached history stays below `messagesOfWindow` and `stepsOfWindow` of the message store. */
 const mostCharactersOfChat = 250_000;
 
 const charactersOfAttributes = 500;

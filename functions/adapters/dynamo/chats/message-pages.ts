@@ -18,7 +18,7 @@ export interface RatedItem {
   counts: Record<string, number>;
 }
 
-/** Both positions are included. Each part has few large texts. */
+/** Both positions are included. Each array has at most `largeTextsAtOnce` large texts. */
 export async function* ratedMessages(
   table: Table,
   chat: ChatKey,

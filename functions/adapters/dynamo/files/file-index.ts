@@ -43,9 +43,8 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
     });
     const item = await table.get(keys.file(workspaceId, uuid));
     if (item !== undefined && item.closed === undefined) return true;
-    // If the SDK has repeated an update that was written, `attached` is this attempt. Then an item in `before` counts as
-    // an earlier attachment, which stays; an interrupted attempt or purge may have left it. Any other value of `attached`
-    // is that of an earlier attachment.
+    // `attached` is this attempt only if the SDK has repeated the second update. Then an item in `before` counts as an
+    // earlier attachment, which stays. Any other value of `attached` is that of an earlier attachment.
     const isNew = attached === undefined || (attached === attempt && before.scope === undefined);
     if (isNew)
       await transactIfFirst(table, () => [

@@ -16,7 +16,10 @@ export interface KnowledgeTable extends Pause {
   /** Undefined if the workspace never had a document. */
   head(workspaceId: string): Promise<KnowledgeHead | undefined>;
   documents(workspaceId: string): Promise<KnowledgeDocument[]>;
-  /** In one transaction. Returns false if the revision is not `from` any more, or after a conflict or throttling. */
+  /**
+   * In one transaction. `from` is 0 without a head.
+   * @returns false if the revision is not `from` any more; also after some other failures, such as a conflict
+   */
   move(
     workspaceId: string,
     from: number,

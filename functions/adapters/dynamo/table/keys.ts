@@ -23,7 +23,7 @@ const tenDigits = (number: number): string => String(number).padStart(10, '0');
 const workspace = (workspaceId: string): string => `W#${workspaceId}`;
 const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#C#${chatId}`;
 
-/** With neither, all chats of the workspace; with both, the list of the user. */
+/** With neither, all chats of the workspace; with a user, all chats of the user, whatever `agentId` is. */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
 
 function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
@@ -70,7 +70,7 @@ export const keys = {
     pk: `${workspace(workspaceId)}#AGENTS`,
     sk: `DRAFT#${agentId}`,
   }),
-  /** A copy of the published version: for lists, and for entries of earlier releases, which name no version. */
+  /** A copy of the published version: for lists, and for entries (`publishedEntry`) without a version. */
   publishedAgent: (workspaceId: string, agentId: string): Key => ({
     pk: `${workspace(workspaceId)}#AGENT#${agentId}`,
     sk: 'PUBLISHED',

@@ -18,7 +18,7 @@ const isThrottled = (error: unknown): boolean =>
   cancellationsIn(error).some((code) => throttles.includes(code));
 
 interface Attempts<Result> {
-  /** The number of conflicts after which the call fails. Throttling has a bound of its own. */
+  /** The call fails after this many conflicts and failed conditions. Throttling has a bound of its own. */
   attempts: number;
   plan: () => Promise<{ writes: readonly Write[]; result: Result }>;
   /** Gets, for each write, whether its condition failed. If it returns undefined, further attempts may follow. */

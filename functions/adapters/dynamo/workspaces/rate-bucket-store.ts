@@ -57,7 +57,7 @@ const fullTimesOf = (item: Item): FullTimes =>
       .filter(([, fullAt]) => fullAt !== undefined),
   );
 
-/** In seconds. Functions use a report for a shorter time. */
+/** Of a slot report, in seconds. It is used for a shorter time. */
 const retention = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({

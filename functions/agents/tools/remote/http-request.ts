@@ -78,7 +78,7 @@ function headerText(text: string, name: string): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finds these characters
 const unsafeSegment = /[\x00-\x1f\x7f\\\xc0\xc1]|\xe0[\x80-\x9f]|\xf0[\x80-\x8f]|[\xf8-\xff]|^\.{0,2}(?:;|$)/;
 
-/** Keeps invalid UTF-8, which some servers repair. Applied twice, because some servers decode twice. */
+/** Keeps invalid UTF-8, which some servers repair. Applied twice, because some servers decode more than once. */
 const decoded: Encode = (text) =>
   text.replaceAll(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 
