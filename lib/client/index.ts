@@ -19,8 +19,8 @@ export interface ClientOptions {
   streamTimeout?: number | undefined;
   /**
    * The maximum of retries of a request, 3 by default; for a resumable stream, also of the resumes in a row that bring
-   * no event. Retries of 429 with `waitForRateLimit`, and those that wait for the reply to a lost attempt, do not count.
-   * Most requests of `submitAndWait` are retried for an hour instead.
+   * no event. Retries of 429 with `waitForRateLimit`, and those that wait for the reply to a lost attempt, do not
+   * count. Most requests of `submitAndWait` are retried for an hour instead.
    */
   maxRetries?: number | undefined;
   /** Whether a request waits as long as the service rejects it with 429; false by default. */
