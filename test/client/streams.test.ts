@@ -128,14 +128,14 @@ test('stop of a resumed stream ends no later reply', async () => {
   call.finish();
   for await (const _ of { [Symbol.asyncIterator]: () => events });
   const called = callFor('Later');
-  const later = client.messages.stream(chatId, { message: 'Later', agent_id });
-  const laterCall = await called;
+  const next = client.messages.stream(chatId, { message: 'Later', agent_id });
+  const nextCall = await called;
   const resumed = client.messages.resume(chatId, { response_id: stream.responseId ?? '' });
   await expect(resumed.stop()).rejects.toThrow('Another reply than response_id is in progress');
   resumed.disconnect();
-  laterCall.chunk('Whole');
-  laterCall.finish();
-  const { text, incomplete } = await later.finalMessage();
+  nextCall.chunk('Whole');
+  nextCall.finish();
+  const { text, incomplete } = await next.finalMessage();
   expect([text, incomplete]).toEqual(['Whole', undefined]);
 });
 
