@@ -31,7 +31,7 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'complete-chat': 50,
   // If a batch takes less than a second, 20 executions dispatch more than 20 batches a second.
   'dispatch-batch': 20,
-  // With the defaults, the rest of an account of 1,000. Where all parts fit, it gets the whole rest.
+  // Without web functions for messages: the rest of an account of 1,000. Where all parts fit, it gets the whole rest.
   'send-message': 257,
 };
 

@@ -31,7 +31,7 @@ const tokens = {
   cached_prompt_tokens: count,
 };
 
-/** `cached_prompt_tokens` is an addition. */
+/** `cached_prompt_tokens` is an addition to the specification. */
 export const modelCall = z
   .object({ model: z.string(), call_type: z.string(), ...tokens })
   .meta({ id: 'ModelCall' });

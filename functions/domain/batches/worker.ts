@@ -246,7 +246,7 @@ class Worker {
     }
   }
 
-  /** Returns true after a short wait. Otherwise schedules a retry, unless another write has changed the item. */
+  /** Returns true after a wait here. Otherwise schedules a retry, unless another write has changed the item. */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
     const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;
