@@ -33,7 +33,7 @@ const groups: Readonly<Record<string, () => Promise<Command>>> = {
   webhooks: async () => (await import('./webhook-commands.ts')).webhookCommands(),
 };
 
-/** A single group if the command line starts with its name: the others would load clients of the AWS SDK. */
+/** A single group if the command line starts with its name: `chat` and `batch` then load no clients of AWS. */
 const groupsFor = ([, , first = '']: readonly string[]) => {
   const only = Object.hasOwn(groups, first) ? groups[first] : undefined;
   return only === undefined ? Object.values(groups) : [only];

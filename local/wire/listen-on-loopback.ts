@@ -31,7 +31,8 @@ interface LoopbackPort {
 }
 
 /**
- * Keeps requests whose `Origin` or host is not allowed from the listeners that the server has at the call.
+ * Keeps requests whose `Origin` or host is not allowed from the listeners of `request` and `checkExpectation` that the
+ * server has at the call.
  * @throws UnusablePort if the port is in use, or if this user may not listen on it
  */
 export async function listenOnLoopback(
