@@ -40,7 +40,7 @@ export const limits = {
   /** Long enough to start a download after a page was loaded, and short, because a URL may leak. */
   fileUrlMinutes: 15,
   systemPromptCharacters: 32_768,
-  /** As JSON. A version is one DynamoDB item (at most 400 KB), which has attribute names too. */
+  /** Of a definition, as JSON. Its DynamoDB item may have 400 KB, with other attributes. */
   agentBytes: 350_000,
   batchRequests: 1000,
   /** Each wrong element is a separate error, and errors need memory. */

@@ -40,8 +40,8 @@ export async function* pagesBack(
   let pages = pagesBackFrom(table, chat, typeof upTo === 'number' ? upTo : lastPosition);
   let [page, last] = await allEnded([pages.next(), upTo]);
   if (last === 0) return;
-  // Positions have no gaps, so a page with a message at `last` or later misses none before `last`. Any other page may
-  // have been read too early.
+  // Positions have no gaps: if the page has a message at `last` or later, all messages up to `last` were stored when it
+  // was read. Any other page may have been read too early.
   if (!page.value?.some(({ position }: Item) => (position as number) >= last)) {
     pages = pagesBackFrom(table, chat, last);
     page = await pages.next();
