@@ -16,7 +16,7 @@ export interface RunningTemplate extends StartedEmulators {
   /** Ends the `count` oldest environments of each web function found by its revision's logical id. Returns how many. */
   shutDownEnvironments(logicalIdPrefix: string, count: number): number;
   workers(): { functionName: string; busy: boolean }[];
-  /** What could fail in AWS, such as a request after the handler has resolved. */
+  /** What fails or could fail in AWS, such as a denied permission, or a request after the handler has resolved. */
   violations(): string[];
   /** Empty unless `recordCalls` is on. */
   dynamoCalls(): DynamoCall[];

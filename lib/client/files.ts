@@ -5,7 +5,10 @@ import { type ApiPromise, apiPromise, type RequestOptions, type Transport } from
 export interface UploadParams extends UploadData {
   /** The file name, with its extension. Required unless the file is a `File`. */
   name?: string;
-  /** The content type. By default it follows from the extension and from the type of the `File` or `Blob`. */
+  /**
+   * The content type. By default that of the extension; a `File` or `Blob` keeps its own type if the extension is
+   * unknown, or if both types are text.
+   */
   type?: string;
 }
 
