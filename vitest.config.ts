@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
-import { v8Options } from './test/support/v8-options.ts';
 
 /** Starts the service once for all files of test/service. */
 const serviceSetup = 'test/support/global-setup.ts';
@@ -16,7 +15,10 @@ const serviceSetup = 'test/support/global-setup.ts';
 const sharedLibraries = {
   isolate: false,
   setupFiles: ['test/support/fresh-modules.ts'],
-  execArgv: v8Options,
+  // The processes run functions: one thread for compilers and collectors in place of four, and a young generation that
+  // need not grow first. Six files of test/service took 9 % less time and 10 % less processor time (means of three
+  // interleaved rounds on two processors).
+  execArgv: ['--v8-pool-size=1', '--min-semi-space-size=16'],
 };
 
 /** Files that run once more with the four Lambda functions that a web function replaces (`chatRoutes`). */

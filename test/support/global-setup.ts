@@ -8,7 +8,6 @@ import type { TestProject } from 'vitest/node';
 import { synthesize } from '../../bin/local/synthesize.ts';
 import { certificate } from './certificate.ts';
 import type { SharedService } from './run-shared-service.ts';
-import { v8Options } from './v8-options.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -31,7 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // webhook receivers.
   process.env.NODE_EXTRA_CA_CERTS = join(folder, 'authority.pem');
   await writeFile(process.env.NODE_EXTRA_CA_CERTS, certificate.cert);
-  const { shared, stop } = await runShared(assembly, join(folder, 'data'));
+  const { shared, stop } = await runShared(assembly, join(folder, 'data'), project.config.execArgv);
   project.provide('sharedService', shared);
   return async () => {
     await stop();
@@ -39,9 +38,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   };
 }
 
-async function runShared(assembly: string, dataDir: string) {
+async function runShared(assembly: string, dataDir: string, execArgv: readonly string[]) {
   const program = join(import.meta.dirname, 'run-shared-service.ts');
-  const child = spawn(process.execPath, [...v8Options, program, assembly, dataDir], {
+  const child = spawn(process.execPath, [...execArgv, program, assembly, dataDir], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');
