@@ -53,7 +53,7 @@ export class ServiceError extends Error {
   }
 }
 
-// Texts of the specification (sections 3.3 and 7.2), and additions.
+// The specification (section 7.2) has the texts of these three and of `agentMismatch`. The others are additions.
 export const agentNotFound = () => new ServiceError('notFound', 'Agent not found');
 export const agentVersionNotFound = () => new ServiceError('notFound', 'Agent version not found');
 export const chatNotFound = () => new ServiceError('notFound', 'Chat not found');

@@ -13,7 +13,10 @@ export interface ClientOptions {
   apiKey: string;
   /** The user of calls that take an `external_user_id` and have none; null in a call names no user. */
   externalUserId?: string | undefined;
-  /** Milliseconds for each attempt, 120,000 by default; for a stream and `openResults`, until the response starts. */
+  /**
+   * Milliseconds for each attempt, 120,000 by default; for a stream and `openResults`, until the response starts. The
+   * cancellations of an aborted `submitAndWait` have 10,000.
+   */
   timeout?: number | undefined;
   /** Milliseconds without data after which a stream counts as lost, 100,000 by default. */
   streamTimeout?: number | undefined;

@@ -8,7 +8,7 @@ import {
   StreamTimeoutError,
 } from './errors.ts';
 import type { StoppedReply, StreamEvent, TokenUsage } from './schema.ts';
-import { connectionErrorOf, type OpenResponse } from './transport.ts';
+import { connectionErrorOf, markAsPerhapsProcessed, type OpenResponse } from './transport.ts';
 import { onAbort, sleep, startTimer } from './waiting.ts';
 
 export interface Reply {
@@ -200,6 +200,8 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
       if (this.#last === undefined) return await open(signal);
       return await resume(this.#last.response_id, this.#last.sequence_number, signal);
     } catch (error) {
+      // The request was sent before, and its response has started.
+      markAsPerhapsProcessed(error);
       const isRejectedResume = error instanceof ApiError && this.#last !== undefined;
       if (!(error instanceof ConnectionError) && !isRejectedResume) throw error;
       throw this.#interrupted(`The stream was interrupted: ${error.message}`, error);

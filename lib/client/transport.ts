@@ -149,7 +149,7 @@ async function withRetries<Value, Result>(
       signal?.throwIfAborted();
       const recovered = failures.mayHaveWorked ? await recover(error) : undefined;
       if (recovered !== undefined) return recovered;
-      if (!failures.allowRetry(error)) throw failures.mark(error);
+      if (!failures.allowRetry(error)) throw error;
       const delay = defaults.delay(retry, error instanceof ApiError ? error.retryAfter : undefined);
       defaults.onRetry(error, delay);
       await sleep(delay, signal);
@@ -179,7 +179,14 @@ class Failures {
     return this.#lostAt !== undefined;
   }
 
+  /** Marks the error too, if this attempt or an earlier one may have been processed. */
   allowRetry(error: unknown): boolean {
+    const isAllowed = this.#isRetried(error);
+    if (this.mayHaveWorked) markAsPerhapsProcessed(error);
+    return isAllowed;
+  }
+
+  #isRetried(error: unknown): boolean {
     if (mayHaveWorked(error)) this.#lostAt ??= Date.now();
     if (error instanceof RateLimitError && this.#throwsRateLimit) return false;
     if (error instanceof RateLimitError && !error.isReplayed && this.#waitsForRateLimit) return true;
@@ -187,11 +194,6 @@ class Failures {
     if (this.#call.isPatient === true) return Date.now() - this.#startedAt < longestOutage;
     if (!this.#isOwnReply(error)) this.#count += 1;
     return this.#count <= this.#maxRetries;
-  }
-
-  mark(error: unknown): unknown {
-    const isMarked = error instanceof ApiError || error instanceof ConnectionError;
-    return isMarked && this.mayHaveWorked ? Object.assign(error, { mayBeProcessed: true }) : error;
   }
 
   /** Whether the reply in progress may be that of a lost attempt of this request. Such a failure is not counted. */
@@ -203,6 +205,12 @@ class Failures {
 /** By 400 with `Retry-After`, the service says that the chat has a reply in progress. */
 const isReplyInProgress = (error: unknown): boolean =>
   error instanceof ApiError && error.status === 400 && error.retryAfter !== undefined;
+
+/** An earlier attempt of the request may have been processed. */
+export function markAsPerhapsProcessed(error: unknown): void {
+  if (error instanceof ApiError || error instanceof ConnectionError)
+    Object.assign(error, { mayBeProcessed: true });
+}
 
 const mayHaveWorked = (error: unknown): boolean =>
   (error instanceof ConnectionError || error instanceof ApiError) && error.mayBeProcessed;

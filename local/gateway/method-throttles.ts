@@ -1,7 +1,7 @@
 import type { Throttle } from './api-model.ts';
 
 export interface MethodSetting {
-  /** `/*` for every resource, else a slash and the resource's path with `~1` for each slash. */
+  /** `/*` for every resource, `/` for the root; else a slash and the resource's path with `~1` for each slash. */
   readonly ResourcePath?: string;
   readonly HttpMethod?: string;
   readonly ThrottlingRateLimit?: number;

@@ -319,18 +319,27 @@ describe('retries', () => {
   });
 
   test('end with an error that says whether any attempt may have been carried out', async () => {
+    const rejectionOf: Record<number, (request: FrontRequest) => void> = {
+      2: rejection(429),
+      3: rejection(400),
+    };
     for (const [name, first, mayBeProcessed] of [
       ['429', rejection(429), false],
       ['500', rejection(500), true],
       ['a lost connection', ({ reset }: FrontRequest) => reset(), true],
     ] as const) {
-      const { client } = await openFront((request, number) =>
-        (number === 1 ? first : rejection(400))(request),
-      );
+      const retried: unknown[] = [];
+      const { client } = await openFront((request, number) => (rejectionOf[number] ?? first)(request), {
+        onRetry: (error) => retried.push(error),
+      });
       const error = await client.chats
         .create({ name: 'A', agent_id: 'a' })
         .catch((reason: unknown) => reason);
       expect([name, error]).toEqual([name, expect.objectContaining({ status: 400, mayBeProcessed })]);
+      expect(retried).toEqual([
+        expect.objectContaining({ mayBeProcessed }),
+        expect.objectContaining({ status: 429, mayBeProcessed }),
+      ]);
     }
   });
 

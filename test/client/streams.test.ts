@@ -296,6 +296,17 @@ test('a resume that is rejected is an interrupted stream, with the text so far a
   expect((error as Error).cause).toBeInstanceOf(NotFoundError);
 });
 
+test('a rejected repetition of a stream without events says that the first attempt may have been carried out', async () => {
+  const { front, client: reader } = await openStreams([]);
+  const { serve } = front;
+  front.serve = (exchange) =>
+    front.requests.length === 1
+      ? serve(exchange)
+      : exchange.respond(404, { data: null, message: 'Agent not found', error_code: 10003 });
+  const stream = reader.messages.stream(7, { ...send, resumable: true });
+  await expect(stream.finalMessage()).rejects.toMatchObject({ status: 404, mayBeProcessed: true });
+});
+
 test('resumes that bring nothing end after maxRetries', async () => {
   const { front, client: reader } = await openStreams([created], [], [], [], [], []);
   const stream = reader.messages.stream(7, { ...send, resumable: true });

@@ -34,7 +34,8 @@ export type WrittenConfig = z.input<typeof httpApiConfig>;
 
 /**
  * @param document where the document is: a file, or an address
- * @param options.only names of tools, also without the prefix; by default the tools of the entry, or all for a new one
+ * @param options.only ids of operations, with or without the prefix of the tools; by default the tools of the entry, or
+ *   all for a new one
  * @param written undefined for a new entry
  * @returns `before`: the tools of the entry so far, with their defaults
  * @throws Error such as for a wrong config or document, or for an API without an address

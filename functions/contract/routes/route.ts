@@ -19,7 +19,7 @@ export interface Route {
   description?: string;
   tag?: RouteTag;
   rateClass: RequestClass;
-  /** From Lambda, `buffered` is one payload of at most 6 MB, and `streamed` at most 200 MB. */
+  /** A Lambda function returns a `buffered` response as one payload of at most 6 MB; it streams at most 200 MB. */
   transfer: 'buffered' | 'streamed';
   /** The gateway ends a buffered route after 29 s. */
   timeoutSeconds: number;

@@ -44,9 +44,9 @@ export interface BatchTransitions {
     owner: { name: string; until: number },
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
-   * Starts new requests among the `size` indexes from `next` on, and the requests in `named`: numbers of attempts by
-   * the indexes of requests. Writer: the owner. Condition: it still owns the slot and has made exactly `takes` takes,
-   * and the batch is not stopped.
+   * Starts requests: those of the `size` indexes from the batch's `next` on, except successors in chains, and those in
+   * `named`, which has the number of the attempt that starts by the index of the request. Writer: the owner. Condition:
+   * it still owns the slot and has made exactly `takes` takes, and the batch is not stopped.
    */
   take(
     batch: BatchKey,

@@ -35,7 +35,10 @@ export interface PurgeOutbox {
   has(purge: Purge | Erasure): Promise<boolean>;
   /** Yields the erasures, then, oldest first, the purges of deletions up to a time. `dueAt`: epoch milliseconds. */
   pages(deletedUpTo: string): AsyncIterable<((Purge | Erasure) & { dueAt: number })[]>;
-  /** Does nothing if the purge has ended or was replaced. `erased` is added to the stored counts of an erasure. */
+  /**
+   * Does nothing if the purge or erasure has ended, or if a newer erasure has replaced this one. `erased` is added to
+   * the stored counts of an erasure.
+   */
   postpone(purge: Purge | Erasure, dueAt: number, erased?: ErasedPart): Promise<void>;
   remove(purge: Purge | Erasure): Promise<void>;
 }

@@ -34,8 +34,8 @@ export class Measurements {
   }
 
   /**
-   * Writes different dimensions in different log lines: in a common line, CloudWatch would assign all dimensions to
-   * every metric.
+   * Writes different dimensions in different log lines: Powertools assigns all dimensions of a line to each of its
+   * metrics.
    */
   publish(properties: Readonly<Record<string, string | undefined>>): void {
     const groups = Map.groupBy(this.#all, ({ name, dimensions }) =>

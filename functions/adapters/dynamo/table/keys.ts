@@ -23,7 +23,10 @@ const tenDigits = (number: number): string => String(number).padStart(10, '0');
 const workspace = (workspaceId: string): string => `W#${workspaceId}`;
 const chat = (workspaceId: string, chatId: number): string => `W#${workspaceId}#C#${chatId}`;
 
-/** With neither, all chats of the workspace; with a user, all chats of the user, whatever `agentId` is. */
+/**
+ * With neither, all chats of the workspace; with an agent alone, all chats of the agent; with a user, all chats of the
+ * user, whatever `agentId` is.
+ */
 export type ChatListKind = { agentId?: string | undefined; externalUserId?: string | undefined };
 
 function chatList(workspaceId: string, { agentId, externalUserId }: ChatListKind): ListKeys {
