@@ -16,7 +16,7 @@ export function readThrottle(
   resourcePath: string,
   httpMethod: string,
 ): Throttle {
-  const path = `/${resourcePath.replaceAll('/', '~1')}`;
+  const path = resourcePath === '/' ? '/' : `/${resourcePath.replaceAll('/', '~1')}`;
   const ofMethod = settings.find(
     (setting) => setting.ResourcePath === path && setting.HttpMethod === httpMethod,
   );

@@ -97,6 +97,11 @@ describe('a method that the stage throttles', () => {
     }
   });
 
+  it('may be one of the root', async () => {
+    const statuses = [await call('..'), await call('..')].map(({ status }) => status);
+    expect(statuses).toEqual([200, 429]);
+  });
+
   it('leaves the others alone', async () => {
     expect((await call('throttled/1', 'POST')).status).toBe(200);
     expect((await call('fresh')).status).toBe(200);
