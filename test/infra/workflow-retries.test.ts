@@ -53,7 +53,7 @@ describe.each(tasks)('%s', (_, state) => {
     const retrier = retrierOf(state, error);
     expect(retrier).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 300, MaxAttempts: 400 });
     const { least, average, most, limit } = secondsOf(retrier as Retrier);
-    // The figures of docs/batches.md and docs/runbook.md.
+    // The figures of docs/batches.md.
     expect([least, average, most, limit].map((seconds) => (seconds / hour).toFixed(1))).toEqual([
       '14.9',
       '16.4',
