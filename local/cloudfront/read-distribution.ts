@@ -4,20 +4,10 @@ import { reject, type TemplateResource } from '../template/resource-kind.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
-export interface Distribution {
-  readonly behaviors: readonly Behavior[];
-  readonly errorSeconds: ReadonlyMap<number, number>;
-}
+export type Distribution = Awaited<ReturnType<typeof readDistribution>>;
+export type Behavior = Distribution['behaviors'][number];
 
-export interface Behavior {
-  readonly pattern: RegExp;
-  readonly methods: readonly string[];
-  readonly origin: Origin;
-  readonly viewerRequest: ViewerRequest | undefined;
-  readonly responseHeaders: ResponseHeadersPolicy | undefined;
-}
-
-export interface Origin {
+interface Origin {
   readonly domainName: string;
   readonly customHeaders: readonly (readonly [name: string, value: string])[];
   readonly readTimeoutMilliseconds: number;
@@ -25,7 +15,7 @@ export interface Origin {
 
 type EventHeaders = Record<string, { value: string }>;
 
-export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
+type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
   readonly AllowedMethods?: readonly string[];
@@ -70,7 +60,7 @@ export async function readDistribution(
   resource: TemplateResource,
   resources: readonly TemplateResource[],
   context: RunContext,
-): Promise<Distribution> {
+) {
   const { DistributionConfig: config } = context.read<DistributionProperties>(resource);
 
   const origins = await readOrigins(config.Origins, context, resource);
@@ -86,7 +76,7 @@ export async function readDistribution(
       policies.set(context.resolve({ Ref: logicalId }, logicalId), readResponseHeadersPolicy(entry, context));
   }
 
-  const readBehavior = (properties: BehaviorProperties): Behavior => {
+  const readBehavior = (properties: BehaviorProperties) => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
       reject(resource, 'only a behaviour without caching can run locally');
     if (properties.OriginRequestPolicyId !== ALL_VIEWER_EXCEPT_HOST_HEADER)
@@ -99,7 +89,8 @@ export async function readDistribution(
     if (policyId !== undefined && !policies.has(policyId))
       reject(resource, `the response headers policy ${policyId} is missing`);
     return {
-      pattern: patternOf(properties.PathPattern ?? '*'),
+      /** CloudFront adds the slash. */
+      pattern: (properties.PathPattern ?? '*').replace(/^[^/*]/, '/$&'),
       methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
       origin:
         origins.get(properties.TargetOriginId) ??
@@ -144,14 +135,6 @@ async function readOrigins(
   }
   return origins;
 }
-
-const patternOf = (pattern: string): RegExp => {
-  const escaped = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
-};
 
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];

@@ -12,26 +12,16 @@ import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import { retainedShapes, tableShape } from './table-shapes.ts';
 import type { TableShape } from './touched-items.ts';
 
-interface KeyProperties {
-  readonly KMSMasterKeyId?: string;
-}
-
-interface ResourcePolicyProperties {
-  readonly PolicyDocument: unknown;
-}
-
-interface ReplicaProperties {
-  readonly Region?: string;
-  readonly ResourcePolicy?: ResourcePolicyProperties;
-  readonly SSESpecification?: KeyProperties;
+interface AccessProperties {
+  readonly ResourcePolicy?: { readonly PolicyDocument: unknown };
+  readonly SSESpecification?: { readonly KMSMasterKeyId?: string };
 }
 
 interface TableProperties
-  extends Pick<CreateTableCommandInput, 'AttributeDefinitions' | 'KeySchema' | 'GlobalSecondaryIndexes'> {
+  extends AccessProperties,
+    Pick<CreateTableCommandInput, 'AttributeDefinitions' | 'KeySchema' | 'GlobalSecondaryIndexes'> {
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
-  readonly Replicas?: readonly ReplicaProperties[];
-  readonly ResourcePolicy?: ResourcePolicyProperties;
-  readonly SSESpecification?: KeyProperties;
+  readonly Replicas?: readonly (AccessProperties & { readonly Region?: string })[];
 }
 
 const databaseFileOf = ({ dataDir }: RunOptions): string => path.join(dataDir, 'dynamodb.sqlite');

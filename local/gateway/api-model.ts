@@ -1,3 +1,5 @@
+import type { Throttle } from '../wire/throttle.ts';
+
 export interface ApiModel {
   readonly apiId: string;
   readonly stage: string;
@@ -50,11 +52,6 @@ export interface MockIntegration {
   readonly status: number;
   /** Names and values, alternating. */
   readonly headers: readonly string[];
-}
-
-export interface Throttle {
-  readonly requestsPerSecond: number;
-  readonly burst: number;
 }
 
 export interface ApiAuthorizer {

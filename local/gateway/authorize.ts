@@ -18,11 +18,7 @@ export type Authorize = (
 
 export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
 
-interface AuthorizerResult {
-  readonly principalId: string;
-  readonly statements: readonly PolicyStatement[];
-  readonly context: Record<string, string | number | boolean>;
-}
+type AuthorizerResult = Awaited<ReturnType<typeof send>>;
 
 /** The returned function caches results for `cacheSeconds`. It throws a GatewayFailure to reject a request. */
 export function createAuthorize(
@@ -77,7 +73,7 @@ export function createAuthorize(
   };
 }
 
-async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {
+async function send(fn: InvokableFunction | undefined, event: unknown) {
   const result = await fn?.invoke(JSON.stringify(event));
   if (!result?.succeeded)
     throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
@@ -93,7 +89,7 @@ async function send(fn: InvokableFunction | undefined, event: unknown): Promise<
   );
   if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat)
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
-  return { principalId: response.principalId, statements, context: context as AuthorizerResult['context'] };
+  return { principalId: response.principalId, statements, context };
 }
 
 interface PolicyStatement {

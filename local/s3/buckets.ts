@@ -46,14 +46,7 @@ export const buckets: ResourceKind = {
 
     return {
       ref: nameOf,
-      attribute(resource, name) {
-        const bucket = nameOf(resource);
-        return {
-          Arn: `arn:aws:s3:::${bucket}`,
-          DomainName: `${bucket}.s3.amazonaws.com`,
-          RegionalDomainName: `${bucket}.s3.${context.region}.amazonaws.com`,
-        }[name];
-      },
+      attribute: (resource, name) => (name === 'Arn' ? `arn:aws:s3:::${nameOf(resource)}` : undefined),
       environmentFor: () => ({
         AWS_ENDPOINT_URL_S3: endpoint,
         // s3rver cannot read a streamed upload with checksums.

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Denial } from '../iam/access-rules.ts';
 import { findFunction, invokedArn } from '../lambda/find-function.ts';
 import { IDLE_MILLISECONDS } from '../lambda/function-pool.ts';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
 import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
@@ -107,17 +105,8 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
   };
 }
 
-interface Schedule {
-  readonly periodMilliseconds: number;
-  readonly targets: readonly ScheduledTarget[];
-}
-
-interface ScheduledTarget {
-  readonly function: InvokableFunction;
-  rejection(): Denial | undefined;
-  payload(at: Date): string;
-  readonly eventAgeMilliseconds: number;
-}
+type Schedule = NonNullable<ReturnType<typeof readSchedule>>;
+type ScheduledTarget = Schedule['targets'][number];
 
 interface ScheduleProperties {
   readonly ScheduleExpression?: string;
@@ -145,7 +134,7 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
+function readSchedule(resource: TemplateResource, arn: string, context: RunContext) {
   const properties = context.read<ScheduleProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);
   const { ScheduleExpression: expression = '', State, Targets = [] } = properties;

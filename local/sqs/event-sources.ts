@@ -12,12 +12,9 @@ export const eventSources: ResourceKind = {
 
   async open(resources, context) {
     const stops: (() => void)[] = [];
-    const arnOf = ({ logicalId }: TemplateResource) =>
-      `arn:aws:lambda:${context.region}:${context.accountId}:event-source-mapping:${context.nameOf(logicalId)}`;
     return {
       ref: ({ logicalId }) => context.nameOf(logicalId),
-      attribute: (resource, name) =>
-        ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
+      attribute: () => undefined,
       async start() {
         for (const resource of resources) {
           const stop = await startPoller(resource, context);

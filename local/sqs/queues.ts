@@ -5,11 +5,7 @@ import { serveQueues } from './serve-queues.ts';
 
 // Others, such as encryption and tags, do not change how the emulator handles messages.
 const FORWARDED = [
-  'ContentBasedDeduplication',
-  'DeduplicationScope',
   'DelaySeconds',
-  'FifoQueue',
-  'FifoThroughputLimit',
   'MaximumMessageSize',
   'MessageRetentionPeriod',
   'ReceiveMessageWaitTimeSeconds',
@@ -34,16 +30,12 @@ export const queues: ResourceKind = {
     return {
       // The URL has the emulator's address: by default, SDK clients send requests to the host of the queue's URL.
       ref: (resource) => server.urlOf(nameOf(resource)),
-      attribute: (resource, name) =>
-        ({
-          Arn: arnOf(resource),
-          QueueName: nameOf(resource),
-          QueueUrl: server.urlOf(nameOf(resource)),
-        })[name],
+      attribute: (resource, name) => ({ Arn: arnOf(resource), QueueName: nameOf(resource) })[name],
       environmentFor: () => ({ AWS_ENDPOINT_URL_SQS: server.endpoint }),
       async start() {
         for (const resource of resources) {
           const properties = context.read<Record<string, unknown>>(resource);
+          if (properties.FifoQueue === true) reject(resource, 'FIFO queues cannot run locally');
           registerKey(context, arnOf(resource), properties.KmsMasterKeyId);
           const input = { QueueName: nameOf(resource), Attributes: attributesOf(properties) };
           await callAwsJson(server.endpoint, 'AmazonSQS.CreateQueue', input).catch((error: Error) =>

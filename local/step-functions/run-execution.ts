@@ -6,10 +6,7 @@ import type { TaskTokens } from './task-tokens.ts';
 
 export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
 
-export interface RunningExecution {
-  readonly outcome: Promise<Outcome>;
-  stop(): void;
-}
+type RunningExecution = ReturnType<typeof runExecution>;
 
 export type Emulator = typeof import('aws-local-stepfunctions');
 
@@ -18,7 +15,7 @@ export interface ExecutionEnvironment extends TaskEnvironment {
   readonly machineName: string;
 }
 
-export function runExecution(execution: Execution, environment: ExecutionEnvironment): RunningExecution {
+export function runExecution(execution: Execution, environment: ExecutionEnvironment) {
   const { emulator, definition, machineName, role, context } = environment;
   const ended = new AbortController();
   const task = createCurrentTask(execution, environment, ended.signal);

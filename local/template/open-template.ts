@@ -10,21 +10,10 @@ import { createResolver } from './resolve-template.ts';
 import type { TemplateResource } from './resource-kind.ts';
 import { readStackResources } from './stack-resources.ts';
 
-export interface OpenTemplate {
-  readonly context: RunContext;
-  readonly physicalIds: Record<string, string>;
-  readonly outputs: Record<string, string>;
-  close(): Promise<void>;
-}
-
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
 
-export async function openTemplate(
-  options: RunOptions,
-  { stackName, template, assetFolder }: Assembly,
-  progress: (line: string) => void,
-): Promise<OpenTemplate> {
+export async function openTemplate(options: RunOptions, { stackName, template, assetFolder }: Assembly) {
   const kinds = createOpenKinds();
   const resolver = createResolver({
     template,
@@ -63,10 +52,9 @@ export async function openTemplate(
     await recorders?.close();
   };
   try {
-    await kinds.open(resources, context, progress);
+    await kinds.open(resources, context);
     if (options.recordCalls) recorders = await openRecorders(context);
     await kinds.start();
-    progress('The template runs');
     const physicalIds = resources.logicalIds.map((id) => [id, String(context.resolve({ Ref: id }, id))]);
     const outputs = Object.entries(template.Outputs ?? {})
       .filter(([, output]) => resolver.isMet(output.Condition))
