@@ -8,14 +8,6 @@ import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
-export type AuthorizerContext = Record<string, unknown>;
-
-export type Authorize = (
-  authorizer: ApiAuthorizer,
-  event: RequestEvent,
-  gatewayRequest: GatewayRequest,
-) => Promise<AuthorizerContext>;
-
 export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
 
 type AuthorizerResult = Awaited<ReturnType<typeof send>>;
@@ -24,14 +16,18 @@ type AuthorizerResult = Awaited<ReturnType<typeof send>>;
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
-): Authorize {
+) {
   let cache = new Map<string, { readonly result: AuthorizerResult; readonly expires: number }>();
   if (options.clearAuthorizerCacheOnWrite)
     onOperatorWrite.push(() => {
       cache = new Map();
     });
 
-  return async (authorizer, event, gatewayRequest) => {
+  return async (
+    authorizer: ApiAuthorizer,
+    event: RequestEvent,
+    gatewayRequest: GatewayRequest,
+  ): Promise<Record<string, unknown>> => {
     const identity = authorizer.identityHeaders.map(gatewayRequest.headerValue);
     // If an identity source is missing or empty, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');

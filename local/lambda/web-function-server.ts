@@ -53,8 +53,7 @@ export class WebFunctionServer {
       release();
       return platformResponse(502, 'Runtime.InitError');
     }
-    const { address } = environment;
-    const response = await callEnvironment(request, { ...this.#definition, agent: this.#agent, address });
+    const response = await callEnvironment(request, this.#agent, environment.address, this.#definition);
     response.body.once('close', release);
     return response;
   }
