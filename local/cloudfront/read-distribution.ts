@@ -7,12 +7,6 @@ import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './respons
 export type Distribution = Awaited<ReturnType<typeof readDistribution>>;
 export type Behavior = Distribution['behaviors'][number];
 
-interface Origin {
-  readonly domainName: string;
-  readonly customHeaders: readonly (readonly [name: string, value: string])[];
-  readonly readTimeoutMilliseconds: number;
-}
-
 type EventHeaders = Record<string, { value: string }>;
 
 type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
@@ -63,7 +57,9 @@ export async function readDistribution(
 ) {
   const { DistributionConfig: config } = context.read<DistributionProperties>(resource);
 
-  const origins = await readOrigins(config.Origins, context, resource);
+  const read = async (origin: OriginProperties) =>
+    [origin.Id, await readOrigin(origin, context, resource)] as const;
+  const origins = new Map(await Promise.all(config.Origins.map(read)));
   const functions = new Map<unknown, ViewerRequest>();
   const policies = new Map<unknown, ResponseHeadersPolicy>();
   for (const entry of resources) {
@@ -114,26 +110,19 @@ export async function readDistribution(
   };
 }
 
-async function readOrigins(
-  properties: readonly OriginProperties[],
-  context: RunContext,
-  resource: TemplateResource,
-): Promise<ReadonlyMap<string, Origin>> {
-  const origins = new Map<string, Origin>();
-  for (const { Id, DomainName, OriginCustomHeaders = [], CustomOriginConfig, ...others } of properties) {
-    if (others.OriginPath) reject(resource, `the origin path ${others.OriginPath} cannot run locally`);
-    if (others.ResponseCompletionTimeout !== undefined)
-      reject(resource, 'a response completion timeout cannot run locally');
-    const headers = OriginCustomHeaders.map(
-      async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
-    );
-    origins.set(Id, {
-      domainName: DomainName,
-      customHeaders: await Promise.all(headers),
-      readTimeoutMilliseconds: (CustomOriginConfig?.OriginReadTimeout ?? READ_TIMEOUT_SECONDS) * 1000,
-    });
-  }
-  return origins;
+async function readOrigin(properties: OriginProperties, context: RunContext, resource: TemplateResource) {
+  const { DomainName, OriginPath, OriginCustomHeaders = [], CustomOriginConfig } = properties;
+  if (OriginPath) reject(resource, `the origin path ${OriginPath} cannot run locally`);
+  if (properties.ResponseCompletionTimeout !== undefined)
+    reject(resource, 'a response completion timeout cannot run locally');
+  const headers = OriginCustomHeaders.map(
+    async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
+  );
+  return {
+    domainName: DomainName,
+    customHeaders: await Promise.all(headers),
+    readTimeoutMilliseconds: (CustomOriginConfig?.OriginReadTimeout ?? READ_TIMEOUT_SECONDS) * 1000,
+  };
 }
 
 async function resolveSecret(value: string, context: RunContext): Promise<string> {

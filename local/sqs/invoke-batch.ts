@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InvocationResult } from '../lambda/invokable-function.ts';
-import type { BufferedMessage } from './message-buffer.ts';
+import type { BufferedMessage } from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
 
 /** SQS may deliver a message more than once. */

@@ -1,9 +1,4 @@
-export interface BufferedMessage {
-  readonly messageId: string;
-  readonly receiptHandle: string;
-  readonly json: string;
-  readonly bytes: number;
-}
+import type { BufferedMessage } from './queue-client.ts';
 
 // Enough to find messages of other groups after many messages of one group.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
