@@ -1,4 +1,5 @@
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { readDistribution } from './read-distribution.ts';
 import { serveDistribution } from './serve-distribution.ts';
 

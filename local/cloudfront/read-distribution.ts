@@ -1,6 +1,6 @@
 import { Script } from 'node:vm';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 

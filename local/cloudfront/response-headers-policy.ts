@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { flatHeaders, headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 
 export type ResponseHeadersPolicy = ReturnType<typeof readResponseHeadersPolicy>;
 

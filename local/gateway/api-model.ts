@@ -3,7 +3,7 @@ import type { Throttle } from '../wire/throttle.ts';
 export interface ApiModel {
   readonly apiId: string;
   readonly stage: string;
-  readonly region: string;
+  readonly arn: string;
   readonly accountId: string;
   readonly root: PathNode;
   readonly binaryMediaTypes: readonly string[];

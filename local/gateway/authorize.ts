@@ -32,15 +32,14 @@ export function createAuthorize(
     // If an identity source is missing or empty, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
-    const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;
-    const methodArn = `${apiArn}/${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
+    const methodArn = `${api.arn}/${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
     const cached = cache.get(key);
     const started = performance.now();
     let result: AuthorizerResult;
     if (cached && cached.expires > Date.now()) result = cached.result;
     else {
-      const sourceArn = `${apiArn}/authorizers/${authorizer.logicalId}`;
+      const sourceArn = `${api.arn}/authorizers/${authorizer.logicalId}`;
       if (denialOfInvocation(access, { ...authorizer, sourceArn }))
         throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
       // If the cache is cleared during this call, the result goes into the old one, which is no longer read.

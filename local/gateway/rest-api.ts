@@ -1,4 +1,5 @@
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import type { TemplateResource } from '../template/template-resource.ts';
 import type { ApiMethod, PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
 import { serveRestApi } from './serve-rest-api.ts';

@@ -1,4 +1,5 @@
-import { type ResourceKind, rejectOthers } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { rejectOthers } from '../template/template-resource.ts';
 import { findFunction, invokedArn } from './find-function.ts';
 
 interface PermissionProperties {

@@ -3,7 +3,8 @@ import { findFunction, invokedArn } from '../lambda/find-function.ts';
 import { IDLE_MILLISECONDS } from '../lambda/function-pool.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
-import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/template-resource.ts';
 
 // The work of a killed runner may be under a lease of 30 s, which has expired after 35 s.
 const SECOND_RUN_MILLISECONDS = 35_000;
@@ -21,10 +22,8 @@ export const schedules: ResourceKind = {
 
   async open(resources, context) {
     const stops: (() => void)[] = [];
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.Name, logicalId) ?? context.nameOf(logicalId));
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:events:${context.region}:${context.accountId}:rule/${nameOf(resource)}`;
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'Name');
+    const arnOf = (resource: TemplateResource) => context.arnOf('events', `rule/${nameOf(resource)}`);
     return {
       ref: nameOf,
       attribute: (resource, name) => (name === 'Arn' ? arnOf(resource) : undefined),

@@ -1,5 +1,6 @@
 import type { RunContext } from '../run-context.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
@@ -13,7 +14,7 @@ export const eventSources: ResourceKind = {
   async open(resources, context) {
     const stops: (() => void)[] = [];
     return {
-      ref: ({ logicalId }) => context.nameOf(logicalId),
+      ref: (resource) => context.nameOf(resource),
       attribute: () => undefined,
       async start() {
         for (const resource of resources) {

@@ -6,7 +6,7 @@ import type { EventSource } from './read-event-source.ts';
 /** SQS may deliver a message more than once. */
 export type Deliveries = 'once' | 'twice, concurrently' | 'twice, one after the other';
 
-interface InvokeOptions {
+export interface InvokeOptions {
   readonly source: Pick<EventSource, 'target' | 'reportsItemFailures'>;
   readonly visibilitySeconds: number;
   isStopped(): boolean;

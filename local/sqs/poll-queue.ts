@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '../iam/signature.ts';
-import { createInvokeBatch, type Deliveries } from './invoke-batch.ts';
+import { createInvokeBatch, type Deliveries, type InvokeOptions } from './invoke-batch.ts';
 import { createMessageBuffer } from './message-buffer.ts';
-import { type BufferedMessage, bufferedMessage, createQueueClient } from './queue-client.ts';
+import {
+  type BufferedMessage,
+  bufferedMessage,
+  createQueueClient,
+  type QueueClientOptions,
+} from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
 
-interface PollOptions {
-  readonly credentials: Credentials;
+interface PollOptions extends QueueClientOptions, Omit<InvokeOptions, 'isStopped'> {
   readonly source: EventSource;
-  readonly endpoint: string;
-  readonly queueUrl: string;
-  readonly visibilitySeconds: number;
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
   readonly deliverTwice: boolean;
-  onFailure(line: string): void;
 }
 
 // A failure that lasts is logged at each retry, so retries are not more frequent.

@@ -2,7 +2,7 @@ import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { Credentials } from '../iam/signature.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 
-interface QueueClientOptions {
+export interface QueueClientOptions {
   readonly credentials: Credentials;
   readonly endpoint: string;
   readonly queueUrl: string;

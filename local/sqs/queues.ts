@@ -1,5 +1,6 @@
 import { registerKey } from '../kms/keys.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { serveQueues } from './serve-queues.ts';
 
@@ -21,11 +22,9 @@ export const queues: ResourceKind = {
     const server = await serveQueues(context.region, context.accountId, context.access);
     context.endpoints.sqs = server.endpoint;
 
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.QueueName, logicalId) ?? context.nameOf(logicalId));
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'QueueName');
 
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:sqs:${context.region}:${context.accountId}:${nameOf(resource)}`;
+    const arnOf = (resource: TemplateResource) => context.arnOf('sqs', nameOf(resource));
 
     return {
       // The URL has the emulator's address: by default, SDK clients send requests to the host of the queue's URL.

@@ -1,6 +1,6 @@
 import { findFunction } from '../lambda/find-function.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/template-resource.ts';
 
 export type EventSource = ReturnType<typeof readEventSource>;
 

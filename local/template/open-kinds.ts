@@ -1,7 +1,8 @@
 import type { RunContext } from '../run-context.ts';
-import type { OpenKind, ResourceKind, TemplateResource } from './resource-kind.ts';
+import type { OpenKind, ResourceKind } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 import { kindOf, type StackResources } from './stack-resources.ts';
+import type { TemplateResource } from './template-resource.ts';
 
 export function createOpenKinds() {
   const opened = new Map<ResourceKind, OpenKind>();

@@ -7,8 +7,8 @@ import { openRecorders } from '../wire/record-calls.ts';
 import { createOpenKinds } from './open-kinds.ts';
 import type { Assembly } from './read-assembly.ts';
 import { createResolver } from './resolve-template.ts';
-import type { TemplateResource } from './resource-kind.ts';
 import { readStackResources } from './stack-resources.ts';
+import type { TemplateResource } from './template-resource.ts';
 
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
@@ -20,7 +20,9 @@ export async function openTemplate(options: RunOptions, { stackName, template, a
     pseudoParameters: pseudoParametersOf(stackName),
     ref(logicalId) {
       const resource = resources.find(logicalId);
-      return resources.isIgnored(resource) ? nameOf(logicalId) : kinds.kindOf(resource).ref(resource);
+      return resources.isIgnored(resource)
+        ? physicalName(stackName, logicalId)
+        : kinds.kindOf(resource).ref(resource);
     },
     attribute(logicalId, name) {
       const resource = resources.find(logicalId);
@@ -31,14 +33,15 @@ export async function openTemplate(options: RunOptions, { stackName, template, a
       throw new Error(`${logicalId} (${resource.type}): the attribute ${name} is not available locally`);
     },
   });
-  const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
   let recorders: Awaited<ReturnType<typeof openRecorders>> | undefined;
   const context: RunContext = {
     ...newContext(options, stackName),
     resolve: resolver.resolve,
-    read: <Properties>({ properties, logicalId }: Pick<TemplateResource, 'properties' | 'logicalId'>) =>
+    read: <Properties>({ properties, logicalId }: Omit<TemplateResource, 'type'>) =>
       resolver.resolve(properties, logicalId) as Properties,
-    nameOf,
+    nameOf: ({ logicalId, properties }, property = '') =>
+      String(resolver.resolve(properties[property], logicalId) ?? physicalName(stackName, logicalId)),
+    arnOf: (service, resource) => `arn:aws:${service}:${REGION}:${ACCOUNT_ID}:${resource}`,
     assetFolder,
     environmentFor(functionLogicalId) {
       const variables = kinds.environmentFor(functionLogicalId);
