@@ -73,9 +73,6 @@ export function useLocalTable(
   process.env.AWS_SECRET_ACCESS_KEY = secretAccessKey;
 }
 
-export const useLocalFunctions = (testAgentFunction: string, endpoint: string): void =>
-  useLocalResources({ test_agent_function: testAgentFunction, lambda_endpoint: endpoint });
-
 /** A container may run as a user without a name. */
 function userName(): string {
   try {

@@ -166,11 +166,10 @@ export class Batches extends Construct {
       platform.usage,
       platform.stageLimits,
       offer,
-      // Lets workers read the number of messages in the queue.
-      allow(['sqs:GetQueueAttributes'], this.queue.queueArn),
       this.resumes(),
     );
     this.acknowledgeExecutions(worker);
+    // Also lets workers read the number of messages in the queue.
     worker.receivesFrom(this.queue, { batchSize: 1, maxConcurrency: platform.concurrency.batchWorkers });
   }
 

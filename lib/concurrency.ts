@@ -44,16 +44,7 @@ const reconcilers = 1;
  */
 const minScale = 0.05;
 
-export interface ConcurrencyPlan {
-  readonly reserved: ReadonlyMap<FunctionName, number>;
-  readonly shortRoutes: number;
-  readonly preparations: number;
-  readonly webhooks: number;
-  readonly unreserved: number;
-  readonly batchWorkers: number;
-  readonly purgers: number;
-  readonly warning: string | undefined;
-}
+export type ConcurrencyPlan = ReturnType<typeof planConcurrency>;
 
 export interface ConcurrencySettings extends EntryPointSettings {
   readonly batchWorkers?: number | undefined;
@@ -67,7 +58,7 @@ export interface ConcurrencySettings extends EntryPointSettings {
  * Short routes have no reservation, because it would also be a ceiling: a hundred requests of one route at once need a
  * hundred executions of its function.
  */
-export function planConcurrency(settings: ConcurrencySettings): ConcurrencyPlan {
+export function planConcurrency(settings: ConcurrencySettings) {
   const { accountConcurrency, reservedConcurrency } = settings;
   const scale = scaleOf(settings);
   const isReserved = reservedConcurrency && scale >= minScale;

@@ -77,17 +77,15 @@ export class RestApi extends Construct {
       });
     const api = this.createApi(settings, authorizerFor('Authorizer', dialects.service.keyHeader));
     this.api = api;
-    const resources = this.addRoutes(api, {
-      handlerOf: (name) => this.handlerOf(name, platform, corsOrigin),
-      openAiAuthorizer: authorizerFor('OpenAiAuthorizer', dialects.openai.keyHeader),
-      webServer,
-    });
+    const openAiAuthorizer = authorizerFor('OpenAiAuthorizer', dialects.openai.keyHeader);
+    const handlerOf = (name: RouteName) => this.handlerOf(name, platform, corsOrigin);
+    const resources = this.addRoutes(handlerOf, openAiAuthorizer, webServer);
     // A deployment is a copy of the gateway. If the endpoint changes, a new deployment must replace the old one.
     if (webServer !== undefined) api.latestDeployment?.addToLogicalId({ endpoint: webServer.endpointId });
     if (corsOrigins.length > 0) for (const resource of resources) addPreflight(resource, corsOrigin);
     addGatewayResponses(api, corsOrigin);
-    if (isAlone && domain !== undefined) this.attachDomain(api, domain);
-    if (firewall !== undefined) this.attachFirewall(api, firewall, trust.originSecrets);
+    if (isAlone && domain !== undefined) this.attachDomain(domain);
+    if (firewall !== undefined) this.attachFirewall(firewall, trust.originSecrets);
     this.baseAddress =
       isAlone && domain !== undefined
         ? `https://${domain.name}${this.basePath}`
@@ -141,54 +139,44 @@ export class RestApi extends Construct {
     return this.api.metricServerError({ statistic: 'Sum', ...options });
   }
 
-  private attachDomain(api: GatewayRestApi, domain: CustomDomain): void {
+  private attachDomain(domain: CustomDomain): void {
     const name = new DomainName(this, 'Domain', {
       domainName: domain.name,
       certificate: Certificate.fromCertificateArn(this, 'Certificate', domain.certificateArn),
       endpointType: EndpointType.REGIONAL,
       securityPolicy: SecurityPolicy.TLS_1_2,
-      mapping: api as IRestApi,
+      mapping: this.api as IRestApi,
       // The path is the same at the gateway's own address, so links are correct at both.
       basePath: stageName,
     });
     pointDomain(this, domain, new ApiGatewayDomain(name), { ipv6: false });
   }
 
-  private attachFirewall(
-    api: GatewayRestApi,
-    firewall: FirewallSettings,
-    originSecrets: OriginSecrets | undefined,
-  ): void {
+  private attachFirewall(firewall: FirewallSettings, originSecrets: OriginSecrets | undefined): void {
     const { attrArn } =
       originSecrets === undefined
         ? new Firewall(this, 'Firewall', { firewall, inFrontOf: 'gateway' })
         : new OriginFirewall(this, 'OriginFirewall', { firewall, originSecrets });
-    const { stageArn } = api.deploymentStage;
+    const { stageArn } = this.api.deploymentStage;
     new CfnWebACLAssociation(this, 'FirewallOfStage', { resourceArn: stageArn, webAclArn: attrArn });
   }
 
   /** Returns the resources that pages in browsers may call. */
   private addRoutes(
-    api: GatewayRestApi,
-    props: {
-      handlerOf: (route: RouteName) => ServiceFunction;
-      openAiAuthorizer: RequestAuthorizer;
-      webServer: WebServer | undefined;
-    },
+    handlerOf: (route: RouteName) => ServiceFunction,
+    openAiAuthorizer: RequestAuthorizer,
+    webServer: WebServer | undefined,
   ): Set<IResource> {
-    const { webServer } = props;
     const invocationOf = (route: Route, handler: ServiceFunction) =>
       invoke(route, handler, this.roleFor(handler));
     const resources = new Set<IResource>();
     for (const [name, route] of Object.entries(routes) as [RouteName, Route][]) {
       const isOpenAi = dialectOf(route) === dialects.openai;
-      const authorizer = isOpenAi ? { authorizer: props.openAiAuthorizer } : {};
+      const authorizer = isOpenAi ? { authorizer: openAiAuthorizer } : {};
       const isForwarded = webServer !== undefined && isChatRoute(name);
-      const integration = isForwarded
-        ? forward(route, webServer)
-        : invocationOf(route, props.handlerOf(name));
+      const integration = isForwarded ? forward(route, webServer) : invocationOf(route, handlerOf(name));
       for (const path of pathsOf(route)) {
-        const resource = api.root.resourceForPath(versionPath + path);
+        const resource = this.api.root.resourceForPath(versionPath + path);
         resource.addMethod(route.method, integration, {
           ...authorizer,
           ...(isForwarded && { requestParameters: pathOf(route) }),
@@ -224,7 +212,7 @@ export class RestApi extends Construct {
       deployOptions: {
         stageName,
         accessLogDestination: new LogGroupLogDestination(this.accessLogs),
-        accessLogFormat: accessLogFormat(),
+        accessLogFormat: AccessLogFormat.custom(JSON.stringify(accessLogFields)),
         loggingLevel: MethodLoggingLevel.ERROR,
         // API Gateway applies these limits to each method separately.
         throttlingRateLimit: settings.gatewayRequestsPerSecond,
@@ -254,27 +242,23 @@ export class RestApi extends Construct {
  * No field is a header, so no key is logged. API Gateway does not escape quotation marks, so no field is a text that
  * may contain them.
  */
-function accessLogFormat(): AccessLogFormat {
-  return AccessLogFormat.custom(
-    JSON.stringify({
-      requestTime: '$context.requestTime',
-      requestId: '$context.requestId',
-      method: '$context.httpMethod',
-      route: '$context.resourcePath',
-      status: '$context.status',
-      responseBytes: '$context.responseLength',
-      responseMilliseconds: '$context.responseLatency',
-      integrationMilliseconds: '$context.integrationLatency',
-      // Of a function, the first is the status of the Lambda service, the second the status that the function returned.
-      invocationStatus: '$context.integration.integrationStatus',
-      integrationStatus: '$context.integration.status',
-      authorizerStatus: '$context.authorizer.integrationStatus',
-      gatewayResponse: '$context.error.responseType',
-      sourceAddress: '$context.identity.sourceIp',
-      principal: '$context.authorizer.principalId',
-    }),
-  );
-}
+const accessLogFields = {
+  requestTime: '$context.requestTime',
+  requestId: '$context.requestId',
+  method: '$context.httpMethod',
+  route: '$context.resourcePath',
+  status: '$context.status',
+  responseBytes: '$context.responseLength',
+  responseMilliseconds: '$context.responseLatency',
+  integrationMilliseconds: '$context.integrationLatency',
+  // Of a function, the first is the status of the Lambda service, the second the status that the function returned.
+  invocationStatus: '$context.integration.integrationStatus',
+  integrationStatus: '$context.integration.status',
+  authorizerStatus: '$context.authorizer.integrationStatus',
+  gatewayResponse: '$context.error.responseType',
+  sourceAddress: '$context.identity.sourceIp',
+  principal: '$context.authorizer.principalId',
+};
 
 function acknowledgeRules(api: GatewayRestApi): void {
   Validations.of(api).acknowledge(

@@ -1,12 +1,9 @@
 import type { Node } from 'constructs';
 import * as z from 'zod';
 import { WrongSettings } from './settings/describe-issues.ts';
-import { parseSettings, type Settings } from './settings.ts';
+import { parseSettings } from './settings.ts';
 
-export interface Stage {
-  name: string;
-  settings: Settings;
-}
+export type Stage = ReturnType<typeof readStage>;
 
 /**
  * Names of resources contain the stage's name. That of a CloudFront function has at most 64 characters: 14 are for the
@@ -18,7 +15,7 @@ const stageName = /^[A-Za-z0-9][A-Za-z0-9-]{0,22}$/;
  * `-c stage=…` names a stage of cdk.json, by default production; `-c settings='{"…": …}'` overrides single settings.
  * @throws WrongSettings
  */
-export function readStage(node: Node): Stage {
+export function readStage(node: Node) {
   const stages = readStages(node.tryGetContext('stages'));
   const name: unknown = node.tryGetContext('stage') ?? 'production';
   const chosen = typeof name === 'string' && Object.hasOwn(stages, name) ? stages[name] : undefined;

@@ -5,10 +5,7 @@ import { entryPointsOfChats } from './chat-routes.ts';
 import { allOf, type Need, nothing, readsSecrets, variable } from './needs.ts';
 import type { Settings } from './settings.ts';
 
-export interface OriginSecrets {
-  sent: Secret;
-  accepted: readonly Secret[];
-}
+export type OriginSecrets = ReturnType<typeof createOriginSecrets>;
 
 export class Trust {
   readonly originSecrets: OriginSecrets | undefined;
@@ -40,7 +37,7 @@ export class Trust {
  * The origins also accept the generations next to the sent one, so that a deployment or a rollback by one may update
  * its resources in any order (docs/decisions/022-rotation.md).
  */
-function createOriginSecrets(scope: Construct, generation: number): OriginSecrets {
+function createOriginSecrets(scope: Construct, generation: number) {
   const create = (of: number) =>
     createSecret(
       scope,

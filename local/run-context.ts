@@ -4,6 +4,7 @@ import type { AccessControl } from './iam/access-control.ts';
 import type { FunctionPool } from './lambda/function-pool.ts';
 import type { WebFunctionServer } from './lambda/web-function-server.ts';
 import type { DynamoCall, RecordedCall, RunOptions } from './run-options.ts';
+import type { TemplateResource } from './template/template-resource.ts';
 
 export interface RunContext {
   readonly options: RunOptions;
@@ -12,9 +13,10 @@ export interface RunContext {
   readonly accountId: string;
   /** Replaces the intrinsic functions of a value by their results. `logicalId` is for error messages. */
   resolve(value: unknown, logicalId: string): unknown;
-  read<Properties>(resource: { readonly logicalId: string; readonly properties: unknown }): Properties;
-  /** A name for the resource that is the same at every start. */
-  nameOf(logicalId: string): string;
+  read<Properties>(resource: Omit<TemplateResource, 'type'>): Properties;
+  /** The value of the property, or else a name that is the same at every start. */
+  nameOf(resource: Omit<TemplateResource, 'type'>, property?: string): string;
+  arnOf(service: string, resource: string): string;
   assetFolder(objectKey: string): string;
   /** The variables that all resource kinds set for this function. Complete after every kind has opened. */
   environmentFor(functionLogicalId: string): Record<string, string>;

@@ -47,7 +47,6 @@ export interface RunOptions {
   readonly prepare?: () => Promise<void>;
   /** Awaited when every emulator has started, before the gateway serves a request. */
   readonly beforeServing?: (run: StartedEmulators) => Promise<void>;
-  readonly onProgress?: (line: string) => void;
   /** Called for a call that the template's policies do not allow. */
   readonly onDenied?: (message: string) => void;
   /** Lines that functions write to stdout and stderr, and lines of the runner about failures. */

@@ -27,14 +27,11 @@ export interface RunningTemplate extends StartedEmulators {
 
 /** @throws UnusableFolder; UnreadableState; UnusablePort; other errors, such as those of `prepare` */
 export async function runTemplate(options: RunOptions): Promise<RunningTemplate> {
-  const started = performance.now();
-  const progress = (line: string) =>
-    options.onProgress?.(`${line} (${Math.round(performance.now() - started)} ms)`);
   const unlock = await lockDataFolder(options.dataDir);
   try {
     await options.prepare?.();
     const assembly = await readAssembly(options.assembly);
-    const opened = await openTemplate(options, assembly, progress);
+    const opened = await openTemplate(options, assembly);
     let closing: Promise<void> | undefined;
     const run = describeRun(opened.context, opened, () => {
       closing ??= opened.close().finally(unlock);
@@ -56,7 +53,7 @@ export async function runTemplate(options: RunOptions): Promise<RunningTemplate>
 
 function describeRun(
   context: RunContext,
-  { physicalIds, outputs }: { physicalIds: Record<string, string>; outputs: Record<string, string> },
+  { physicalIds, outputs }: Pick<RunningTemplate, 'physicalIds' | 'outputs'>,
   close: () => Promise<void>,
 ): RunningTemplate {
   const { dynamodb = '', s3 = '', secretsmanager = '', gateway = '' } = context.endpoints;

@@ -30,11 +30,7 @@ export class Outcome {
   }
 }
 
-interface Reason {
-  error_code: number | null;
-  error_message: string | null;
-  requests: number;
-}
+type Reason = Pick<BatchResult, 'error_code' | 'error_message'> & { requests: number };
 
 /** @param retried the ids of batches whose failed requests a later round has: their failures do not count */
 export async function outcomeOf(

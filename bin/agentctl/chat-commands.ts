@@ -6,7 +6,7 @@ import {
   ReplyFailedError,
   type ReplyStream,
 } from '#lib/client/index.ts';
-import { UsageError } from '../failures.ts';
+import { exitCodes, UsageError } from '../failures.ts';
 import { print } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { formatOf, readSchema } from './read-json.ts';
@@ -78,19 +78,17 @@ async function chat(message: string | undefined, options: ChatOptions, command: 
     if (message === undefined) return await converse(conversation);
     if (json !== true && options.chat === undefined) screen.note(`Chat ${chatId}`);
     const end = await exchange(conversation, message, json === true);
-    if (end !== 'complete') process.exitCode = end === 'stopped' ? interruptedCode : 1;
+    if (end !== 'complete') process.exitCode = end === 'stopped' ? exitCodes.interrupted : 1;
   } finally {
     process.off('SIGINT', onSignal);
   }
 }
 
-const interruptedCode = 130;
-
 function interrupt(conversation: Conversation): void {
   const { reply, screen } = conversation;
   if (reply === undefined || reply.isStopped) {
     screen.end();
-    process.exit(interruptedCode);
+    process.exit(exitCodes.interrupted);
   }
   reply.isStopped = true;
   screen.note('Stopping the reply. Ctrl-C again leaves.');

@@ -1,15 +1,6 @@
 type Counts = Readonly<Record<string, number>>;
 
-export interface OperationCalls {
-  /** By function, with the setting `webFunctions: uploads`. */
-  invocations: Counts;
-  dynamodb: Counts;
-  readUnits: number;
-  writeUnits: number;
-  /** To other services, such as `s3 PUT object`. */
-  requests: Counts;
-  transitions: number;
-}
+export type OperationCalls = ReturnType<typeof callsOf>;
 
 type Units = readonly [read: number, write: number];
 
@@ -18,11 +9,13 @@ const callsOf = (
   dynamodb: Counts,
   [readUnits, writeUnits]: Units,
   requests: Counts = {},
-): OperationCalls => ({
-  invocations: { [functionName]: 1 },
+) => ({
+  /** By function, with the setting `webFunctions: uploads`. */
+  invocations: { [functionName]: 1 } as Counts,
   dynamodb,
   readUnits,
   writeUnits,
+  /** To other services, such as `s3 PUT object`. */
   requests,
   transitions: 0,
 });

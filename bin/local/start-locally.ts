@@ -211,7 +211,8 @@ async function start(options: Options, steps: StartSteps): Promise<RunningTempla
     // connection.json is complete before the service responds to the first request.
     async beforeServing(emulators) {
       connection = { ...(await connect(emulators, options.data)), operator_token: operatorToken };
-      useOperatorTarget(connection);
+      useLocalResources(connection);
+      useListed(listedBy(connection));
       await writeConnection(options.data, connection);
     },
   });
@@ -257,11 +258,6 @@ const resourcesOf = ({ outputs, endpoints }: StartedEmulators): Partial<Connecti
         [`${service}_endpoint`, endpoints[service]],
       ]),
   );
-
-function useOperatorTarget(connection: Connection): void {
-  useLocalResources(connection);
-  useListed(listedBy(connection));
-}
 
 /** With the lines before it, it usually fits a terminal of 24 rows of 80 columns. */
 function greeting(connection: Connection): string {

@@ -18,10 +18,7 @@ import { treeShakenSchemas, treeShakenZod } from './tree-shaken-packages.ts';
 
 const projectFolder = join(import.meta.dirname, '../..');
 
-export interface FunctionBundles {
-  folderOf(name: string): string;
-  metafile(): Metafile;
-}
+export type FunctionBundles = Awaited<ReturnType<typeof bundleFunctions>>;
 
 const folders = ['http', 'web', 'queues', 'workflow', 'schedules', 'tasks'];
 
@@ -91,9 +88,7 @@ const cachedBundles = 4;
 /** All that bundles are built from, packages by the lock file. A change elsewhere would not replace cached bundles. */
 const bundleSources = ['functions', 'lib/bundles', 'package.json', 'package-lock.json', 'tsconfig.json'];
 
-export async function bundleFunctions(
-  names: readonly string[] = [...functionNames, ...webFunctionNames],
-): Promise<FunctionBundles> {
+export async function bundleFunctions(names: readonly string[] = [...functionNames, ...webFunctionNames]) {
   const sources = new Map(names.map((name) => [name, sourceOf(name)]));
   for (const path of deferredImports)
     if (!existsSync(join(projectFolder, path))) throw new Error(`No source file to import later: ${path}`);
@@ -106,7 +101,7 @@ export async function bundleFunctions(
   utimesSync(folder, new Date(), new Date());
   removeOldBundles();
   return {
-    folderOf: (name) => join(folder, name),
+    folderOf: (name: string): string => join(folder, name),
     metafile: () => JSON.parse(readFileSync(join(folder, 'metafile.json'), 'utf8')) as Metafile,
   };
 }

@@ -1,4 +1,5 @@
-import { type KeyedOptions, keyHeader, type OfUser, withUser } from './chats.ts';
+import { creation, pathOf, patientCalls } from './batch-calls.ts';
+import { type KeyedOptions, type OfUser, withUser } from './chats.ts';
 import { ApiError } from './errors.ts';
 import { listPages, type PagePromise } from './page.ts';
 import type {
@@ -14,10 +15,7 @@ import {
   type SubmittedBatches,
   submitAndWait,
 } from './submit-and-wait.ts';
-import type { ApiPromise, Call, RequestOptions, Transport } from './transport.ts';
-
-/** For calls that cancel batches of `submitAndWait`, or learn their ids: it waits for them before it throws. */
-const lastAttempt = { maxRetries: 1, timeout: 10_000, waitForRateLimit: false };
+import type { ApiPromise, RequestOptions, Transport } from './transport.ts';
 
 export class Batches {
   readonly #transport: Transport;
@@ -34,7 +32,8 @@ export class Batches {
    * less than 6 MB. `submitAndWait` takes more requests.
    */
   create(params: CreateBatchRequest, { idempotencyKey, ...options }: KeyedOptions = {}): ApiPromise<Batch> {
-    return this.#transport.request(this.#creation(params, idempotencyKey), options);
+    const requests = params.requests.map((each) => withUser(this.#user, each));
+    return this.#transport.request(creation({ ...params, requests }, idempotencyKey), options);
   }
 
   /** Reads a batch with its counts. */
@@ -93,40 +92,8 @@ export class Batches {
    * what a callback has thrown; BatchSubmissionError if the creation or the reading of a batch has failed
    */
   submitAndWait(params: SubmitParams, options: SubmitOptions = {}): Promise<SubmittedBatches> {
-    const transport = this.#transport;
-    return submitAndWait(
-      {
-        create: (part, key, { signal, isLast = false }) => {
-          const patience = isLast ? lastAttempt : {};
-          const call = { ...this.#creation(part, key), isPatient: !isLast };
-          return transport.request(call, { signal, ...patience, throwsRateLimit: true });
-        },
-        get: (batchId, signal) =>
-          transport.request<Batch>({ method: 'GET', path: pathOf(batchId), isPatient: true }, { signal }),
-        results: (batchId, signal) =>
-          listPages<BatchResult>(
-            transport,
-            `${pathOf(batchId)}/results`,
-            { limit: 100 },
-            { signal },
-            { isPatient: true },
-          ),
-        cancel: (batchId) => this.cancel(batchId, lastAttempt),
-        delay: transport.delay,
-      },
-      { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
-      options,
-    );
-  }
-
-  #creation(params: CreateBatchRequest, key?: string): Call<Batch> {
-    return {
-      method: 'POST',
-      path: '/batches',
-      body: { ...params, requests: params.requests.map((each) => withUser(this.#user, each)) },
-      headers: keyHeader(key),
-    };
+    const requests = params.requests.map((each) => withUser(this.#user, each));
+    const calls = patientCalls(this.#transport, (batchId, patience) => this.cancel(batchId, patience));
+    return submitAndWait(calls, { ...params, requests }, options);
   }
 }
-
-const pathOf = (batchId: string): string => `/batches/${encodeURIComponent(batchId)}`;

@@ -112,10 +112,8 @@ export class Messages {
       const body = { ...(await this.#withAgent(chatId, params, { ...options, signal })), stream: true };
       return await this.#transport.open({ ...call, body }, { ...options, signal });
     };
-    return this.#replyStream(
-      { chatId, user, open, isResumable, isContinued: false, responseId: undefined },
-      options,
-    );
+    const source = { chatId, open, isResumable, isContinued: false, responseId: undefined };
+    return this.#replyStream(source, user, options);
   }
 
   /**
@@ -130,10 +128,8 @@ export class Messages {
     const open = (signal: AbortSignal) =>
       this.#resume(chatId, { response_id, starting_after, ...ofUser }, { ...options, signal });
     const isContinued = starting_after !== undefined;
-    return this.#replyStream(
-      { chatId, user: ofUser, open, isResumable: true, isContinued, responseId: response_id },
-      options,
-    );
+    const source = { chatId, open, isResumable: true, isContinued, responseId: response_id };
+    return this.#replyStream(source, ofUser, options);
   }
 
   /**
@@ -200,12 +196,8 @@ export class Messages {
   }
 
   #replyStream(
-    {
-      user,
-      ...source
-    }: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued' | 'responseId'> & {
-      user: OfUser;
-    },
+    source: Pick<StreamSource, 'chatId' | 'open' | 'isResumable' | 'isContinued' | 'responseId'>,
+    user: OfUser,
     options: StreamOptions,
   ): ReplyStream {
     const { chatId } = source;

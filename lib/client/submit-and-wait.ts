@@ -1,3 +1,4 @@
+import type { PatientCalls } from './batch-calls.ts';
 import { BatchSubmissionError, ChatBatchError, type FailedPart, RateLimitError } from './errors.ts';
 import type { Batch, BatchRequestItem, BatchResult, CreateBatchRequest } from './schema.ts';
 import { onAbort, sleep } from './waiting.ts';
@@ -39,18 +40,6 @@ export interface SubmittedBatches {
   results: BatchResult[];
 }
 
-interface BatchApi {
-  create(
-    params: CreateBatchRequest,
-    key: string,
-    options: { signal?: AbortSignal; isLast?: boolean },
-  ): Promise<Batch>;
-  get(batchId: string, signal?: AbortSignal): Promise<Batch>;
-  results(batchId: string, signal?: AbortSignal): AsyncIterable<BatchResult>;
-  cancel(batchId: string): Promise<Batch>;
-  delay(retry: number, retryAfter?: number): number;
-}
-
 interface Part {
   key: string;
   params: CreateBatchRequest;
@@ -70,7 +59,7 @@ const longestPollInterval = 15_000;
 const endedStatuses: readonly string[] = ['completed', 'failed', 'cancelled'];
 
 export async function submitAndWait(
-  api: BatchApi,
+  api: PatientCalls,
   params: SubmitParams,
   options: SubmitOptions,
 ): Promise<SubmittedBatches> {
@@ -155,7 +144,7 @@ const payloadBytes = (request: BatchRequestItem): number =>
   new TextEncoder().encode(JSON.stringify(JSON.stringify(request))).length + 1;
 
 async function createBatch(
-  api: BatchApi,
+  api: PatientCalls,
   part: Part,
   signal: AbortSignal,
   nextSlot: () => AbortSignal,
@@ -164,7 +153,7 @@ async function createBatch(
     const slot = nextSlot();
     try {
       part.isCreating = true;
-      part.batch = await api.create(part.params, part.key, { signal });
+      part.batch = await api.create(part.params, part.key, signal);
     } catch (error) {
       if (!(error instanceof RateLimitError)) throw error;
       part.isCreating = error.mayBeProcessed;
@@ -175,7 +164,7 @@ async function createBatch(
 }
 
 async function watchBatch(
-  api: BatchApi,
+  api: PatientCalls,
   part: Part,
   parts: readonly Part[],
   options: SubmitOptions,
@@ -202,10 +191,10 @@ async function watchBatch(
 }
 
 /** If the batch may exist but its id is not known, its creation is repeated with its key, to learn the id. */
-async function cancelPart(api: BatchApi, part: Part): Promise<void> {
+async function cancelPart(api: PatientCalls, part: Part): Promise<void> {
   try {
     if (part.isCreating !== true) return;
-    const batch = part.batch ?? (await api.create(part.params, part.key, { isLast: true }));
+    const batch = part.batch ?? (await api.create(part.params, part.key));
     if (!endedStatuses.includes(batch.status)) part.batch = await api.cancel(batch.id);
   } catch {
     // For example, the batch has ended, or the service does not respond.

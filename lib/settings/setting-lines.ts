@@ -1,22 +1,14 @@
 import * as z from 'zod';
 
-interface SettingSchema {
+type Keyword = 'const' | 'default' | 'description' | 'enum' | 'format' | 'required';
+type Bound = 'minimum' | 'exclusiveMinimum' | 'maximum' | 'minItems' | 'maxItems';
+
+interface SettingSchema extends Pick<z.core.JSONSchema.JSONSchema, Keyword>, Partial<Record<Bound, number>> {
   type?: string;
   form?: string;
   limits?: string;
-  description?: string;
-  default?: unknown;
-  const?: unknown;
-  enum?: unknown[];
-  format?: string;
-  minimum?: number;
-  exclusiveMinimum?: number;
-  maximum?: number;
   items?: SettingSchema;
-  minItems?: number;
-  maxItems?: number;
   properties?: Record<string, SettingSchema>;
-  required?: string[];
   oneOf?: SettingSchema[];
 }
 

@@ -1,6 +1,7 @@
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { readDistribution } from './read-distribution.ts';
-import { type DistributionServer, serveDistribution } from './serve-distribution.ts';
+import { serveDistribution } from './serve-distribution.ts';
 
 const DISTRIBUTION = 'AWS::CloudFront::Distribution';
 
@@ -11,7 +12,7 @@ export const distributions: ResourceKind = {
     const [distribution, second] = resources.filter(({ type }) => type === DISTRIBUTION);
     if (second) reject(second, 'only one distribution can run locally');
     context.hasDistribution = distribution !== undefined;
-    let server: DistributionServer | undefined;
+    let server: Awaited<ReturnType<typeof serveDistribution>> | undefined;
     const arnOf = ({ logicalId }: TemplateResource) =>
       `arn:aws:cloudfront::${context.accountId}:${logicalId}`;
     return {
@@ -20,7 +21,6 @@ export const distributions: ResourceKind = {
         ({
           DomainName: server?.host ?? 'distribution.local',
           FunctionARN: arnOf(resource),
-          'FunctionMetadata.FunctionARN': arnOf(resource),
         })[name],
       async start() {
         if (!distribution) return;

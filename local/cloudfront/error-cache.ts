@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { flatHeaders } from '../gateway/response-headers.ts';
 
 // HTTPStatusCodes.html and custom-error-pages-expiration.html in CloudFront's developer guide.
 const DEFAULT_SECONDS = 10;
@@ -72,7 +73,7 @@ function onError(
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status, ...rest) => {
     const given = rest.at(-1);
-    const head = { status, headers: [...flat(response.getHeaders()), ...flat(given)] };
+    const head = { status, headers: [...flatHeaders(response.getHeaders()), ...flatHeaders(given)] };
     const seconds = secondsOf(head);
     if (seconds > 0) {
       collect(response, chunks);
@@ -81,9 +82,6 @@ function onError(
     return writeHead(status, ...rest);
   }) as typeof response.writeHead;
 }
-
-const flat = (headers: unknown): string[] =>
-  (Array.isArray(headers) ? headers : Object.entries(headers ?? {}).flat()).map(String);
 
 function collect(response: ServerResponse, chunks: Buffer[]): void {
   for (const name of ['write', 'end'] as const) {

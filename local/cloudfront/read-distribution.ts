@@ -1,31 +1,15 @@
 import { Script } from 'node:vm';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { type ResponseHeadersPolicy, readResponseHeadersPolicy } from './response-headers-policy.ts';
 
-export interface Distribution {
-  readonly behaviors: readonly Behavior[];
-  readonly errorSeconds: ReadonlyMap<number, number>;
-}
-
-export interface Behavior {
-  readonly pattern: RegExp;
-  readonly methods: readonly string[];
-  readonly origin: Origin;
-  readonly viewerRequest: ViewerRequest | undefined;
-  readonly responseHeaders: ResponseHeadersPolicy | undefined;
-}
-
-export interface Origin {
-  readonly domainName: string;
-  readonly customHeaders: readonly (readonly [name: string, value: string])[];
-  readonly readTimeoutMilliseconds: number;
-}
+export type Distribution = Awaited<ReturnType<typeof readDistribution>>;
+export type Behavior = Distribution['behaviors'][number];
 
 type EventHeaders = Record<string, { value: string }>;
 
-export type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
+type ViewerRequest = (request: { method: string; uri: string; headers: EventHeaders }) => EventHeaders;
 
 interface BehaviorProperties {
   readonly AllowedMethods?: readonly string[];
@@ -70,10 +54,12 @@ export async function readDistribution(
   resource: TemplateResource,
   resources: readonly TemplateResource[],
   context: RunContext,
-): Promise<Distribution> {
+) {
   const { DistributionConfig: config } = context.read<DistributionProperties>(resource);
 
-  const origins = await readOrigins(config.Origins, context, resource);
+  const read = async (origin: OriginProperties) =>
+    [origin.Id, await readOrigin(origin, context, resource)] as const;
+  const origins = new Map(await Promise.all(config.Origins.map(read)));
   const functions = new Map<unknown, ViewerRequest>();
   const policies = new Map<unknown, ResponseHeadersPolicy>();
   for (const entry of resources) {
@@ -86,7 +72,7 @@ export async function readDistribution(
       policies.set(context.resolve({ Ref: logicalId }, logicalId), readResponseHeadersPolicy(entry, context));
   }
 
-  const readBehavior = (properties: BehaviorProperties): Behavior => {
+  const readBehavior = (properties: BehaviorProperties) => {
     if (properties.CachePolicyId !== CACHING_DISABLED)
       reject(resource, 'only a behaviour without caching can run locally');
     if (properties.OriginRequestPolicyId !== ALL_VIEWER_EXCEPT_HOST_HEADER)
@@ -99,7 +85,8 @@ export async function readDistribution(
     if (policyId !== undefined && !policies.has(policyId))
       reject(resource, `the response headers policy ${policyId} is missing`);
     return {
-      pattern: patternOf(properties.PathPattern ?? '*'),
+      /** CloudFront adds the slash. */
+      pattern: (properties.PathPattern ?? '*').replace(/^[^/*]/, '/$&'),
       methods: properties.AllowedMethods ?? ['GET', 'HEAD'],
       origin:
         origins.get(properties.TargetOriginId) ??
@@ -123,35 +110,20 @@ export async function readDistribution(
   };
 }
 
-async function readOrigins(
-  properties: readonly OriginProperties[],
-  context: RunContext,
-  resource: TemplateResource,
-): Promise<ReadonlyMap<string, Origin>> {
-  const origins = new Map<string, Origin>();
-  for (const { Id, DomainName, OriginCustomHeaders = [], CustomOriginConfig, ...others } of properties) {
-    if (others.OriginPath) reject(resource, `the origin path ${others.OriginPath} cannot run locally`);
-    if (others.ResponseCompletionTimeout !== undefined)
-      reject(resource, 'a response completion timeout cannot run locally');
-    const headers = OriginCustomHeaders.map(
-      async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
-    );
-    origins.set(Id, {
-      domainName: DomainName,
-      customHeaders: await Promise.all(headers),
-      readTimeoutMilliseconds: (CustomOriginConfig?.OriginReadTimeout ?? READ_TIMEOUT_SECONDS) * 1000,
-    });
-  }
-  return origins;
+async function readOrigin(properties: OriginProperties, context: RunContext, resource: TemplateResource) {
+  const { DomainName, OriginPath, OriginCustomHeaders = [], CustomOriginConfig } = properties;
+  if (OriginPath) reject(resource, `the origin path ${OriginPath} cannot run locally`);
+  if (properties.ResponseCompletionTimeout !== undefined)
+    reject(resource, 'a response completion timeout cannot run locally');
+  const headers = OriginCustomHeaders.map(
+    async ({ HeaderName, HeaderValue }) => [HeaderName, await resolveSecret(HeaderValue, context)] as const,
+  );
+  return {
+    domainName: DomainName,
+    customHeaders: await Promise.all(headers),
+    readTimeoutMilliseconds: (CustomOriginConfig?.OriginReadTimeout ?? READ_TIMEOUT_SECONDS) * 1000,
+  };
 }
-
-const patternOf = (pattern: string): RegExp => {
-  const escaped = pattern
-    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.');
-  return new RegExp(`^${escaped.startsWith('/') || escaped.startsWith('.*') ? '' : '/'}${escaped}$`);
-};
 
 async function resolveSecret(value: string, context: RunContext): Promise<string> {
   const [, SecretId] = /^\{\{resolve:secretsmanager:(.+):SecretString:::\}\}$/.exec(value) ?? [];

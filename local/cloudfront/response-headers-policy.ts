@@ -1,14 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { headerPairs } from '../gateway/response-headers.ts';
+import { flatHeaders, headerPairs } from '../gateway/response-headers.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 
-interface HeaderChanges {
-  readonly set: Headers;
-  readonly removed: readonly string[];
-}
-
-export type ResponseHeadersPolicy = (request: IncomingMessage) => HeaderChanges;
+export type ResponseHeadersPolicy = ReturnType<typeof readResponseHeadersPolicy>;
 
 interface Items<Item> {
   readonly Items: readonly Item[];
@@ -37,10 +32,7 @@ interface PolicyConfig {
 const KNOWN = new Set(['Name', 'Comment', 'CorsConfig', 'CustomHeadersConfig', 'RemoveHeadersConfig']);
 
 /** Rules: understanding-response-headers-policies.html in CloudFront's developer guide. */
-export function readResponseHeadersPolicy(
-  resource: TemplateResource,
-  context: Pick<RunContext, 'resolve'>,
-): ResponseHeadersPolicy {
+export function readResponseHeadersPolicy(resource: TemplateResource, context: Pick<RunContext, 'resolve'>) {
   const properties = context.resolve(resource.properties, resource.logicalId);
   const { ResponseHeadersPolicyConfig: config } = properties as { ResponseHeadersPolicyConfig: PolicyConfig };
   const { CorsConfig: cors, CustomHeadersConfig: custom } = config;
@@ -73,7 +65,7 @@ export function readResponseHeadersPolicy(
     }
     return headers;
   };
-  return (request) => ({ set: headersFor(request), removed });
+  return (request: IncomingMessage) => ({ set: headersFor(request), removed });
 }
 
 function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource): void {
@@ -89,17 +81,17 @@ function rejectCors(cors: PolicyConfig['CorsConfig'], resource: TemplateResource
 type WriteHead = (status: number, headers: string[]) => ServerResponse;
 
 /** Must be called before the headers are sent. */
-export function changeHeaders(response: ServerResponse, { set, removed }: HeaderChanges): void {
+export function changeHeaders(
+  response: ServerResponse,
+  { set, removed }: ReturnType<ResponseHeadersPolicy>,
+): void {
   const writeHead = response.writeHead.bind(response) as WriteHead;
   response.writeHead = ((status: number, ...rest: unknown[]) => {
     const dropped = new Set([...set.keys(), ...removed]);
     for (const name of dropped) response.removeHeader(name);
-    const remaining = pairsOf(rest.at(-1)).filter(([name]) => !dropped.has(name.toLowerCase()));
+    const remaining = headerPairs(flatHeaders(rest.at(-1))).filter(
+      ([name]) => !dropped.has(name.toLowerCase()),
+    );
     return writeHead(status, [...remaining, ...set].flat());
   }) as typeof response.writeHead;
-}
-
-function pairsOf(given: unknown): [name: string, value: string][] {
-  if (!Array.isArray(given)) return Object.entries(given ?? {}).map(([name, value]) => [name, String(value)]);
-  return headerPairs(given.map(String));
 }

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { headerPairs } from '../gateway/response-headers.ts';
+import { matchesPattern } from '../iam/matches-pattern.ts';
 import type { RunContext } from '../run-context.ts';
 import { openSite } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
@@ -7,11 +8,6 @@ import { createErrorCache } from './error-cache.ts';
 import { limitSilence } from './limit-silence.ts';
 import type { Behavior, Distribution } from './read-distribution.ts';
 import { changeHeaders } from './response-headers-policy.ts';
-
-export interface DistributionServer {
-  readonly host: string;
-  close(): Promise<void>;
-}
 
 // CloudFront's limits of a URL, and of a request line with its headers.
 const MAX_URL_BYTES = 8192;
@@ -23,14 +19,14 @@ const KEEP_ALIVE_MILLISECONDS = 350_000;
 export async function serveDistribution(
   { behaviors, errorSeconds }: Distribution,
   { options: { port, site, pageOrigins = ['*'] }, origins }: Pick<RunContext, 'options' | 'origins'>,
-): Promise<DistributionServer> {
+) {
   const errors = createErrorCache(errorSeconds);
   const serveSite = await openSite(site);
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (serveSite(request, response)) return;
     const { method = '', url = '/', headers } = request;
     const [path = '/'] = url.split('?');
-    const behavior = behaviors.find(({ pattern }) => pattern.test(path));
+    const behavior = behaviors.find(({ pattern }) => matchesPattern(pattern, path));
     const respond = behavior && origins.get(behavior.origin.domainName);
     if (!behavior || !respond) return void reject(response, 502);
     if (!behavior.methods.includes(method)) return void reject(response, 403);

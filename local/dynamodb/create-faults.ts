@@ -1,4 +1,5 @@
 import type { DynamoFaults } from '../run-options.ts';
+import { createThrottle } from '../wire/throttle.ts';
 import {
   type CancellationCode,
   type DynamoError,
@@ -7,7 +8,6 @@ import {
   transactionConflict,
 } from './dynamo-error.ts';
 import { leadingKeys } from './needed-permissions.ts';
-import { createPartitionThrottle, UNITS_PER_SECOND } from './partition-throttle.ts';
 import { type RequestItems, splitBatch } from './split-batch.ts';
 import {
   type BatchEntry,
@@ -27,14 +27,18 @@ export interface AcceptedCall {
   release?(): void;
 }
 
+// AWS's limits of one partition. Its burst and adaptive capacity are not emulated.
+const WRITES = { perSecond: 1000, burst: 1000 };
+const READS = { perSecond: 3000, burst: 3000 };
+
 // Half a unit is the least that a read consumes.
 const READ_UNITS = 0.5;
 
 export class FaultChecks {
   readonly #shapes: ReadonlyMap<string, TableShape>;
   readonly #faults: DynamoFaults;
-  readonly #writes = createPartitionThrottle(UNITS_PER_SECOND.write);
-  readonly #reads = createPartitionThrottle(UNITS_PER_SECOND.read);
+  readonly #writes = createThrottle<string>();
+  readonly #reads = createThrottle<string>();
   readonly #locked = new Set<string>();
 
   constructor(shapes: ReadonlyMap<string, TableShape>, faults: DynamoFaults) {
@@ -65,7 +69,7 @@ export class FaultChecks {
     // A global secondary index has partitions of its own.
     const partition = `${TableName}|${IndexName}|${key}`;
     if (this.#overflowsByRead(partition)) return throttled('Read', TableName);
-    return { request, charge: (units) => this.#reads.charge(partition, units - READ_UNITS) };
+    return { request, charge: (units) => this.#reads.charge(partition, READS, units - READ_UNITS) };
   }
 
   #checkWrite(target: string, request: DynamoRequest): AcceptedCall | DynamoError {
@@ -73,7 +77,7 @@ export class FaultChecks {
     if (!item) return { request };
     if (this.#conflicts(item)) return transactionConflict;
     if (this.#overflowsByWrite(item)) return throttled('Write', item.tableName);
-    return { request, charge: (units) => this.#writes.charge(item.partition, units - item.units) };
+    return { request, charge: (units) => this.#writes.charge(item.partition, WRITES, units - item.units) };
   }
 
   /** A cancelled transaction may take units too. */
@@ -124,10 +128,10 @@ export class FaultChecks {
 
   /** With throttling, takes the item's units unless it returns true. */
   #overflowsByWrite({ partition, units }: TouchedItem): boolean {
-    return this.#faults.throttling === true && !this.#writes.takeUnits(partition, units);
+    return this.#faults.throttling === true && !this.#writes.take(partition, WRITES, units);
   }
 
   #overflowsByRead(partition: string): boolean {
-    return this.#faults.throttling === true && !this.#reads.takeUnits(partition, READ_UNITS);
+    return this.#faults.throttling === true && !this.#reads.take(partition, READS, READ_UNITS);
   }
 }

@@ -3,18 +3,18 @@ export interface DynamoError {
   readonly body: Record<string, unknown>;
 }
 
-const TYPE_PREFIX = 'com.amazonaws.dynamodb.v20120810#';
 const ONGOING = 'Transaction is ongoing for the item';
 
-export const internalServerError: DynamoError = {
-  status: 500,
-  body: { __type: `${TYPE_PREFIX}InternalServerError`, message: 'Internal server error' },
-};
+const dynamoError = (status: number, name: string, fields: object): DynamoError => ({
+  status,
+  body: { __type: `com.amazonaws.dynamodb.v20120810#${name}`, ...fields },
+});
 
-export const transactionConflict: DynamoError = {
-  status: 400,
-  body: { __type: `${TYPE_PREFIX}TransactionConflictException`, message: ONGOING },
-};
+export const internalServerError = dynamoError(500, 'InternalServerError', {
+  message: 'Internal server error',
+});
+
+export const transactionConflict = dynamoError(400, 'TransactionConflictException', { message: ONGOING });
 
 export type CancellationCode = 'None' | 'TransactionConflict' | 'ThrottlingError';
 
@@ -24,30 +24,20 @@ const REASON_MESSAGES: Record<CancellationCode, string | undefined> = {
   ThrottlingError: 'Throughput exceeds the current capacity of your table or index',
 };
 
-export function transactionCanceled(codes: readonly CancellationCode[]): DynamoError {
-  return {
-    status: 400,
-    body: {
-      __type: `${TYPE_PREFIX}TransactionCanceledException`,
-      CancellationReasons: codes.map((Code) => ({ Code, Message: REASON_MESSAGES[Code] })),
-      Message: `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes.join(', ')}]`,
-    },
-  };
-}
+export const transactionCanceled = (codes: readonly CancellationCode[]): DynamoError =>
+  dynamoError(400, 'TransactionCanceledException', {
+    CancellationReasons: codes.map((Code) => ({ Code, Message: REASON_MESSAGES[Code] })),
+    Message: `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes.join(', ')}]`,
+  });
 
-export const throttled = (kind: 'Read' | 'Write', tableName: string): DynamoError => ({
-  status: 400,
-  body: {
-    __type: `${TYPE_PREFIX}ThrottlingException`,
+export const throttled = (kind: 'Read' | 'Write', tableName: string): DynamoError => {
+  const reason = `Table${kind}KeyRangeThroughputExceeded`;
+  const resource = `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`;
+  return dynamoError(400, 'ThrottlingException', {
     message: `${REASON_MESSAGES.ThrottlingError}. DynamoDB is automatically scaling your table or index so please try again shortly.`,
-    ThrottlingReasons: [
-      {
-        reason: `Table${kind}KeyRangeThroughputExceeded`,
-        resource: `arn:aws:dynamodb:us-east-1:000000000000:table/${tableName}`,
-      },
-    ],
-  },
-});
+    ThrottlingReasons: [{ reason, resource }],
+  });
+};
 
 export interface WireResponse {
   readonly status: number;

@@ -1,16 +1,9 @@
-import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBClient, TableDescription } from '@aws-sdk/client-dynamodb';
 import type { TableShape } from './touched-items.ts';
 
-type Keys = CreateTableCommandInput['KeySchema'];
+type DescribedTable = Pick<TableDescription, 'KeySchema' | 'GlobalSecondaryIndexes'>;
 
-interface DescribedTable {
-  readonly KeySchema?: Keys;
-  readonly GlobalSecondaryIndexes?:
-    | readonly { readonly IndexName?: string | undefined; readonly KeySchema?: Keys }[]
-    | undefined;
-}
-
-const keyOf = (keys: Keys, type: 'HASH' | 'RANGE') =>
+const keyOf = (keys: DescribedTable['KeySchema'], type: 'HASH' | 'RANGE') =>
   keys?.find(({ KeyType }) => KeyType === type)?.AttributeName;
 
 export const tableShape = ({ KeySchema, GlobalSecondaryIndexes = [] }: DescribedTable): TableShape => ({

@@ -4,7 +4,8 @@ import type { CreateTableCommandInput, DynamoDBClient } from '@aws-sdk/client-dy
 import { registerKey } from '../kms/keys.ts';
 import type { RunContext } from '../run-context.ts';
 import type { RunOptions } from '../run-options.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import type { Listening } from '../wire/listen-on-loopback.ts';
 import { chooseDynamoDb, thisPlatform } from './choose-dynamodb.ts';
 import { serveWire } from './serve-wire.ts';
@@ -12,26 +13,16 @@ import { type Emulator, startDynoxide } from './start-dynoxide.ts';
 import { retainedShapes, tableShape } from './table-shapes.ts';
 import type { TableShape } from './touched-items.ts';
 
-interface KeyProperties {
-  readonly KMSMasterKeyId?: string;
-}
-
-interface ResourcePolicyProperties {
-  readonly PolicyDocument: unknown;
-}
-
-interface ReplicaProperties {
-  readonly Region?: string;
-  readonly ResourcePolicy?: ResourcePolicyProperties;
-  readonly SSESpecification?: KeyProperties;
+interface AccessProperties {
+  readonly ResourcePolicy?: { readonly PolicyDocument: unknown };
+  readonly SSESpecification?: { readonly KMSMasterKeyId?: string };
 }
 
 interface TableProperties
-  extends Pick<CreateTableCommandInput, 'AttributeDefinitions' | 'KeySchema' | 'GlobalSecondaryIndexes'> {
+  extends AccessProperties,
+    Pick<CreateTableCommandInput, 'AttributeDefinitions' | 'KeySchema' | 'GlobalSecondaryIndexes'> {
   readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean };
-  readonly Replicas?: readonly ReplicaProperties[];
-  readonly ResourcePolicy?: ResourcePolicyProperties;
-  readonly SSESpecification?: KeyProperties;
+  readonly Replicas?: readonly (AccessProperties & { readonly Region?: string })[];
 }
 
 const databaseFileOf = ({ dataDir }: RunOptions): string => path.join(dataDir, 'dynamodb.sqlite');
@@ -43,10 +34,8 @@ export const tables: ResourceKind = {
     process.env.AWS_ENDPOINT_URL_DYNAMODB !== undefined || existsSync(databaseFileOf(options)),
 
   async open(resources, context) {
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.TableName, logicalId) ?? context.nameOf(logicalId));
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:dynamodb:${context.region}:${context.accountId}:table/${nameOf(resource)}`;
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'TableName');
+    const arnOf = (resource: TemplateResource) => context.arnOf('dynamodb', `table/${nameOf(resource)}`);
 
     const emulator = await startEmulator(context);
     const shapes = new Map(
@@ -54,7 +43,7 @@ export const tables: ResourceKind = {
     );
     try {
       const client = await openClient(emulator, context);
-      await createTables(client, resources, nameOf, context);
+      await createTables(client, resources, context);
       for (const [name, shape] of await retainedShapes(client, shapes)) shapes.set(name, shape);
       client.destroy();
     } catch (error) {
@@ -129,12 +118,11 @@ async function openClient({ endpoint }: Emulator, { region }: RunContext): Promi
 async function createTables(
   client: DynamoDBClient,
   resources: readonly TemplateResource[],
-  nameOf: (resource: TemplateResource) => string,
   context: RunContext,
 ): Promise<void> {
   const { CreateTableCommand, UpdateTimeToLiveCommand } = await import('@aws-sdk/client-dynamodb');
   const create = async (resource: TemplateResource): Promise<void> => {
-    const TableName = nameOf(resource);
+    const TableName = context.nameOf(resource, 'TableName');
     const properties = context.read<TableProperties>(resource);
     try {
       await client.send(new CreateTableCommand(tableInput(TableName, properties)));

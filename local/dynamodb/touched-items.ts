@@ -7,12 +7,7 @@ export interface TableShape {
   readonly indexes?: Readonly<Record<string, string>>;
 }
 
-export interface TouchedItem {
-  readonly tableName: string;
-  readonly partition: string;
-  readonly itemKey: string;
-  readonly units: number;
-}
+export type TouchedItem = ReturnType<typeof touchedItems>[number];
 
 interface Operation {
   readonly TableName?: string;
@@ -48,8 +43,8 @@ export function touchedItems(
   target: string,
   request: DynamoRequest,
   shapes: ReadonlyMap<string, TableShape>,
-): TouchedItem[] {
-  const touch = (tableName: string, { Item: item, Key: key }: Operation, factor = 1): TouchedItem[] => {
+) {
+  const touch = (tableName: string, { Item: item, Key: key }: Operation, factor = 1) => {
     const shape = shapes.get(tableName);
     const source = item ?? key;
     if (!shape || !source) return [];

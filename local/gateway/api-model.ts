@@ -1,7 +1,9 @@
+import type { Throttle } from '../wire/throttle.ts';
+
 export interface ApiModel {
   readonly apiId: string;
   readonly stage: string;
-  readonly region: string;
+  readonly arn: string;
   readonly accountId: string;
   readonly root: PathNode;
   readonly binaryMediaTypes: readonly string[];
@@ -50,11 +52,6 @@ export interface MockIntegration {
   readonly status: number;
   /** Names and values, alternating. */
   readonly headers: readonly string[];
-}
-
-export interface Throttle {
-  readonly requestsPerSecond: number;
-  readonly burst: number;
 }
 
 export interface ApiAuthorizer {

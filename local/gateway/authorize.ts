@@ -8,47 +8,38 @@ import type { ApiAuthorizer, ApiModel } from './api-model.ts';
 import { GatewayFailure } from './gateway-failure.ts';
 import type { GatewayRequest, RequestEvent } from './proxy-event.ts';
 
-export type AuthorizerContext = Record<string, unknown>;
-
-export type Authorize = (
-  authorizer: ApiAuthorizer,
-  event: RequestEvent,
-  gatewayRequest: GatewayRequest,
-) => Promise<AuthorizerContext>;
-
 export type AuthorizeContext = Pick<RunContext, 'functions' | 'access' | 'options' | 'onOperatorWrite'>;
 
-interface AuthorizerResult {
-  readonly principalId: string;
-  readonly statements: readonly PolicyStatement[];
-  readonly context: Record<string, string | number | boolean>;
-}
+type AuthorizerResult = Awaited<ReturnType<typeof send>>;
 
 /** The returned function caches results for `cacheSeconds`. It throws a GatewayFailure to reject a request. */
 export function createAuthorize(
   api: ApiModel,
   { functions, access, options, onOperatorWrite }: AuthorizeContext,
-): Authorize {
+) {
   let cache = new Map<string, { readonly result: AuthorizerResult; readonly expires: number }>();
   if (options.clearAuthorizerCacheOnWrite)
     onOperatorWrite.push(() => {
       cache = new Map();
     });
 
-  return async (authorizer, event, gatewayRequest) => {
+  return async (
+    authorizer: ApiAuthorizer,
+    event: RequestEvent,
+    gatewayRequest: GatewayRequest,
+  ): Promise<Record<string, unknown>> => {
     const identity = authorizer.identityHeaders.map(gatewayRequest.headerValue);
     // If an identity source is missing or empty, API Gateway rejects the request without a call of the function.
     if (identity.some((value) => !value)) throw new GatewayFailure('UNAUTHORIZED');
 
-    const apiArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}`;
-    const methodArn = `${apiArn}/${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
+    const methodArn = `${api.arn}/${api.stage}/${gatewayRequest.httpMethod}${gatewayRequest.path}`;
     const key = JSON.stringify([authorizer.logicalId, ...identity]);
     const cached = cache.get(key);
     const started = performance.now();
     let result: AuthorizerResult;
     if (cached && cached.expires > Date.now()) result = cached.result;
     else {
-      const sourceArn = `${apiArn}/authorizers/${authorizer.logicalId}`;
+      const sourceArn = `${api.arn}/authorizers/${authorizer.logicalId}`;
       if (denialOfInvocation(access, { ...authorizer, sourceArn }))
         throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
       // If the cache is cleared during this call, the result goes into the old one, which is no longer read.
@@ -77,7 +68,7 @@ export function createAuthorize(
   };
 }
 
-async function send(fn: InvokableFunction | undefined, event: unknown): Promise<AuthorizerResult> {
+async function send(fn: InvokableFunction | undefined, event: unknown) {
   const result = await fn?.invoke(JSON.stringify(event));
   if (!result?.succeeded)
     throw new GatewayFailure(result?.errorMessage === 'Unauthorized' ? 'UNAUTHORIZED' : 'AUTHORIZER_FAILURE');
@@ -93,7 +84,7 @@ async function send(fn: InvokableFunction | undefined, event: unknown): Promise<
   );
   if (typeof response?.principalId !== 'string' || statements.length === 0 || !isFlat)
     throw new GatewayFailure('AUTHORIZER_CONFIGURATION_ERROR');
-  return { principalId: response.principalId, statements, context: context as AuthorizerResult['context'] };
+  return { principalId: response.principalId, statements, context };
 }
 
 interface PolicyStatement {

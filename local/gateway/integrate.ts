@@ -31,7 +31,7 @@ export function createIntegrate(
     const fn = findFunction({ functions }, integration.functionArn);
     if (!fn) throw new GatewayFailure('DEFAULT_5XX');
     // The path in this ARN has the names of the path parameters, not their values.
-    const sourceArn = `arn:aws:execute-api:${api.region}:${api.accountId}:${api.apiId}/${api.stage}/${gatewayRequest.httpMethod}${route.node.resourcePath}`;
+    const sourceArn = `${api.arn}/${api.stage}/${gatewayRequest.httpMethod}${route.node.resourcePath}`;
     if (denialOfInvocation(access, { ...integration, sourceArn }))
       throw new GatewayFailure('API_CONFIGURATION_ERROR');
     return integration.streamed

@@ -9,21 +9,12 @@ export interface RouteMatch {
 /** Undefined if no route matches. A fixed part has priority over `{name}`, and `{name}` over `{name+}`. */
 export function matchRoute(root: PathNode, path: string): RouteMatch | undefined {
   const trimmed = path.replace(/^\//, '').replace(/\/$/, '');
-  const segments = trimmed === '' ? [] : trimmed.split('/');
-  const found = descend(root, segments);
-  if (!found) return undefined;
-  const parameters = found.parameters.map(([name, value]) => [name, decode(value)]);
-  return { node: found.node, pathParameters: parameters.length > 0 ? Object.fromEntries(parameters) : null };
+  return descend(root, trimmed === '' ? [] : trimmed.split('/'));
 }
 
-interface Found {
-  readonly node: PathNode;
-  readonly parameters: [name: string, value: string][];
-}
-
-function descend(node: PathNode, segments: readonly string[]): Found | undefined {
+function descend(node: PathNode, segments: readonly string[]): RouteMatch | undefined {
   const [segment, ...rest] = segments;
-  if (segment === undefined) return node.methods.size > 0 ? { node, parameters: [] } : undefined;
+  if (segment === undefined) return node.methods.size > 0 ? { node, pathParameters: null } : undefined;
 
   // A client may send the text `{id}` itself. It is a value of the variable, not a fixed part.
   const isFixed = ({ pathPart }: PathNode) => pathPart === decode(segment) && !pathPart.startsWith('{');
@@ -36,11 +27,12 @@ function descend(node: PathNode, segments: readonly string[]): Found | undefined
   if (variable && viaVariable)
     return {
       node: viaVariable.node,
-      parameters: [[variable.pathPart.slice(1, -1), segment], ...viaVariable.parameters],
+      pathParameters: { [variable.pathPart.slice(1, -1)]: decode(segment), ...viaVariable.pathParameters },
     };
 
   const greedy = node.children.find(({ pathPart }) => pathPart.endsWith('+}'));
-  return greedy && { node: greedy, parameters: [[greedy.pathPart.slice(1, -2), segments.join('/')]] };
+  if (!greedy) return undefined;
+  return { node: greedy, pathParameters: { [greedy.pathPart.slice(1, -2)]: decode(segments.join('/')) } };
 }
 
 function decode(text: string): string {

@@ -1,4 +1,4 @@
-import type { Throttle } from './api-model.ts';
+import type { Throttle } from '../wire/throttle.ts';
 
 export interface MethodSetting {
   /** `/*` for every resource, `/` for the root; else a slash and the resource's path with `~1` for each slash. */
@@ -9,7 +9,7 @@ export interface MethodSetting {
 }
 
 // API Gateway's default quota of an account for all its APIs, in most Regions.
-const ACCOUNT: Throttle = { requestsPerSecond: 10_000, burst: 5000 };
+const ACCOUNT: Throttle = { perSecond: 10_000, burst: 5000 };
 
 export function readThrottle(
   settings: readonly MethodSetting[],
@@ -24,19 +24,7 @@ export function readThrottle(
   const limitOf = (name: 'ThrottlingRateLimit' | 'ThrottlingBurstLimit', max: number): number =>
     Math.min(ofMethod?.[name] ?? ofStage?.[name] ?? max, max);
   return {
-    requestsPerSecond: limitOf('ThrottlingRateLimit', ACCOUNT.requestsPerSecond),
+    perSecond: limitOf('ThrottlingRateLimit', ACCOUNT.perSecond),
     burst: limitOf('ThrottlingBurstLimit', ACCOUNT.burst),
-  };
-}
-
-export function createThrottle(now = () => performance.now()): (key: object, throttle: Throttle) => boolean {
-  const buckets = new WeakMap<object, { tokens: number; at: number }>();
-  return (key, { requestsPerSecond, burst }) => {
-    const at = now();
-    const before = buckets.get(key) ?? { tokens: burst, at };
-    const tokens = Math.min(burst, before.tokens + ((at - before.at) / 1000) * requestsPerSecond);
-    const isAllowed = tokens >= 1;
-    buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, at });
-    return isAllowed;
   };
 }

@@ -5,22 +5,7 @@ import type { ApiMethod, ApiModel } from './api-model.ts';
 import type { RouteMatch } from './match-route.ts';
 import { headerPairs } from './response-headers.ts';
 
-export interface GatewayRequest {
-  readonly requestId: string;
-  readonly extendedRequestId: string;
-  readonly arrivedAt: number;
-  readonly httpMethod: string;
-  readonly inStage: boolean;
-  /** Without the stage, not decoded. */
-  readonly path: string;
-  readonly stagePath: string;
-  readonly query: string;
-  readonly headers: Record<string, string>;
-  readonly multiValueHeaders: Record<string, string[]>;
-  readonly sourceIp: string;
-  readonly domainName: string;
-  headerValue(name: string): string | undefined;
-}
+export type GatewayRequest = ReturnType<typeof readGatewayRequest>;
 
 // Headers of the connection, and others that the gateway handles itself.
 const NOT_FORWARDED = new Set([
@@ -33,7 +18,7 @@ const NOT_FORWARDED = new Set([
   'upgrade',
 ]);
 
-export function readGatewayRequest(request: IncomingMessage, stage: string): GatewayRequest {
+export function readGatewayRequest(request: IncomingMessage, stage: string) {
   const [stagePath = '/', query = ''] = (request.url ?? '/').split(/\?(.*)/s);
   const inStage = stagePath === `/${stage}` || stagePath.startsWith(`/${stage}/`);
   // Without a prototype, because a client may send a header, or (below) a query parameter, with the name `__proto__`.
@@ -70,6 +55,7 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     arrivedAt,
     httpMethod: request.method ?? 'GET',
     inStage,
+    /** Without the stage, not decoded. */
     path: inStage ? stagePath.slice(stage.length + 1) || '/' : stagePath,
     stagePath,
     query,
@@ -77,7 +63,7 @@ export function readGatewayRequest(request: IncomingMessage, stage: string): Gat
     multiValueHeaders,
     sourceIp,
     domainName: (request.headers.host ?? '').replace(/:\d+$/, ''),
-    headerValue: (name) => headers[spelling.get(name.toLowerCase()) ?? ''],
+    headerValue: (name: string) => headers[spelling.get(name.toLowerCase()) ?? ''],
   };
 }
 

@@ -1,5 +1,5 @@
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import type {
   ApiAuthorizer,
   ApiMethod,

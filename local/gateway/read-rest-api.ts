@@ -1,5 +1,5 @@
 import type { RunContext } from '../run-context.ts';
-import { reject, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import type { ApiAuthorizer, ApiModel, GatewayResponse, PathNode } from './api-model.ts';
 import type { MethodSetting } from './method-throttles.ts';
 import { functionArnIn, readMethods } from './read-methods.ts';
@@ -39,11 +39,12 @@ export function readRestApi(resources: readonly TemplateResource[], context: Run
   const gatewayResponses = ofType('GatewayResponse').map((resource) =>
     context.read<GatewayResponse>(resource),
   );
+  const apiId = String(context.resolve({ Ref: api.logicalId }, api.logicalId));
   const isEdge = EndpointConfiguration?.Types?.includes('EDGE') ?? true;
   return {
-    apiId: context.resolve({ Ref: api.logicalId }, api.logicalId) as string,
+    apiId,
+    arn: context.arnOf('execute-api', apiId),
     stage: StageName,
-    region: context.region,
     accountId: context.accountId,
     root,
     binaryMediaTypes: BinaryMediaTypes ?? [],

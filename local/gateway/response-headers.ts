@@ -47,6 +47,10 @@ function isHeader(name: string, value: unknown): boolean {
   }
 }
 
+/** Names and values, alternating, of what `writeHead` takes. */
+export const flatHeaders = (headers: unknown): string[] =>
+  (Array.isArray(headers) ? headers : Object.entries(headers ?? {}).flat()).map(String);
+
 export const headerPairs = (rawHeaders: readonly string[]): [name: string, value: string][] =>
   rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name, rawHeaders[index + 1] ?? '']] : []));
 

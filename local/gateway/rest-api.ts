@@ -1,7 +1,8 @@
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import type { TemplateResource } from '../template/template-resource.ts';
 import type { ApiMethod, PathNode } from './api-model.ts';
 import { readRestApi } from './read-rest-api.ts';
-import { type RestApiServer, serveRestApi } from './serve-rest-api.ts';
+import { serveRestApi } from './serve-rest-api.ts';
 
 export const restApi: ResourceKind = {
   types: [
@@ -15,7 +16,7 @@ export const restApi: ResourceKind = {
   ],
 
   async open(resources, context) {
-    let server: RestApiServer | undefined;
+    let server: Awaited<ReturnType<typeof serveRestApi>> | undefined;
     return {
       ref(resource: TemplateResource) {
         if (resource.type === 'AWS::ApiGateway::Stage') {
@@ -24,14 +25,7 @@ export const restApi: ResourceKind = {
         // As in AWS, an API's id has ten characters.
         return resource.type === 'AWS::ApiGateway::RestApi' ? 'localapi00' : resource.logicalId;
       },
-      attribute: (resource, name) =>
-        ({
-          RestApiId: 'localapi00',
-          RootResourceId: `${resource.logicalId}Root`,
-          DeploymentId: resource.logicalId,
-          ResourceId: resource.logicalId,
-          AuthorizerId: resource.logicalId,
-        })[name],
+      attribute: (resource, name) => (name === 'RootResourceId' ? `${resource.logicalId}Root` : undefined),
       async start() {
         const api = readRestApi(resources, context);
         server = await serveRestApi(api, context, context.hasDistribution ? { port: 0 } : context.options);

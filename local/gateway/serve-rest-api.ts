@@ -1,20 +1,14 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { openSite, type Site } from '../site/serve-site.ts';
 import { listenOnLoopback } from '../wire/listen-on-loopback.ts';
+import { createThrottle } from '../wire/throttle.ts';
 import type { ApiMethod, ApiModel } from './api-model.ts';
 import { createAuthorize } from './authorize.ts';
 import { GatewayFailure, renderGatewayResponse } from './gateway-failure.ts';
 import { createIntegrate, type GatewayContext } from './integrate.ts';
 import { matchRoute, type RouteMatch } from './match-route.ts';
-import { createThrottle } from './method-throttles.ts';
 import { createRequestEvent, type GatewayRequest, readGatewayRequest } from './proxy-event.ts';
 import { endResponse, readBody } from './read-body.ts';
-
-export interface RestApiServer {
-  readonly url: string;
-  readonly respond: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  close(): Promise<void>;
-}
 
 // API Gateway's limit for the request line and all header values.
 const MAX_HEADER_BYTES = 10_240;
@@ -25,11 +19,11 @@ export async function serveRestApi(
   api: ApiModel,
   context: GatewayContext,
   { port, site }: { readonly port: number; readonly site?: Site | undefined },
-): Promise<RestApiServer> {
+) {
   const { serving, options } = context;
   const integrate = createIntegrate(api, context);
   const authorize = createAuthorize(api, context);
-  const isWithinRate = createThrottle();
+  const throttle = createThrottle<ApiMethod>();
 
   async function respond(
     request: IncomingMessage,
@@ -44,7 +38,7 @@ export async function serveRestApi(
       checkHeaderBytes(request);
       const route = matchMethod(api, gatewayRequest);
       const { method } = route;
-      if (!isWithinRate(method, method.throttle)) throw new GatewayFailure('THROTTLED');
+      if (!throttle.take(method, method.throttle)) throw new GatewayFailure('THROTTLED');
       const body = await receiving;
       const event = createRequestEvent(api, route, gatewayRequest);
       const authorizer = method.authorizer && (await authorize(method.authorizer, event, gatewayRequest));

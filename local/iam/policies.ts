@@ -1,5 +1,6 @@
 import type { RunContext } from '../run-context.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import type { TemplateResource } from '../template/template-resource.ts';
 import type { Role } from './access-control.ts';
 import type { PolicyStatement } from './access-rules.ts';
 import { managedPolicies } from './managed-policies.ts';
@@ -42,17 +43,14 @@ export const policies: ResourceKind = {
   types: [ROLE, ...ATTACHED, ...OF_RESOURCES],
 
   async open(resources, context) {
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.RoleName, logicalId) ?? context.nameOf(logicalId));
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'RoleName');
     const arnOf = (resource: TemplateResource): string => {
       if (resource.type !== ROLE) return managedArnOf(resource);
       const path = String(context.resolve(resource.properties.Path, resource.logicalId) ?? '/');
       return `arn:aws:iam::${context.accountId}:role${path}${nameOf(resource)}`;
     };
-    const managedArnOf = ({ logicalId, properties }: TemplateResource): string => {
-      const name = context.resolve(properties.ManagedPolicyName, logicalId) ?? context.nameOf(logicalId);
-      return `arn:aws:iam::${context.accountId}:policy/${name}`;
-    };
+    const managedArnOf = (resource: TemplateResource): string =>
+      `arn:aws:iam::${context.accountId}:policy/${context.nameOf(resource, 'ManagedPolicyName')}`;
     const read = <Properties>({ properties, logicalId }: TemplateResource) =>
       context.resolve(properties, logicalId) as Properties;
 
@@ -98,7 +96,7 @@ export const policies: ResourceKind = {
     };
 
     return {
-      ref: (resource) => (resource.type === ROLE ? nameOf(resource) : context.nameOf(resource.logicalId)),
+      ref: (resource) => (resource.type === ROLE ? nameOf(resource) : context.nameOf(resource)),
       attribute: (resource, name) =>
         ({ Arn: arnOf(resource), PolicyArn: arnOf(resource), RoleId: resource.logicalId })[name],
       async start() {

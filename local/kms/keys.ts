@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { openStoredValues, type StoredValues, UnreadableState } from '../data/state-file.ts';
 import type { Permission } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import { type Key, keyIdOf, keyOperations } from './key-operations.ts';
 
@@ -23,11 +24,11 @@ export const keys: ResourceKind = {
 
   async open(resources, context) {
     const materials = await openStoredValues(context.options.dataDir, 'keys');
-    const idOf = ({ logicalId }: TemplateResource): string => {
-      const digest = createHash('sha256').update(context.nameOf(logicalId)).digest('hex').slice(0, 32);
+    const idOf = (resource: TemplateResource): string => {
+      const digest = createHash('sha256').update(context.nameOf(resource)).digest('hex').slice(0, 32);
       return digest.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
     };
-    const keyArn = (id: string) => `arn:aws:kms:${context.region}:${context.accountId}:key/${id}`;
+    const keyArn = (id: string) => context.arnOf('kms', `key/${id}`);
     const arnOf = (resource: TemplateResource) => keyArn(idOf(resource));
     const known = new Map<string, Key>();
     for (const resource of resources) {
@@ -93,14 +94,10 @@ function neededPermission(
  * Does nothing without a reference, and for the alias of an AWS managed key.
  * @throws Error for the alias of a customer managed key
  */
-export function registerKey(
-  { access, region, accountId }: RunContext,
-  resourceArn: string,
-  reference: unknown,
-): void {
+export function registerKey({ access, arnOf }: RunContext, resourceArn: string, reference: unknown): void {
   const key = String(reference);
   if (reference === undefined || /(^|:)alias\/aws\//.test(key)) return;
   if (/(^|:)alias\//.test(key)) throw new Error(`the key ${key} is not available locally by its alias`);
-  const arn = key.startsWith('arn:') ? key : `arn:aws:kms:${region}:${accountId}:key/${key}`;
+  const arn = key.startsWith('arn:') ? key : arnOf('kms', `key/${key}`);
   access.rules.encryptionKeys.set(resourceArn, arn);
 }

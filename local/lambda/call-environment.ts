@@ -3,6 +3,7 @@ import { type Agent, type ClientRequest, type IncomingMessage, request as openRe
 import { Readable } from 'node:stream';
 import { headerPairs } from '../gateway/response-headers.ts';
 import type { Address } from '../wire/listen-on-loopback.ts';
+import type { WebFunctionDefinition } from './web-function-environment.ts';
 
 export interface WebRequest {
   readonly method: string;
@@ -22,13 +23,6 @@ export interface WebResponse {
   readonly closesConnection: boolean;
 }
 
-export interface WebFunctionTarget {
-  readonly agent: Agent;
-  readonly address: Address;
-  readonly domainName: string;
-  readonly timeoutSeconds: number;
-}
-
 // Headers of a connection, most of them from RFC 9110, section 7.6.1.
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'upgrade'];
 
@@ -43,7 +37,9 @@ const NOT_RETURNED = new Set([...HOP_BY_HOP, 'proxy-authenticate', 'transfer-enc
  */
 export function callEnvironment(
   request: WebRequest,
-  { agent, address, domainName, timeoutSeconds }: WebFunctionTarget,
+  agent: Agent,
+  address: Address,
+  { domainName, timeoutSeconds }: Pick<WebFunctionDefinition, 'domainName' | 'timeoutSeconds'>,
 ): Promise<WebResponse> {
   const { promise, resolve } = Promise.withResolvers<WebResponse>();
   const requestId = randomUUID();

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
-import { runnerPorts } from '../wire/listen-on-loopback.ts';
+import type { Worker } from 'node:worker_threads';
 import type { FunctionDefinition, ThreadEvents } from './function-definition.ts';
 import type { InvocationResult, ResponseSink } from './invokable-function.ts';
-import { passLines } from './pass-lines.ts';
-import type { MessageFromThread, MessageToThread, ThreadData } from './thread/messages.ts';
+import { startThread } from './start-thread.ts';
+import type { MessageFromThread, MessageToThread } from './thread/messages.ts';
 
 interface Invocation {
   readonly requestId: string;
@@ -40,7 +39,12 @@ export class FunctionThread {
     this.#definition = definition;
     this.#events = events;
     this.#onGone = onGone;
-    this.#worker = startWorker(definition);
+    const limits = {
+      maxOldGenerationSizeMb: definition.memoryMegabytes,
+      maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
+    };
+    const script = new URL('./thread/run-handler.ts', import.meta.url);
+    this.#worker = startThread(script, definition, limits, events.onLine);
     this.#worker.on('message', (message: MessageFromThread) => this.#receive(message));
     this.#worker.on('error', (error: Error) => {
       this.#markEnded();
@@ -51,8 +55,6 @@ export class FunctionThread {
       this.#markEnded();
       this.#fail('Runtime.ExitError', `Error: Runtime exited with error: exit status ${code}`);
     });
-    passLines(this.#worker.stdout, events.onLine);
-    passLines(this.#worker.stderr, events.onLine);
     this.#loadTimeout = setTimeout(() => {
       this.#failAndTerminate('Runtime.InitTimeout', `${definition.functionName} did not load in time`);
     }, LOAD_TIMEOUT_MILLISECONDS);
@@ -173,21 +175,4 @@ export class FunctionThread {
     this.#hasEnded = true;
     this.#onGone();
   }
-}
-
-function startWorker(definition: FunctionDefinition): Worker {
-  return new Worker(new URL('./thread/run-handler.ts', import.meta.url), {
-    name: definition.functionName,
-    // Node reads NODE_COMPILE_CACHE when the thread starts; the thread then deletes it.
-    env: { ...definition.environment, NODE_COMPILE_CACHE: definition.compileCacheFolder },
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-    resourceLimits: {
-      maxOldGenerationSizeMb: definition.memoryMegabytes,
-      maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
-    },
-    workerData: { ...definition, runnerPorts } satisfies ThreadData,
-  });
 }

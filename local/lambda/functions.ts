@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { RunContext } from '../run-context.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { createAccountConcurrency } from './account-concurrency.ts';
 import { findFunction } from './find-function.ts';
 import type { FunctionDefinition } from './function-definition.ts';
@@ -43,12 +44,10 @@ export const functions: ResourceKind = {
 
   async open(resources, context) {
     const nameOf = (resource: TemplateResource): string => {
-      const given = context.resolve(resource.properties.FunctionName, resource.logicalId);
-      if (resource.type === FUNCTION) return String(given ?? context.nameOf(resource.logicalId));
-      return String(given).split(':')[6] ?? String(given);
+      const given = context.nameOf(resource, 'FunctionName');
+      return resource.type === FUNCTION ? given : (given.split(':')[6] ?? given);
     };
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:lambda:${context.region}:${context.accountId}:function:${nameOf(resource)}`;
+    const arnOf = (resource: TemplateResource) => context.arnOf('lambda', `function:${nameOf(resource)}`);
     const qualifierOf = ({ type, properties, logicalId }: TemplateResource): string =>
       type === ALIAS ? String(context.resolve(properties.Name, logicalId)) : THE_VERSION;
     const qualifiedArnOf = (resource: TemplateResource) => `${arnOf(resource)}:${qualifierOf(resource)}`;

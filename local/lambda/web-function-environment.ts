@@ -1,24 +1,11 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
-import {
-  type Address,
-  claimPort,
-  findFreeAddress,
-  releasePort,
-  runnerPorts,
-} from '../wire/listen-on-loopback.ts';
+import { type Address, claimPort, findFreeAddress, releasePort } from '../wire/listen-on-loopback.ts';
 import type { ThreadDefinition, ThreadEvents } from './function-definition.ts';
-import { passLines } from './pass-lines.ts';
-import type { GuardMessage, ServerThreadData } from './thread/messages.ts';
+import { startThread } from './start-thread.ts';
+import type { GuardMessage } from './thread/messages.ts';
 
-export interface Environment {
-  readonly worker: Worker;
-  readonly address: Address;
-  /** Rejects if the server does not listen within 10 s, or if the thread ends before. */
-  readonly listening: Promise<void>;
-  shutDown(): void;
-}
+export type Environment = Awaited<ReturnType<typeof startEnvironment>>;
 
 // Lambda's time limit for a server to start listening.
 const START_MILLISECONDS = 10_000;
@@ -26,25 +13,34 @@ const START_MILLISECONDS = 10_000;
 // Lambda sends SIGKILL about this long after SIGTERM.
 const SHUTDOWN_MILLISECONDS = 1000;
 
-// Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts). With a limit of 2 GB, 155 MB were in use
-// after a run instead of 90 MB, for the same processor time.
-const HEAP_MEGABYTES = 1024;
-
-// With a smaller young generation, a reply cost 0.5 to 0.8 ms more processor time.
-const YOUNG_GENERATION_MEGABYTES = 48;
+const LIMITS = {
+  // Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts). With a limit of 2 GB, 155 MB were in use
+  // after a run instead of 90 MB, for the same processor time.
+  maxOldGenerationSizeMb: 1024,
+  // With a smaller young generation, a reply cost 0.5 to 0.8 ms more processor time.
+  maxYoungGenerationSizeMb: 48,
+};
 
 /** `onEnded` is called when the thread has ended, and perhaps already before. */
 export async function startEnvironment(
-  definition: WebFunctionDefinition,
+  { onLine, onViolation, ...definition }: WebFunctionDefinition,
   onEnded: () => void,
-): Promise<Environment> {
+) {
   const address = await findFreeAddress();
-  const { port } = address;
+  const { host, port } = address;
   claimPort(port);
-  const worker = startWorker(definition, address, onEnded);
+  const environment = { ...definition.environment, AWS_LAMBDA_HTTP_ENDPOINT: `${host}:${port}` };
+  const script = new URL('./thread/run-server.ts', import.meta.url);
+  const worker = startThread(script, { ...definition, environment }, LIMITS, onLine);
+  worker.on('message', ({ kind, text }: GuardMessage) => {
+    onViolation(text);
+    if (kind !== 'out-of-memory') return;
+    onEnded();
+    void worker.terminate();
+  });
   const ended = new Promise<never>((_, reject) => {
     worker.on('error', (error: Error) => {
-      definition.onLine(error.stack ?? String(error));
+      onLine(error.stack ?? String(error));
       reject(error);
     });
     worker.on('exit', () => {
@@ -58,45 +54,13 @@ export async function startEnvironment(
   return {
     worker,
     address,
+    /** Rejects if the server does not listen within 10 s, or if the thread ends before. */
     listening,
-    shutDown() {
+    shutDown(): void {
       worker.postMessage('SIGTERM');
       setTimeout(() => void worker.terminate(), SHUTDOWN_MILLISECONDS).unref();
     },
   };
-}
-
-function startWorker(
-  { onLine, onViolation, ...definition }: WebFunctionDefinition,
-  { host, port }: Address,
-  onEnded: () => void,
-): Worker {
-  const worker = new Worker(new URL('./thread/run-server.ts', import.meta.url), {
-    name: definition.functionName,
-    env: {
-      ...definition.environment,
-      AWS_LAMBDA_HTTP_ENDPOINT: `${host}:${port}`,
-      NODE_COMPILE_CACHE: definition.compileCacheFolder,
-    },
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-    resourceLimits: {
-      maxOldGenerationSizeMb: HEAP_MEGABYTES,
-      maxYoungGenerationSizeMb: YOUNG_GENERATION_MEGABYTES,
-    },
-    workerData: { ...definition, runnerPorts } satisfies ServerThreadData,
-  });
-  worker.on('message', ({ kind, text }: GuardMessage) => {
-    onViolation(text);
-    if (kind !== 'out-of-memory') return;
-    onEnded();
-    void worker.terminate();
-  });
-  passLines(worker.stdout, onLine);
-  passLines(worker.stderr, onLine);
-  return worker;
 }
 
 async function untilListening(address: Address, name: string): Promise<void> {
@@ -120,12 +84,10 @@ function accepts({ host, port }: Address): Promise<boolean> {
 export interface WebFunctionDefinition extends ThreadDefinition, ThreadEvents {
   readonly domainName: string;
   readonly entry: string;
-  readonly limits: WebFunctionLimits;
-}
-
-export interface WebFunctionLimits {
-  readonly requestsPerSecond: number | undefined;
-  readonly maxEnvironments: number;
-  /** When `maxEnvironments` are full, requests are rejected, not queued. */
-  readonly requestsPerEnvironment: number;
+  readonly limits: {
+    readonly requestsPerSecond: number | undefined;
+    readonly maxEnvironments: number;
+    /** When `maxEnvironments` are full, requests are rejected, not queued. */
+    readonly requestsPerEnvironment: number;
+  };
 }

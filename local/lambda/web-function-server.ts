@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { availableParallelism } from 'node:os';
 import type { EventLoopUtilization } from 'node:perf_hooks';
-import { createThrottle } from '../gateway/method-throttles.ts';
+import { createThrottle } from '../wire/throttle.ts';
 import { callEnvironment, platformResponse, type WebRequest, type WebResponse } from './call-environment.ts';
 import { IDLE_MILLISECONDS } from './function-pool.ts';
 import {
@@ -30,7 +30,7 @@ export class WebFunctionServer {
   readonly functionName: string;
   readonly #definition: WebFunctionDefinition;
   readonly #agent = new Agent({ keepAlive: true });
-  readonly #isWithinRate = createThrottle();
+  readonly #throttle = createThrottle<WebFunctionServer>();
   readonly #slots = new Set<Slot>();
   readonly #watch = setInterval(() => this.#adapt(), WINDOW_MILLISECONDS).unref();
 
@@ -53,8 +53,7 @@ export class WebFunctionServer {
       release();
       return platformResponse(502, 'Runtime.InitError');
     }
-    const { address } = environment;
-    const response = await callEnvironment(request, { ...this.#definition, agent: this.#agent, address });
+    const response = await callEnvironment(request, this.#agent, environment.address, this.#definition);
     response.body.once('close', release);
     return response;
   }
@@ -91,11 +90,8 @@ export class WebFunctionServer {
 
   /** Lambda does not document how it counts the requests of a second. Here, all of them may come at once. */
   #isTooFast(): boolean {
-    const { requestsPerSecond } = this.#definition.limits;
-    return (
-      requestsPerSecond !== undefined &&
-      !this.#isWithinRate(this, { requestsPerSecond, burst: requestsPerSecond })
-    );
+    const { requestsPerSecond: rate } = this.#definition.limits;
+    return rate !== undefined && !this.#throttle.take(this, { perSecond: rate, burst: rate });
   }
 
   /** If all are full, starts another one; undefined if the function may have no other. */

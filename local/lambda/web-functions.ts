@@ -3,7 +3,8 @@ import path from 'node:path';
 import { finished, pipeline } from 'node:stream';
 import { endResponse } from '../gateway/read-body.ts';
 import type { RunContext } from '../run-context.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { threadEnvironment } from './function-environment.ts';
 import { WebFunctionServer } from './web-function-server.ts';
 
@@ -45,8 +46,8 @@ export const webFunctions: ResourceKind = {
   types: [FUNCTION, REVISION, ENDPOINT, CODE_COPY],
 
   async open(resources, context) {
-    const arnOf = ({ properties, logicalId }: TemplateResource) =>
-      `arn:aws:lambda:${context.region}:${context.accountId}:web-function/${context.resolve(properties.FunctionName, logicalId)}`;
+    const arnOf = (resource: TemplateResource) =>
+      context.arnOf('lambda', `web-function/${context.nameOf(resource, 'FunctionName')}`);
     const domainOf = ({ logicalId }: TemplateResource) =>
       `${logicalId.toLowerCase()}.lambda-web.${context.region}.on.aws`;
 

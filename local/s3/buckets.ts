@@ -2,7 +2,8 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { PermissionUse } from '../iam/access-rules.ts';
 import { registerKey } from '../kms/keys.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import type { TemplateResource } from '../template/template-resource.ts';
 import { claimPort, releasePort } from '../wire/listen-on-loopback.ts';
 
 export type MessageFromBuckets =
@@ -22,10 +23,7 @@ export const buckets: ResourceKind = {
   types: ['AWS::S3::Bucket'],
 
   async open(resources, context) {
-    const nameOf = ({ logicalId, properties }: TemplateResource): string => {
-      const given = context.resolve(properties.BucketName, logicalId);
-      return given === undefined ? context.nameOf(logicalId).toLowerCase() : String(given);
-    };
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'BucketName').toLowerCase();
     const worker = new Worker(new URL('./serve-buckets.ts', import.meta.url), {
       name: 's3',
       execArgv: [],
@@ -46,14 +44,7 @@ export const buckets: ResourceKind = {
 
     return {
       ref: nameOf,
-      attribute(resource, name) {
-        const bucket = nameOf(resource);
-        return {
-          Arn: `arn:aws:s3:::${bucket}`,
-          DomainName: `${bucket}.s3.amazonaws.com`,
-          RegionalDomainName: `${bucket}.s3.${context.region}.amazonaws.com`,
-        }[name];
-      },
+      attribute: (resource, name) => (name === 'Arn' ? `arn:aws:s3:::${nameOf(resource)}` : undefined),
       environmentFor: () => ({
         AWS_ENDPOINT_URL_S3: endpoint,
         // s3rver cannot read a streamed upload with checksums.

@@ -33,19 +33,13 @@ const BUCKET_ACTIONS: typeof OBJECT_ACTIONS = {
     ['uploads', 'ListBucketMultipartUploads'],
     ['location', 'GetBucketLocation'],
     ['versions', 'ListBucketVersions'],
-    ['list-type', 'ListBucket'],
-    ['prefix', 'ListBucket'],
     [undefined, 'ListBucket'],
   ],
   HEAD: [[undefined, 'ListBucket']],
-  PUT: [[undefined, 'CreateBucket']],
-  DELETE: [[undefined, 'DeleteBucket']],
 };
 
 /** Undefined if it is not known what the operation needs. */
 export function neededPermissions({ method, path, query, headers }: Context): Permission[] | undefined {
-  // A browser's preflight request is not signed.
-  if (method === 'OPTIONS') return [];
   const [, bucket = '', ...rest] = decodeURIComponent(path).split('/');
   const key = rest.join('/');
   if (bucket === '') return [{ action: 's3:ListAllMyBuckets', resource: '*' }];

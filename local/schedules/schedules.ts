@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Denial } from '../iam/access-rules.ts';
 import { findFunction, invokedArn } from '../lambda/find-function.ts';
 import { IDLE_MILLISECONDS } from '../lambda/function-pool.ts';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
 import { systemTimer } from '../run-options.ts';
-import { type ResourceKind, reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/template-resource.ts';
 
 // The work of a killed runner may be under a lease of 30 s, which has expired after 35 s.
 const SECOND_RUN_MILLISECONDS = 35_000;
@@ -23,10 +22,8 @@ export const schedules: ResourceKind = {
 
   async open(resources, context) {
     const stops: (() => void)[] = [];
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.Name, logicalId) ?? context.nameOf(logicalId));
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:events:${context.region}:${context.accountId}:rule/${nameOf(resource)}`;
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'Name');
+    const arnOf = (resource: TemplateResource) => context.arnOf('events', `rule/${nameOf(resource)}`);
     return {
       ref: nameOf,
       attribute: (resource, name) => (name === 'Arn' ? arnOf(resource) : undefined),
@@ -107,17 +104,8 @@ function startSchedule({ periodMilliseconds, targets }: Schedule, context: RunCo
   };
 }
 
-interface Schedule {
-  readonly periodMilliseconds: number;
-  readonly targets: readonly ScheduledTarget[];
-}
-
-interface ScheduledTarget {
-  readonly function: InvokableFunction;
-  rejection(): Denial | undefined;
-  payload(at: Date): string;
-  readonly eventAgeMilliseconds: number;
-}
+type Schedule = NonNullable<ReturnType<typeof readSchedule>>;
+type ScheduledTarget = Schedule['targets'][number];
 
 interface ScheduleProperties {
   readonly ScheduleExpression?: string;
@@ -145,7 +133,7 @@ const UNIT_MILLISECONDS: Readonly<Record<string, number>> = {
   day: 86_400_000,
 };
 
-function readSchedule(resource: TemplateResource, arn: string, context: RunContext): Schedule | undefined {
+function readSchedule(resource: TemplateResource, arn: string, context: RunContext) {
   const properties = context.read<ScheduleProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);
   const { ScheduleExpression: expression = '', State, Targets = [] } = properties;

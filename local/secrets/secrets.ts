@@ -1,12 +1,12 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { openStoredValues } from '../data/state-file.ts';
 import { registerKey } from '../kms/keys.ts';
-import type { ResourceKind, TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import type { TemplateResource } from '../template/template-resource.ts';
 import { AwsJsonError, type AwsJsonOperation, serveAwsJson } from '../wire/serve-aws-json.ts';
 
 interface SecretProperties {
   readonly KmsKeyId?: string;
-  readonly Name?: string;
   readonly SecretString?: string;
   readonly GenerateSecretString?: { readonly PasswordLength?: number };
 }
@@ -22,7 +22,7 @@ export const secrets: ResourceKind = {
     for (const resource of resources) {
       const { logicalId } = resource;
       const resolved = context.read<SecretProperties>(resource);
-      const name = resolved.Name ?? context.nameOf(logicalId);
+      const name = context.nameOf(resource, 'Name');
       // AWS appends six random characters to an ARN. These are a hash, so that they stay the same.
       const suffix = createHash('sha256').update(name).digest('hex').slice(0, 6);
       const versionsKey = `${logicalId}.versions`;
@@ -36,7 +36,7 @@ export const secrets: ResourceKind = {
         put === undefined
           ? { AWSCURRENT: { id: 'local', value: await first(), createdAt: 0 } }
           : JSON.parse(put);
-      const arn = `arn:aws:secretsmanager:${context.region}:${context.accountId}:secret:${name}-${suffix}`;
+      const arn = context.arnOf('secretsmanager', `secret:${name}-${suffix}`);
       const store = (next: Versions) => stored.put(versionsKey, JSON.stringify(next));
       known.set(logicalId, { name, arn, versions, store });
       registerKey(context, arn, resolved.KmsKeyId);

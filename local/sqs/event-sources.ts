@@ -1,5 +1,6 @@
 import type { RunContext } from '../run-context.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
 import { pollQueue } from './poll-queue.ts';
 import { readEventSource } from './read-event-source.ts';
@@ -12,12 +13,9 @@ export const eventSources: ResourceKind = {
 
   async open(resources, context) {
     const stops: (() => void)[] = [];
-    const arnOf = ({ logicalId }: TemplateResource) =>
-      `arn:aws:lambda:${context.region}:${context.accountId}:event-source-mapping:${context.nameOf(logicalId)}`;
     return {
-      ref: ({ logicalId }) => context.nameOf(logicalId),
-      attribute: (resource, name) =>
-        ({ Id: context.nameOf(resource.logicalId), EventSourceMappingArn: arnOf(resource) })[name],
+      ref: (resource) => context.nameOf(resource),
+      attribute: () => undefined,
       async start() {
         for (const resource of resources) {
           const stop = await startPoller(resource, context);

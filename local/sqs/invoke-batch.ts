@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { InvocationResult } from '../lambda/invokable-function.ts';
-import type { BufferedMessage } from './message-buffer.ts';
+import type { BufferedMessage } from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
 
 /** SQS may deliver a message more than once. */
 export type Deliveries = 'once' | 'twice, concurrently' | 'twice, one after the other';
 
-interface InvokeOptions {
+export interface InvokeOptions {
   readonly source: Pick<EventSource, 'target' | 'reportsItemFailures'>;
   readonly visibilitySeconds: number;
   isStopped(): boolean;

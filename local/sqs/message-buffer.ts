@@ -1,9 +1,4 @@
-export interface BufferedMessage {
-  readonly messageId: string;
-  readonly receiptHandle: string;
-  readonly json: string;
-  readonly bytes: number;
-}
+import type { BufferedMessage } from './queue-client.ts';
 
 // Enough to find messages of other groups after many messages of one group.
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
@@ -16,75 +11,54 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
-  const backlog = createFairBacklog<BufferedMessage>();
+  /** Not empty. They take turns, so that a group with many messages hardly delays a group with few. */
+  const groups = new Map<string, BufferedMessage[]>();
+  let count = 0;
   let bytes = 0;
   let capacity = Promise.withResolvers<void>();
+
+  function takeFirst(group: string, messages: BufferedMessage[]): void {
+    messages.shift();
+    groups.delete(group);
+    if (messages.length > 0) groups.set(group, messages);
+  }
+
   return {
     get isFull(): boolean {
-      return (
-        bytes >= MAX_BUFFERED_BYTES || backlog.size >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY
-      );
+      return bytes >= MAX_BUFFERED_BYTES || count >= visibilitySeconds * BUFFERED_PER_SECOND_OF_VISIBILITY;
     },
     /** Resolves at the next `onTaken` or `stop`. */
     get capacity(): Promise<void> {
       return capacity.promise;
     },
     add(groupId: string, message: BufferedMessage): void {
-      backlog.add(groupId, message);
+      const messages = groups.get(groupId);
+      if (messages) messages.push(message);
+      else groups.set(groupId, [message]);
+      count += 1;
       bytes += message.bytes;
     },
     takeBatch(): readonly BufferedMessage[] | undefined {
-      if (backlog.size === 0) return undefined;
+      const batch: BufferedMessage[] = [];
       let batchBytes = 0;
-      const batch = backlog.take(batchSize, (message) => {
+      while (batch.length < batchSize) {
+        const [[group, messages] = ['', []]] = groups;
+        const [message] = messages;
+        if (!message || (batch.length > 0 && batchBytes + message.bytes > PAYLOAD_BYTES)) break;
+        takeFirst(group, messages);
+        batch.push(message);
         batchBytes += message.bytes;
-        return batchBytes === message.bytes || batchBytes <= PAYLOAD_BYTES;
-      });
-      for (const message of batch) bytes -= message.bytes;
-      return batch;
+      }
+      count -= batch.length;
+      bytes -= batchBytes;
+      return batch.length === 0 ? undefined : batch;
     },
-    messages: (): readonly BufferedMessage[] => backlog.items(),
+    messages: (): readonly BufferedMessage[] => [...groups.values()].flat(),
     /** To be called after batches have been taken. */
     onTaken(): void {
       capacity.resolve();
       capacity = Promise.withResolvers();
     },
     stop: (): void => capacity.resolve(),
-  };
-}
-
-/** The groups take turns, so that a group with many items hardly delays a group with few. */
-function createFairBacklog<Item>() {
-  const groups = new Map<string, Item[]>();
-  let size = 0;
-
-  function next(): [group: string, items: Item[], item: Item] | undefined {
-    for (const [group, items] of groups) if (items[0] !== undefined) return [group, items, items[0]];
-    return undefined;
-  }
-
-  return {
-    get size(): number {
-      return size;
-    },
-    add(group: string, item: Item): void {
-      const items = groups.get(group);
-      if (items) items.push(item);
-      else groups.set(group, [item]);
-      size += 1;
-    },
-    take(count: number, fits: (item: Item) => boolean): Item[] {
-      const taken: Item[] = [];
-      for (let turn = next(); turn && taken.length < count && fits(turn[2]); turn = next()) {
-        const [group, items, item] = turn;
-        items.shift();
-        groups.delete(group);
-        if (items.length > 0) groups.set(group, items);
-        size -= 1;
-        taken.push(item);
-      }
-      return taken;
-    },
-    items: (): Item[] => [...groups.values()].flat(),
   };
 }

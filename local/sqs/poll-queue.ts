@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '../iam/signature.ts';
-import { createInvokeBatch, type Deliveries } from './invoke-batch.ts';
-import { type BufferedMessage, createMessageBuffer } from './message-buffer.ts';
-import { createQueueClient, type ReceivedMessage, sqsRecord } from './queue-client.ts';
+import { createInvokeBatch, type Deliveries, type InvokeOptions } from './invoke-batch.ts';
+import { createMessageBuffer } from './message-buffer.ts';
+import {
+  type BufferedMessage,
+  bufferedMessage,
+  createQueueClient,
+  type QueueClientOptions,
+} from './queue-client.ts';
 import type { EventSource } from './read-event-source.ts';
 
-interface PollOptions {
-  readonly credentials: Credentials;
+interface PollOptions extends QueueClientOptions, Omit<InvokeOptions, 'isStopped'> {
   readonly source: EventSource;
-  readonly endpoint: string;
-  readonly queueUrl: string;
-  readonly visibilitySeconds: number;
   readonly redeliverySeconds: number | undefined;
   readonly region: string;
   readonly deliverTwice: boolean;
-  onFailure(line: string): void;
 }
 
 // A failure that lasts is logged at each retry, so retries are not more frequent.
@@ -41,7 +40,10 @@ export function pollQueue(options: PollOptions): () => void {
   async function receiveOnce(): Promise<void> {
     try {
       for (const message of await queue.receive())
-        buffer.add(message.Attributes?.MessageGroupId ?? '', bufferedMessage(message, options));
+        buffer.add(
+          message.Attributes?.MessageGroupId ?? '',
+          bufferedMessage(message, source.queueArn, options.region),
+        );
     } catch (error) {
       report(error);
       if (!stopped) await sleep(RETRY_MILLISECONDS);
@@ -103,13 +105,4 @@ export function pollQueue(options: PollOptions): () => void {
     clearInterval(extension);
     buffer.stop();
   };
-}
-
-function bufferedMessage(
-  message: ReceivedMessage,
-  { source, region }: Pick<PollOptions, 'source' | 'region'>,
-): BufferedMessage {
-  const json = JSON.stringify(sqsRecord(message, source.queueArn, region));
-  const { MessageId: messageId, ReceiptHandle: receiptHandle } = message;
-  return { messageId, receiptHandle, json, bytes: Buffer.byteLength(json) + 1 };
 }

@@ -1,9 +1,8 @@
 import { operatorCredentials } from '../iam/operator-credentials.ts';
 import type { Credentials } from '../iam/signature.ts';
 import { callAwsJson } from '../wire/call-aws-json.ts';
-import type { BufferedMessage } from './message-buffer.ts';
 
-interface QueueClientOptions {
+export interface QueueClientOptions {
   readonly credentials: Credentials;
   readonly endpoint: string;
   readonly queueUrl: string;
@@ -55,7 +54,7 @@ async function inChunks(
   }
 }
 
-export interface ReceivedMessage {
+interface ReceivedMessage {
   readonly MessageId: string;
   readonly ReceiptHandle: string;
   readonly Body: string;
@@ -63,10 +62,13 @@ export interface ReceivedMessage {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
-export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
-  return {
-    messageId: message.MessageId,
-    receiptHandle: message.ReceiptHandle,
+export type BufferedMessage = ReturnType<typeof bufferedMessage>;
+
+export function bufferedMessage(message: ReceivedMessage, eventSourceARN: string, awsRegion: string) {
+  const { MessageId: messageId, ReceiptHandle: receiptHandle } = message;
+  const json = JSON.stringify({
+    messageId,
+    receiptHandle,
     body: message.Body,
     attributes: message.Attributes ?? {},
     messageAttributes: {},
@@ -74,5 +76,6 @@ export function sqsRecord(message: ReceivedMessage, eventSourceARN: string, awsR
     eventSource: 'aws:sqs',
     eventSourceARN,
     awsRegion,
-  };
+  });
+  return { messageId, receiptHandle, json, bytes: Buffer.byteLength(json) + 1 };
 }

@@ -1,16 +1,8 @@
 import { findFunction } from '../lambda/find-function.ts';
-import type { InvokableFunction } from '../lambda/invokable-function.ts';
 import type { RunContext } from '../run-context.ts';
-import { reject, rejectOthers, type TemplateResource } from '../template/resource-kind.ts';
+import { reject, rejectOthers, type TemplateResource } from '../template/template-resource.ts';
 
-export interface EventSource {
-  readonly enabled: boolean;
-  readonly queueArn: string;
-  readonly target: InvokableFunction;
-  readonly batchSize: number;
-  readonly concurrency: number;
-  readonly reportsItemFailures: boolean;
-}
+export type EventSource = ReturnType<typeof readEventSource>;
 
 interface MappingProperties {
   readonly BatchSize?: number;
@@ -38,7 +30,7 @@ const MAX_BATCH_SIZE = 10;
 // Half of the threads that a function may have by default (DEFAULT_MAX_CONCURRENCY in local/lambda/functions.ts).
 const DEFAULT_CONCURRENCY = 64;
 
-export function readEventSource(resource: TemplateResource, context: RunContext): EventSource {
+export function readEventSource(resource: TemplateResource, context: RunContext) {
   const properties = context.read<MappingProperties>(resource);
   rejectOthers(resource, properties, SUPPORTED);
   const { BatchSize: batchSize = MAX_BATCH_SIZE, EventSourceArn: queueArn = '' } = properties;
@@ -49,7 +41,6 @@ export function readEventSource(resource: TemplateResource, context: RunContext)
     ScalingConfig,
   } = properties;
   if (!queueArn.startsWith('arn:aws:sqs:')) reject(resource, 'only queues can be event sources locally');
-  if (queueArn.endsWith('.fifo')) reject(resource, 'FIFO queues cannot be event sources locally');
   const limit = ScalingConfig?.MaximumConcurrency ?? DEFAULT_CONCURRENCY;
   if (limit < 2 || limit > 1000) reject(resource, 'MaximumConcurrency must be between 2 and 1000');
   if (batchSize > MAX_BATCH_SIZE)

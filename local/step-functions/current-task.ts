@@ -1,20 +1,16 @@
-import type { Session } from '../iam/access-rules.ts';
 import type { RunContext } from '../run-context.ts';
-import { callsDirectly, type Definition, type State, waitsForToken } from './definition.ts';
-import type { Execution } from './execution-log.ts';
+import { callsDirectly, type Machine, type State, waitsForToken } from './definition.ts';
 import { invokeFunction, TaskError } from './invoke-function.ts';
 import type { TaskTokens } from './task-tokens.ts';
 
 export interface TaskEnvironment {
-  readonly definition: Definition;
-  readonly role: Session;
+  readonly machine: Machine;
   readonly tokens: TaskTokens;
   readonly context: RunContext;
 }
 
 export function createCurrentTask(
-  { machineArn }: Pick<Execution, 'machineArn'>,
-  { definition, role, tokens, context }: TaskEnvironment,
+  { machine: { arn, definition, role }, tokens, context }: TaskEnvironment,
   ended: AbortSignal,
 ) {
   // 2 ms early, because by this clock the emulator's timer may fire a millisecond before its time.
@@ -47,7 +43,7 @@ export function createCurrentTask(
       get Token(): string | undefined {
         const state = definition.States[currentState.Name];
         if (!state || !waitsForToken(state)) return undefined;
-        nextToken ??= tokens.issue(machineArn);
+        nextToken ??= tokens.issue(arn);
         return nextToken;
       },
     },
@@ -60,7 +56,7 @@ export function createCurrentTask(
     async run(state: State, input: never): Promise<never> {
       // When the execution ends, a wait before a retry ends too. The emulator would then start the retry.
       if (ended.aborted || performance.now() >= deadline) throw endedError();
-      const token = nextToken ?? tokens.issue(machineArn);
+      const token = nextToken ?? tokens.issue(arn);
       nextToken = undefined;
       currentState.RetryCount += 1;
       // The emulator's timer makes the task fail. This timer invalidates the token.

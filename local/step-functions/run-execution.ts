@@ -1,27 +1,22 @@
-import type { RunContext } from '../run-context.ts';
 import { createCurrentTask, type TaskEnvironment } from './current-task.ts';
 import type { Definition, Machine, State } from './definition.ts';
 import type { Execution, ExecutionLog } from './execution-log.ts';
-import type { TaskTokens } from './task-tokens.ts';
 
 export type Outcome = Pick<Execution, 'status' | 'output' | 'error' | 'cause'>;
 
-export interface RunningExecution {
-  readonly outcome: Promise<Outcome>;
-  stop(): void;
-}
+type RunningExecution = ReturnType<typeof runExecution>;
 
 export type Emulator = typeof import('aws-local-stepfunctions');
 
 export interface ExecutionEnvironment extends TaskEnvironment {
   readonly emulator: Emulator;
-  readonly machineName: string;
 }
 
-export function runExecution(execution: Execution, environment: ExecutionEnvironment): RunningExecution {
-  const { emulator, definition, machineName, role, context } = environment;
+export function runExecution(execution: Execution, environment: ExecutionEnvironment) {
+  const { emulator, context } = environment;
+  const { arn, name, role, definition } = environment.machine;
   const ended = new AbortController();
-  const task = createCurrentTask(execution, environment, ended.signal);
+  const task = createCurrentTask(environment, ended.signal);
 
   function enter(name: string): void {
     if (context.options.recordCalls)
@@ -37,11 +32,11 @@ export function runExecution(execution: Execution, environment: ExecutionEnviron
   }
 
   const observed = { ...definition, States: reportEntry(definition.States, enter) };
-  const machine = new emulator.StateMachine(observed as never, { validationOptions: { noValidate: true } });
-  const run = machine.run(JSON.parse(execution.input), {
+  const emulated = new emulator.StateMachine(observed as never, { validationOptions: { noValidate: true } });
+  const run = emulated.run(JSON.parse(execution.input), {
     context: {
       Execution: { Id: execution.arn, Name: execution.name, RoleArn: role.roleArn, RedriveCount: 0 },
-      StateMachine: { Id: execution.machineArn, Name: machineName },
+      StateMachine: { Id: arn, Name: name },
       State: task.currentState,
       Task: task.contextObject,
     },
@@ -92,7 +87,7 @@ function reportEntry(states: Definition['States'], enter: (name: string) => void
 
 export function createRunningExecutions(
   log: ExecutionLog,
-  environment: { readonly emulator: Emulator; readonly tokens: TaskTokens; readonly context: RunContext },
+  environment: Omit<ExecutionEnvironment, 'machine'>,
 ) {
   const running = new Map<string, RunningExecution>();
   let closed = false;
@@ -107,11 +102,11 @@ export function createRunningExecutions(
   }
 
   return {
-    async start({ name: machineName, role, definition }: Machine, execution: Execution): Promise<void> {
+    async start(machine: Machine, execution: Execution): Promise<void> {
       await log.put(execution);
       // The execution was stopped meanwhile, or the run is ending.
       if (closed || log.find(execution.arn)?.status !== 'RUNNING') return;
-      const run = runExecution(execution, { ...environment, definition, machineName, role });
+      const run = runExecution(execution, { ...environment, machine });
       running.set(execution.arn, run);
       void finish(execution, run);
     },

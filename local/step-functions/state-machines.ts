@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { openStoredValues } from '../data/state-file.ts';
-import { type ResourceKind, reject, type TemplateResource } from '../template/resource-kind.ts';
+import type { ResourceKind } from '../template/resource-kind.ts';
+import { reject, type TemplateResource } from '../template/template-resource.ts';
 import { serveAwsJson } from '../wire/serve-aws-json.ts';
 import type { Machine } from './definition.ts';
 import { openExecutionLog } from './execution-log.ts';
@@ -20,10 +21,8 @@ export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
 
   async open(resources, context) {
-    const nameOf = ({ logicalId, properties }: TemplateResource): string =>
-      String(context.resolve(properties.StateMachineName, logicalId) ?? context.nameOf(logicalId));
-    const arnOf = (resource: TemplateResource) =>
-      `arn:aws:states:${context.region}:${context.accountId}:stateMachine:${nameOf(resource)}`;
+    const nameOf = (resource: TemplateResource) => context.nameOf(resource, 'StateMachineName');
+    const arnOf = (resource: TemplateResource) => context.arnOf('states', `stateMachine:${nameOf(resource)}`);
 
     const machines = new Map<string, Machine>();
     const emulator = await import('aws-local-stepfunctions');

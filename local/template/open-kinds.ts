@@ -1,7 +1,8 @@
 import type { RunContext } from '../run-context.ts';
-import type { OpenKind, ResourceKind, TemplateResource } from './resource-kind.ts';
+import type { OpenKind, ResourceKind } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
 import { kindOf, type StackResources } from './stack-resources.ts';
+import type { TemplateResource } from './template-resource.ts';
 
 export function createOpenKinds() {
   const opened = new Map<ResourceKind, OpenKind>();
@@ -16,16 +17,11 @@ export function createOpenKinds() {
     },
     environmentFor: (functionLogicalId: string): Record<string, string> =>
       Object.assign({}, ...[...opened.values()].map((kind) => kind.environmentFor?.(functionLogicalId))),
-    async open(
-      resources: StackResources,
-      context: RunContext,
-      progress: (line: string) => void,
-    ): Promise<void> {
+    async open(resources: StackResources, context: RunContext): Promise<void> {
       const openKind = async (kind: ResourceKind): Promise<void> => {
         const ofKind = resources.ofKind(kind);
         if (ofKind.length === 0 && kind.hasRetained?.(context.options) !== true) return;
         opened.set(kind, await kind.open(ofKind, context));
-        progress(`${ofKind[0]?.type ?? kind.types[0]} is ready`);
       };
       for (const first of [true, false]) {
         const kinds = resourceKinds.filter(({ opensFirst = false }) => opensFirst === first);

@@ -7,31 +7,22 @@ import { openRecorders } from '../wire/record-calls.ts';
 import { createOpenKinds } from './open-kinds.ts';
 import type { Assembly } from './read-assembly.ts';
 import { createResolver } from './resolve-template.ts';
-import type { TemplateResource } from './resource-kind.ts';
 import { readStackResources } from './stack-resources.ts';
-
-export interface OpenTemplate {
-  readonly context: RunContext;
-  readonly physicalIds: Record<string, string>;
-  readonly outputs: Record<string, string>;
-  close(): Promise<void>;
-}
+import type { TemplateResource } from './template-resource.ts';
 
 const REGION = 'us-east-1';
 const ACCOUNT_ID = '000000000000';
 
-export async function openTemplate(
-  options: RunOptions,
-  { stackName, template, assetFolder }: Assembly,
-  progress: (line: string) => void,
-): Promise<OpenTemplate> {
+export async function openTemplate(options: RunOptions, { stackName, template, assetFolder }: Assembly) {
   const kinds = createOpenKinds();
   const resolver = createResolver({
     template,
     pseudoParameters: pseudoParametersOf(stackName),
     ref(logicalId) {
       const resource = resources.find(logicalId);
-      return resources.isIgnored(resource) ? nameOf(logicalId) : kinds.kindOf(resource).ref(resource);
+      return resources.isIgnored(resource)
+        ? physicalName(stackName, logicalId)
+        : kinds.kindOf(resource).ref(resource);
     },
     attribute(logicalId, name) {
       const resource = resources.find(logicalId);
@@ -42,14 +33,15 @@ export async function openTemplate(
       throw new Error(`${logicalId} (${resource.type}): the attribute ${name} is not available locally`);
     },
   });
-  const nameOf = (logicalId: string) => physicalName(stackName, logicalId);
   let recorders: Awaited<ReturnType<typeof openRecorders>> | undefined;
   const context: RunContext = {
     ...newContext(options, stackName),
     resolve: resolver.resolve,
-    read: <Properties>({ properties, logicalId }: Pick<TemplateResource, 'properties' | 'logicalId'>) =>
+    read: <Properties>({ properties, logicalId }: Omit<TemplateResource, 'type'>) =>
       resolver.resolve(properties, logicalId) as Properties,
-    nameOf,
+    nameOf: ({ logicalId, properties }, property = '') =>
+      String(resolver.resolve(properties[property], logicalId) ?? physicalName(stackName, logicalId)),
+    arnOf: (service, resource) => `arn:aws:${service}:${REGION}:${ACCOUNT_ID}:${resource}`,
     assetFolder,
     environmentFor(functionLogicalId) {
       const variables = kinds.environmentFor(functionLogicalId);
@@ -63,10 +55,9 @@ export async function openTemplate(
     await recorders?.close();
   };
   try {
-    await kinds.open(resources, context, progress);
+    await kinds.open(resources, context);
     if (options.recordCalls) recorders = await openRecorders(context);
     await kinds.start();
-    progress('The template runs');
     const physicalIds = resources.logicalIds.map((id) => [id, String(context.resolve({ Ref: id }, id))]);
     const outputs = Object.entries(template.Outputs ?? {})
       .filter(([, output]) => resolver.isMet(output.Condition))

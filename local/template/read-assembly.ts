@@ -15,11 +15,7 @@ export interface Template {
   readonly Outputs?: Record<string, { readonly Value: unknown; readonly Condition?: string }>;
 }
 
-export interface Assembly {
-  readonly stackName: string;
-  readonly template: Template;
-  assetFolder(objectKey: string): string;
-}
+export type Assembly = Awaited<ReturnType<typeof readAssembly>>;
 
 interface Manifest {
   readonly artifacts?: Record<
@@ -41,7 +37,7 @@ async function readJson<T>(file: string): Promise<T> {
   return value;
 }
 
-export async function readAssembly(directory: string): Promise<Assembly> {
+export async function readAssembly(directory: string) {
   let manifest: Manifest;
   try {
     manifest = await readJson<Manifest>(path.join(directory, 'manifest.json'));
@@ -71,7 +67,7 @@ export async function readAssembly(directory: string): Promise<Assembly> {
   return {
     stackName: stack.name,
     template,
-    assetFolder(objectKey) {
+    assetFolder(objectKey: string): string {
       const folder = folders.get(objectKey);
       if (!folder) throw new Error(`The assembly has no asset with the key ${objectKey}`);
       return folder;

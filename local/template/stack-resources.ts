@@ -1,6 +1,7 @@
 import type { Template } from './read-assembly.ts';
-import type { ResourceKind, TemplateResource } from './resource-kind.ts';
+import type { ResourceKind } from './resource-kind.ts';
 import { resourceKinds } from './resource-kinds.ts';
+import type { TemplateResource } from './template-resource.ts';
 
 export function readStackResources(
   { Resources = {} }: Template,

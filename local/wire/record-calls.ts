@@ -4,15 +4,11 @@ import type { RecordedCall } from '../run-options.ts';
 import { type Listening, listenOnLoopback } from './listen-on-loopback.ts';
 
 /** Host and body stay unchanged, so signatures stay valid. */
-export async function recordCalls({
-  service,
-  endpoint,
-  onCall,
-}: {
-  readonly service: string;
-  readonly endpoint: string;
-  readonly onCall: (call: RecordedCall) => void;
-}): Promise<Listening> {
+export async function recordCalls(
+  service: string,
+  endpoint: string,
+  onCall: (call: RecordedCall) => void,
+): Promise<Listening> {
   const agent = new Agent({ keepAlive: true });
   const server = createServer((request, response) => {
     const start = performance.now();
@@ -87,7 +83,7 @@ export async function openRecorders({ endpoints, calls }: RunContext) {
       .filter(([service, endpoint]) => endpoint !== '' && service !== RECORDED_ELSEWHERE)
       .map(async ([service, endpoint]) => ({
         endpoint,
-        wire: await recordCalls({ service, endpoint, onCall: (call) => calls.push(call) }),
+        wire: await recordCalls(service, endpoint, (call) => calls.push(call)),
       })),
   );
   const recorderOf = new Map(wires.map(({ endpoint, wire }) => [endpoint, wire.endpoint]));

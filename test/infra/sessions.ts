@@ -44,7 +44,13 @@ export async function openSessions(template: Template) {
       name !== 'Arn' ? id : Resources[id]?.Type === 'AWS::IAM::Role' ? roleArnOf(id) : arnOf(id),
   });
   const roleArnOf = (id: string): string => `arn:aws:iam::${accountId}:role/${id}`;
-  const context = { access, accountId, region, nameOf: (id: string) => id, resolve };
+  const context = {
+    access,
+    accountId,
+    region,
+    nameOf: ({ logicalId }: { logicalId: string }) => logicalId,
+    resolve,
+  };
   const known = Object.entries(Resources).filter(([, { Type }]) => policies.types.includes(Type));
   const kind = await policies.open(
     known.map(([logicalId, { Type: type, Properties: properties }]) => ({ logicalId, type, properties })),

@@ -140,12 +140,13 @@ async function runFrom(state: string, errorType: string) {
     },
     {
       emulator,
-      machineName: 'machine',
-      // The emulator's check takes only whole seconds.
-      definition: readDefinition(JSON.stringify({ StartAt: state, States: scaled }), emulator, context, {
-        isChecked: true,
-      }),
-      role: { accessKeyId: 'role' } as never,
+      machine: {
+        ...{ arn: 'machine', name: 'machine', role: { accessKeyId: 'role' } as never },
+        // The emulator's check takes only whole seconds.
+        definition: readDefinition(JSON.stringify({ StartAt: state, States: scaled }), emulator, context, {
+          isChecked: true,
+        }),
+      },
       tokens: createTaskTokens(),
       context,
     },

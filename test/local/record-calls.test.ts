@@ -15,11 +15,8 @@ const service = createServer(async (request, response) => {
 let wire: Listening;
 beforeAll(async () => {
   await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
-  wire = await recordCalls({
-    service: 's3',
-    endpoint: `http://127.0.0.1:${(service.address() as AddressInfo).port}`,
-    onCall: (call) => recorded.push(call),
-  });
+  const endpoint = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+  wire = await recordCalls('s3', endpoint, (call) => recorded.push(call));
 });
 afterAll(async () => {
   await wire.close();
@@ -77,7 +74,7 @@ it('tells refusals too, and cuts the connection of a caller whose service is gon
   recorded.length = 0;
   expect(await send('DELETE', '/bucket/key')).toEqual({ status: 404, recorded: 'answered' });
   expect(recorded[0]?.status).toBe(404);
-  const nowhere = await recordCalls({ service: 's3', endpoint: 'http://127.0.0.1:1', onCall: () => {} });
+  const nowhere = await recordCalls('s3', 'http://127.0.0.1:1', () => {});
   await expect(fetch(nowhere.endpoint)).rejects.toThrow();
   await nowhere.close();
 });

@@ -10,7 +10,7 @@ import { dataTableOf } from '#support/data-table.ts';
 import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { type AgentFields, createDraftAgent, createTenant, operator, setLimits } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
-import { useLocalFunctions } from '../../bin/operator.ts';
+import { useLocalResources } from '../../bin/operator.ts';
 import { testAgent } from '../../bin/test-agent.ts';
 
 const { model, service, tenant } = await useScriptedService();
@@ -18,7 +18,10 @@ const { workspaceId, agentId } = tenant;
 const { run, lines, json } = agentctlOf(service);
 const table = closeAfterTests(dataTableOf(service));
 const { outputs, endpoints } = service.run;
-useLocalFunctions(outputs.TestAgentFunctionArn ?? '', endpoints.lambda);
+useLocalResources({
+  test_agent_function: outputs.TestAgentFunctionArn ?? '',
+  lambda_endpoint: endpoints.lambda,
+});
 
 /** The model repeats its instructions, unless a test has scripted another response to the message. */
 const scripts = new Map<unknown, (call: ModelCall) => void>();

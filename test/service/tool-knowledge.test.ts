@@ -10,7 +10,7 @@ import { docx } from '#support/sample-files.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
-import { useLocalFunctions } from '../../bin/operator.ts';
+import { useLocalResources } from '../../bin/operator.ts';
 import { testAgent } from '../../bin/test-agent.ts';
 
 const type = 'consultant_retrieve_context_source';
@@ -29,7 +29,10 @@ interface Document {
 
 const service = await useService();
 const agentctl = agentctlOf(service);
-useLocalFunctions(service.run.outputs.TestAgentFunctionArn ?? '', service.run.endpoints.lambda);
+useLocalResources({
+  test_agent_function: service.run.outputs.TestAgentFunctionArn ?? '',
+  lambda_endpoint: service.run.endpoints.lambda,
+});
 const folder = join(service.dataDir, 'documents');
 await mkdir(folder);
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { runTemplate } from '#local/run-template.ts';
 import { operatorCalls } from '../../bin/local/operator-calls.ts';
 import { playground } from '../../bin/local/playground.ts';
-import { useLocalFunctions, useLocalTable } from '../../bin/operator.ts';
+import { useLocalResources, useLocalTable } from '../../bin/operator.ts';
 import { compileCacheOf } from './compile-cache.ts';
 import { listenLocally } from './listen-locally.ts';
 import { startModelRouter } from './model-router.ts';
@@ -33,7 +33,10 @@ const run = await runTemplate({
   onDenied: (message) => console.error(`Access denied. ${message}`),
 });
 useLocalTable(run.outputs.DataTableName ?? '', run.endpoints.dynamodb);
-useLocalFunctions(run.outputs.TestAgentFunctionArn ?? '', run.endpoints.lambda);
+useLocalResources({
+  test_agent_function: run.outputs.TestAgentFunctionArn ?? '',
+  lambda_endpoint: run.endpoints.lambda,
+});
 const violations = await listenLocally(
   createServer((_request, response) => response.end(JSON.stringify(run.violations()))),
 );

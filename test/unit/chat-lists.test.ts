@@ -9,7 +9,7 @@ import { dynamoChatDeletion, planChats } from '#adapters/dynamo/chats/chat-write
 import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import type { Cursor, ListPage } from '#contract/pagination.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import { createPartitionThrottle } from '#local/dynamodb/partition-throttle.ts';
+import { createThrottle } from '#local/wire/throttle.ts';
 import { MemoryTable, type TableCommand } from '#support/memory-table/memory-table.ts';
 import { Timeline } from '../simulation/timeline.ts';
 
@@ -28,7 +28,8 @@ function openStores(seed: number) {
   const timeline = new Timeline(seed);
   const memory = new MemoryTable(() => timeline.now);
   const locked = new Set<string>();
-  const throttle = createPartitionThrottle(1000, () => timeline.now);
+  const throttle = createThrottle<string>(() => timeline.now);
+  const limit = { perSecond: 1000, burst: 1000 };
   const counts = { units: 0, transactions: 0, cancelled: 0 };
 
   async function transact(command: TableCommand): Promise<object> {
@@ -41,7 +42,7 @@ function openStores(seed: number) {
         CancellationReasons: [{ Code }],
       });
     await timeline.sleep(timeline.between(4, 6));
-    const taken = keys.map(({ pk }) => throttle.takeUnits(pk.S, 2));
+    const taken = keys.map(({ pk }) => throttle.take(pk.S, limit, 2));
     counts.transactions += 1;
     // Those writes of a throttled transaction whose partitions are not throttled are billed too.
     counts.units += 2 * taken.filter((isTaken) => isTaken).length;
@@ -67,7 +68,7 @@ function openStores(seed: number) {
     if (name === 'UpdateItemCommand') {
       const { pk, sk } = keyOf(command.input as Keyed);
       counts.units += 1;
-      throttle.takeUnits(pk.S, 1);
+      throttle.take(pk.S, limit, 1);
       if (locked.has(`${pk.S} ${sk.S}`)) throw new TransactionConflictException({ message: '', $metadata });
     }
     const output = memory.execute(command);

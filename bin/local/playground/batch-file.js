@@ -1,5 +1,8 @@
 /** @import { BatchRequest, BatchResult } from './types.d.ts' */
 
+/** The maximum of requests in a batch, and of results in a page of the service. */
+export const requestsPerBatch = 1000;
+
 /**
  * The requests of a file: `.jsonl` with a request or a text on each line, `.csv` whose first line names the columns,
  * else a message on each line.

@@ -1,12 +1,10 @@
 /** @import { BatchResult, Envelope, Message } from './types.d.ts' */
 import { call } from './api.js';
-import { csvOf } from './batch-file.js';
+import { csvOf, requestsPerBatch } from './batch-file.js';
 import { button, drawPager, fill, html } from './dom.js';
 import { markdownOf } from './markdown.js';
 
 const resultsPerPage = 50;
-/** The maximum of requests in a batch, and of results in a page of the service. */
-const requestsPerBatch = 1000;
 
 /**
  * The results of a batch: all, or only the failed ones.

@@ -120,10 +120,9 @@ export const field = (label, ...children) => html.label({ class: 'field' }, labe
 
 /**
  * @param {{ id: string, name: string }[]} items
- * @param {Properties} [properties]
  */
-export const selectOf = (items, properties = {}) =>
-  html.select(properties, ...items.map(({ id, name }) => html.option({ value: id }, name)));
+export const selectOf = (items) =>
+  html.select(...items.map(({ id, name }) => html.option({ value: id }, name)));
 
 /**
  * An entry of a list at the side, which links to what it names.

@@ -1,10 +1,8 @@
 /** @import { Agent, Batch, BatchRequest, Envelope } from './types.d.ts' */
 import { call } from './api.js';
-import { linesOf, requestsOf } from './batch-file.js';
+import { linesOf, requestsOf, requestsPerBatch } from './batch-file.js';
 import { createProblem, field, fill, html, selectOf, submitButton } from './dom.js';
 import { storedUser } from './session.js';
-
-const requestsPerBatch = 1000;
 
 /** @param {Agent[]} agents */
 export function newBatchForm(agents) {

@@ -9,11 +9,7 @@ export type Destination =
   | { readonly connection: EmulatorConnection; readonly headers: OutgoingHttpHeaders }
   | { readonly wire: () => ClientRequest };
 
-export interface EmulatorRequestOptions {
-  readonly options: RequestOptions;
-  readonly onResponse: ((response: IncomingMessage) => void) | undefined;
-  readonly chooseDestination: (headers: OutgoingHttpHeaders, body: unknown) => Destination;
-}
+type ChooseDestination = (headers: OutgoingHttpHeaders, body: unknown) => Destination;
 
 // Node's HTTP client publishes its requests to this channel, which local/lambda/thread/guards.ts reads.
 const requestStart = channel('http.client.request.start');
@@ -26,11 +22,15 @@ export class EmulatorRequest extends EventEmitter {
   readonly path: string;
   socket: Socket | undefined;
   readonly #headers: OutgoingHttpHeaders;
-  readonly #chooseDestination: EmulatorRequestOptions['chooseDestination'];
+  readonly #chooseDestination: ChooseDestination;
   #wireRequest: ClientRequest | undefined;
   #hasEnded = false;
 
-  constructor({ options, onResponse, chooseDestination }: EmulatorRequestOptions) {
+  constructor(
+    options: RequestOptions,
+    onResponse: ((response: IncomingMessage) => void) | undefined,
+    chooseDestination: ChooseDestination,
+  ) {
     super();
     this.method = options.method ?? 'GET';
     this.host = options.host ?? '';

@@ -45,16 +45,10 @@ export function bypassWire({ wire, emulator, shapes, rules }: EmulatorRoute): vo
   const { request } = http;
   http.request = ((options: RequestOptions, ...rest: [((response: IncomingMessage) => void)?]) => {
     if (options.host !== hostname || String(options.port ?? '') !== port) return request(options, ...rest);
-    return new EmulatorRequest({
-      options,
-      onResponse: rest[0],
-      chooseDestination: (headers, body) =>
-        canBypassWire(headers, body)
-          ? {
-              connection: connections.take(),
-              headers: { ...headers, authorization: withEmulatorCredential(String(headers.authorization)) },
-            }
-          : { wire: () => request(options) },
+    return new EmulatorRequest(options, rest[0], (headers, body) => {
+      if (!canBypassWire(headers, body)) return { wire: () => request(options) };
+      const authorization = withEmulatorCredential(String(headers.authorization));
+      return { connection: connections.take(), headers: { ...headers, authorization } };
     });
   }) as typeof request;
   syncBuiltinESMExports();
