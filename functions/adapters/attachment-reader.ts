@@ -1,19 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
-import type {
-  AttachmentContent,
-  AttachmentReader,
-  PreparationAddresses,
-  PreparedAttachments,
-  TextBounds,
-} from '#domain/files/services.ts';
 import {
+  type AttachmentContent,
+  type AttachmentReader,
   type FileStore,
   hasExpired,
+  type PreparationAddresses,
   type PreparationLeases,
+  type PreparedAttachments,
   type StoredFile,
-} from '#domain/files/stored-file.ts';
+  type TextBounds,
+} from '#domain/files/files.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';

@@ -1,8 +1,45 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentNotFound, ServiceError } from '#contract/errors.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/workspace.ts';
 import type { Agent, AgentReader, AgentStore, AgentVersion } from './agent.ts';
-import type { WebPages, WebSearch } from './web-pages.ts';
+
+export interface WebPage {
+  /** After redirects. */
+  url: string;
+  /** Empty if the page has none. */
+  title: string;
+  text: string;
+  /** Without parameters, such as `text/html`. */
+  contentType: string;
+}
+
+export interface WebPages {
+  /**
+   * @param hosts in lower case; if given, the only allowed ones, for redirects too. `*.` and a domain stands for each
+   *   host below it
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
+   */
+  read(
+    workspaceId: string,
+    url: string,
+    hosts: readonly string[] | undefined,
+    signal: AbortSignal,
+  ): Promise<WebPage>;
+}
+
+export interface WebSearchResult {
+  title: string;
+  url: string;
+  snippet: string;
+}
+
+export interface WebSearch {
+  /**
+   * Best first.
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
+   */
+  search(query: string, limit: number, signal: AbortSignal): Promise<WebSearchResult[]>;
+}
 
 export interface AgentServices extends WorkspaceServices {
   agents: AgentReader;

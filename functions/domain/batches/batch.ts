@@ -4,7 +4,7 @@ import type { Metadata } from '#contract/metadata.ts';
 import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
-import type { WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook.ts';
 
 export type StopReason = 'cancelled' | 'expired' | 'failed';
 

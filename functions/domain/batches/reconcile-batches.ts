@@ -1,9 +1,14 @@
-import type { DeliveryOwner } from '#domain/webhooks/services.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import { takeTurns } from './attempt-request.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
 import type { OpenBatchEntry, Services, WebhookEntry } from './batch-store.ts';
-import { restartExecution } from './slot-owner.ts';
-import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from './slots.ts';
+import {
+  completeTaskCallback,
+  needsCheck,
+  restartExecution,
+  type SlotServices,
+  topUpSlots,
+} from './slots.ts';
 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;

@@ -3,7 +3,7 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';

@@ -8,7 +8,7 @@ import {
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';

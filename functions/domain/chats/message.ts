@@ -1,6 +1,6 @@
 import { limits } from '#contract/limits.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Chat } from './chat.ts';
 

@@ -1,6 +1,6 @@
 import type { FeedbackType } from '#contract/message.ts';
 import type { AgentServices } from '#domain/agents/agents.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import type { FileServices } from '#domain/files/files.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 import type { AgentRuntime, ReplyLimits } from './agent-runtime.ts';
 import type { Chat, ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat.ts';

@@ -1,6 +1,6 @@
 import { errorTable, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { type Chat, isResumable, type Lease, type LeaseRequest, responseIdIn, responseIdOf } from './chat.ts';
 import { requireOwnChat } from './check-send.ts';
 import { interrupted, type Reply } from './collect-reply.ts';

@@ -1,13 +1,8 @@
 import { limits } from '#contract/limits.ts';
 import { invalidParameter, type RequestMessage } from '#contract/openai.ts';
 import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
-import { stableWindow } from '#domain/chats/stable-window.ts';
-import { ownTools } from './completion-form.ts';
-
-export interface ImageInspector {
-  /** Undefined if the bytes are no image, or one of a type that is not read. */
-  inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
-}
+import { stableWindow } from '#domain/chats/history.ts';
+import { type ImageInspector, ownTools } from './completion.ts';
 
 /** A limit of Amazon Bedrock for images. */
 const maxBytes = 3.75 * 1024 * 1024;

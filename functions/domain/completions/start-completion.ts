@@ -13,8 +13,7 @@ import { allEnded } from '#domain/platform/promises.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
-import type { Services } from './completion.ts';
-import { type ForcedTool, forcedTool, formOfCompletion, ownTools } from './completion-form.ts';
+import { type ForcedTool, forcedTool, formOfCompletion, ownTools, type Services } from './completion.ts';
 import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
 function requireOpenAi(workspace: Workspace | undefined): void {

@@ -10,8 +10,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { sumOf } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
-import { type ErasureServices, inGroups } from './erasure.ts';
-import { eraseChat, purgeChat } from './purge-chat.ts';
+import { type ErasureServices, eraseChat, inGroups, purgeChat } from './erasure.ts';
 
 export interface Report {
   erased: ErasedCounts;

@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
 import { countCharacters } from '#contract/fields.ts';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
 /** The maximum, in UTF-16 code units: long enough for a fact and its context. */

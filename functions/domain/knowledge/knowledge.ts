@@ -1,5 +1,5 @@
 import type { AgentServices } from '#domain/agents/agents.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import type { FileServices } from '#domain/files/files.ts';
 
 export interface KnowledgeDocument {
   id: string;

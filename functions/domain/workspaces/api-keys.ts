@@ -1,9 +1,8 @@
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
 import { type ApiKey, hashApiKey, isUsable } from './api-key.ts';
-import type { Services } from './services.ts';
 import { dayOf } from './usage.ts';
-import { limitsOf } from './workspace.ts';
+import { limitsOf, type Services } from './workspace.ts';
 
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,

@@ -1,5 +1,10 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { ApiKeyStore } from './api-key.ts';
+import type { AuditLog } from './audit.ts';
+import type { RateBucketStore, RateLimits } from './rate-limits.ts';
+import type { PriceStore, UsageStore } from './usage.ts';
 
 export interface Person {
   workspaceId: string;
@@ -89,3 +94,18 @@ export interface WorkspaceObjects {
    */
   delete(workspaceId: string, onDeleted: (deleted: number) => Promise<void>): Promise<void>;
 }
+
+export interface WorkspaceServices extends PlatformServices {
+  apiKeys: ApiKeyStore;
+  auditLog: AuditLog;
+  prices: PriceStore;
+  rateBuckets: RateBucketStore;
+  rateLimits: RateLimits;
+  stageLimits: Limits;
+  usage: UsageStore;
+  workspaceDeletion: WorkspaceDeletion;
+  workspaceObjects: WorkspaceObjects;
+  workspaces: WorkspaceStore;
+}
+
+export type Services<Name extends keyof WorkspaceServices> = Pick<WorkspaceServices, Name>;

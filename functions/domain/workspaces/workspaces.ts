@@ -1,8 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { lastWriteAfter } from '#domain/platform/promises.ts';
-import type { Services } from './services.ts';
-import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
+import { checkExternalUser, type DeletedCounts, type Services, type Workspace } from './workspace.ts';
 
 /** @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4) */
 export async function findWorkspaceFor(

@@ -1,11 +1,8 @@
 import { type HttpApiConfig, httpApiConfig } from '#contract/http-api.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import type { RemoteHttp } from '#domain/tools/remote-tools.ts';
 import type { ToolKind } from '../agent-tool.ts';
-import type { CheckTarget } from '../remote/check-target.ts';
-import { fillIn } from '../remote/fill-in.ts';
-import { resultOf } from '../remote/http-reply.ts';
-import { requestOf } from '../remote/http-request.ts';
-import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
+import { requestOf, resultOf } from '../remote/http-call.ts';
+import { type CheckTarget, type CountUse, fillIn, pinnedOffers } from '../remote/pinned-tool.ts';
 
 interface Services {
   http: RemoteHttp;

@@ -1,11 +1,14 @@
 import { isObject, isText } from '#contract/json-schema-rules.ts';
 import { type McpConfig, mcpConfig } from '#contract/tools.ts';
-import { McpRejection, type McpResult, type OpenMcp } from '#domain/tools/mcp.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import { McpRejection, type McpResult, type OpenMcp, type RemoteHttp } from '#domain/tools/remote-tools.ts';
 import { ToolFailure, type ToolKind } from '../agent-tool.ts';
-import type { CheckTarget } from '../remote/check-target.ts';
-import { fillIn } from '../remote/fill-in.ts';
-import { type CountUse, pinnedOffers, type RemoteResult } from '../remote/pinned-tool.ts';
+import {
+  type CheckTarget,
+  type CountUse,
+  fillIn,
+  pinnedOffers,
+  type RemoteResult,
+} from '../remote/pinned-tool.ts';
 
 interface Services {
   http: RemoteHttp;
