@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvokeCommand, type InvokeCommandOutput, type LambdaClient } from '@aws-sdk/client-lambda';
 import * as z from 'zod';
-import {
-  type AttachmentContent,
-  type AttachmentReader,
-  type FileStore,
-  hasExpired,
-  type PreparationAddresses,
-  type PreparationLeases,
-  type PreparedAttachments,
-  type StoredFile,
-  type TextBounds,
+import type {
+  AttachmentContent,
+  AttachmentReader,
+  FileStore,
+  PreparationAddresses,
+  PreparationLeases,
+  PreparedAttachments,
+  StoredFile,
+  TextBounds,
 } from '#domain/files/files.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
-import type { Clock } from '#domain/platform/services.ts';
+import { type Clock, isExpired } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
@@ -101,7 +100,7 @@ export function attachmentReader(
     async read(file, bounds, signal) {
       signal.throwIfAborted();
       // The prepared content may outlive the file.
-      if (hasExpired(file, clock.now())) return gone;
+      if (isExpired(file.expiresAt, clock.now())) return gone;
       const known = cache.get(file.uuid);
       const served = known && within(known, bounds);
       if (served !== undefined) return served;

@@ -130,8 +130,6 @@ function shownAttachments(
     ...task.history.flatMap((message) => (message.role === 'user' ? message.attachments : [])),
     ...task.attachments,
   ];
-  if (files.length === 0) return nothingShown;
+  if (files.length === 0) return { parts: new Map(), isSearchNeeded: false };
   return showAttachments(settings.attachments(), files, { seesImages, signal: task.signal });
 }
-
-const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };

@@ -9,12 +9,9 @@ const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) }
 const input = z.object({ query });
 
 /** @throws ToolFailure without a chat */
-type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
-
-interface SearchResult {
-  texts: SourcedText[];
-  notes: string[];
-}
+type LookupSource = (
+  use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
+) => Promise<{ texts: SourcedText[]; notes: string[] }>;
 
 interface SourcedText extends SearchedText {
   source: Record<string, unknown>;

@@ -1,6 +1,7 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentNotFound, ServiceError } from '#contract/errors.ts';
 import type { WorkspaceServices } from '#domain/workspaces/workspace.ts';
+import { requireWorkspace } from '#domain/workspaces/workspaces.ts';
 import type { Agent, AgentReader, AgentStore, AgentVersion } from './agent.ts';
 
 export interface WebPage {
@@ -59,8 +60,7 @@ export async function createAgent(
   services: AgentEditing & Services<'clock' | 'identifiers' | 'workspaces'>,
   input: { workspaceId: string; definition: AgentDefinition },
 ): Promise<Agent> {
-  if ((await services.workspaces.get(input.workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  await requireWorkspace(services, input.workspaceId);
   const now = services.clock.now().toISOString();
   const agent: Agent = {
     id: services.identifiers.uuid(),

@@ -171,9 +171,7 @@ export interface BatchStore extends BatchTransitions {
 }
 
 /** Offers a slot of a batch to a worker. If the slot has another epoch, the message is ignored. */
-export interface SlotMessage {
-  workspaceId: string;
-  batchId: string;
+export interface SlotMessage extends DeliveryOwner {
   slot: number;
   epoch: number;
 }
@@ -192,16 +190,14 @@ export interface BatchWorkflow {
   completeTaskCallback(taskToken: string): Promise<boolean>;
 }
 
-export type OpenBatchEntry = DeliveryOwner;
-
 export interface WebhookEntry extends DeliveryOwner {
   due: string;
 }
 
 /** The batch or the delivery of a listed entry may have ended. */
 export interface ReconciliationIndex {
-  openBatches(): Promise<OpenBatchEntry[]>;
-  removeOpenBatch(entry: OpenBatchEntry): Promise<void>;
+  openBatches(): Promise<DeliveryOwner[]>;
+  removeOpenBatch(entry: DeliveryOwner): Promise<void>;
   /** The workspaces that have webhook entries. Each costs one read. */
   workspacesWithWebhooks(): AsyncIterable<string>;
   webhooksDue(workspaceId: string, until: string): AsyncIterable<WebhookEntry>;

@@ -6,15 +6,7 @@ import { messageId } from '#domain/chats/message.ts';
 import { type CountedCall, groupsOf } from '#domain/platform/services.ts';
 import type { DeliveryOwner, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
-import {
-  type Batch,
-  type BatchItem,
-  isOpen,
-  type ManifestEntry,
-  type Outcome,
-  outcomeOf,
-  successorsIn,
-} from './batch.ts';
+import { type Batch, isOpen, type Outcome, outcomeOf, type StoredRequest, successorsIn } from './batch.ts';
 import type { Services } from './batch-store.ts';
 import { completeTaskCallback } from './slots.ts';
 
@@ -32,19 +24,26 @@ export async function findBatch(
 /** Number of batches that are counted concurrently. Each needs up to ten queries at once. */
 const batchesAtOnce = 8;
 
+export async function readRequests({ batches }: Services<'batches'>, batch: Batch): Promise<StoredRequest[]> {
+  const [manifest, items] = await Promise.all([batches.manifest(batch), batches.allItems(batch)]);
+  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
+  const successors = successorsIn(manifest);
+  return manifest.map((entry, requestIndex) => ({
+    ...{ requestIndex, entry, item: itemAt.get(requestIndex) },
+    isSuccessor: successors.has(requestIndex),
+  }));
+}
+
 /** A later read of the results shows at least as many ended requests. */
 export async function countBatch(services: Services<'batches'>, batch: Batch): Promise<Batch> {
   if (!isOpen(batch) || (batch.next === 0 && batch.stop === null)) return batch;
-  const items = await services.batches.allItems(batch);
-  const completed = items.filter(({ status }) => status === 'success').length;
-  if (batch.stop === null)
-    return { ...batch, completed, failed: items.filter(({ status }) => status === 'failed').length };
-  const successors = successorsIn(await services.batches.manifest(batch));
-  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
-  const failed = Array.from({ length: batch.total }, (_, requestIndex) => requestIndex).filter(
-    (index) => outcomeOf(batch, index, itemAt.get(index), successors.has(index)).status === 'failed',
-  );
-  return { ...batch, completed, failed: failed.length };
+  // The manifest of a batch that is not stopped is not needed: only items say what has ended.
+  const statuses =
+    batch.stop === null
+      ? (await services.batches.allItems(batch)).map(({ status }) => status)
+      : (await readRequests(services, batch)).map((request) => outcomeOf(batch, request).status);
+  const countOf = (wanted: BatchResultStatus): number => statuses.filter((each) => each === wanted).length;
+  return { ...batch, completed: countOf('success'), failed: countOf('failed') };
 }
 
 export async function countBatches(
@@ -69,17 +68,8 @@ export async function listBatchResults(
   input: DeliveryOwner & Pick<ListPage, 'limit' | 'offset'> & { status?: BatchResultStatus | undefined },
 ): Promise<{ total: number; pages: AsyncIterable<BatchResultResource[]> }> {
   const batch = await findBatch(services, input.workspaceId, input.batchId);
-  const [manifest, items] = await Promise.all([
-    services.batches.manifest(batch),
-    services.batches.allItems(batch),
-  ]);
-  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
-  const successors = successorsIn(manifest);
-  const all = manifest
-    .map((entry, requestIndex) => {
-      const item = itemAt.get(requestIndex);
-      return { entry, item, outcome: outcomeOf(batch, requestIndex, item, successors.has(requestIndex)) };
-    })
+  const all = (await readRequests(services, batch))
+    .map((request) => ({ ...request, outcome: outcomeOf(batch, request) }))
     .filter(({ outcome: { status } }) => input.status === undefined || status === input.status);
   const page = all.slice(input.offset, input.offset + input.limit);
   async function* results(): AsyncGenerator<BatchResultResource[]> {
@@ -92,9 +82,8 @@ export async function listBatchResults(
 async function resultOf(
   services: Services<'messages'>,
   batch: Batch,
-  { entry, item, outcome }: { entry: ManifestEntry; item: BatchItem | undefined; outcome: Outcome },
+  { entry: { customId, historyId }, item, outcome }: StoredRequest & { outcome: Outcome },
 ): Promise<BatchResultResource> {
-  const { customId, historyId } = entry;
   const { status, error, processedAt } = outcome;
   const chatId = item?.chatId ?? historyId;
   const reply = item?.messagePosition == null ? null : item.messagePosition + 1;

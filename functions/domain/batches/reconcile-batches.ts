@@ -1,7 +1,7 @@
 import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import { takeTurns } from './attempt-request.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
-import type { OpenBatchEntry, Services, WebhookEntry } from './batch-store.ts';
+import type { Services, WebhookEntry } from './batch-store.ts';
 import {
   completeTaskCallback,
   needsCheck,
@@ -49,7 +49,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
     .sort((one, other) => one.order - other.order)
     .map(({ entry }) => entry);
   const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
-  const checkOpen = (entry: OpenBatchEntry): Check =>
+  const checkOpen = (entry: DeliveryOwner): Check =>
     logged(entry, () => reconcileOpenBatch(services, entry, found));
   const openBatches = takeTurns(
     byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
@@ -72,7 +72,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 
 async function reconcileOpenBatch(
   services: ReconcileServices,
-  entry: OpenBatchEntry,
+  entry: DeliveryOwner,
   found: Found,
 ): Promise<void> {
   const batch = await services.batches.get(entry.workspaceId, entry.batchId);

@@ -5,8 +5,8 @@ import type { AgentVersion } from '#domain/agents/agent.ts';
 import { uploadedFileResource } from '#domain/files/attachments.ts';
 import type { FileServices } from '#domain/files/files.ts';
 import type { PromptMessage } from './agent-runtime.ts';
-import { type Chat, chatResource } from './chat.ts';
-import { groupId, type Message, messageId, type RatedMessage } from './message.ts';
+import { type Chat, type ChatKey, chatResource } from './chat.ts';
+import { type AssistantMessage, groupId, type Message, messageId, type RatedMessage } from './message.ts';
 import type { ReplyName, Services } from './services.ts';
 
 /** The largest power of two that divides the number of a turn. Infinity for the number 0. */
@@ -43,6 +43,17 @@ export async function countMessages(services: Services<'chats'>, chat: Chat): Pr
   return chat.messageCount + Number(turn.user) + Number(turn.reply);
 }
 
+export const replyMeta = ({
+  reasoningSteps: reasoning_steps,
+  tokenUsage: token_usage,
+  error,
+  incomplete,
+}: Pick<AssistantMessage, 'reasoningSteps' | 'tokenUsage' | 'error' | 'incomplete'>) => ({
+  ...{ reasoning_steps, token_usage },
+  ...(error !== null && { error }),
+  ...(incomplete !== null && { incomplete }),
+});
+
 /** Specification, section 2.5. */
 export const messageResource = async (
   services: Parameters<typeof uploadedFileResource>[0],
@@ -53,15 +64,7 @@ export const messageResource = async (
   role: message.role,
   group_id: groupId(chatId, message.position),
   content: message.content,
-  meta:
-    message.role === 'user'
-      ? {}
-      : {
-          reasoning_steps: message.reasoningSteps,
-          token_usage: message.tokenUsage,
-          ...(message.error !== null && { error: message.error }),
-          ...(message.incomplete !== null && { incomplete: message.incomplete }),
-        },
+  meta: message.role === 'user' ? {} : replyMeta(message),
   attached_files:
     message.role === 'user'
       ? await Promise.all(message.attachments.map((file) => uploadedFileResource(services, file)))
@@ -85,7 +88,7 @@ export async function storedText(
 export const readHistory = async (
   services: Services<'messages' | 'replySettings'>,
   { definition }: AgentVersion,
-  chat: Pick<Chat, 'workspaceId' | 'id'>,
+  chat: ChatKey,
   upTo: number | Promise<number>,
 ): Promise<Message[]> =>
   stableWindow(

@@ -1,4 +1,4 @@
-import type { Clock } from '#domain/platform/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 
 export interface Purge {
@@ -53,16 +53,11 @@ const purgesPerRun = 1000;
  * After it has enqueued the maximum, it stops at a page with a purge or an erasure that is not overdue.
  * @returns the number of overdue ones that it has read
  */
-export async function requeuePurges({
-  clock,
-  purgeOutbox,
-  purgeQueue,
-}: {
-  clock: Clock;
-  purgeOutbox: PurgeOutbox;
-  purgeQueue: PurgeQueue;
-}): Promise<{ overdue: number }> {
-  const now = clock.now().getTime();
+export async function requeuePurges(
+  services: Pick<PlatformServices, 'clock'> & { purgeOutbox: PurgeOutbox; purgeQueue: PurgeQueue },
+): Promise<{ overdue: number }> {
+  const { purgeOutbox, purgeQueue } = services;
+  const now = services.clock.now().getTime();
   let overdue = 0;
   let sent = 0;
   for await (const page of purgeOutbox.pages(new Date(now - requeueAfter).toISOString())) {

@@ -120,12 +120,7 @@ export function outcomeOf({ reply, error, reason }: CollectedReply): CompletionO
 export const isAbandoned = ({ error }: CollectedReply): boolean =>
   error instanceof ReplyAborted && error.kind === 'stopped-by-client';
 
-interface CompletionHead {
-  id: string;
-  created: number;
-  model: string;
-  system_fingerprint: string;
-}
+type CompletionHead = Pick<ChatCompletion, 'id' | 'created' | 'model' | 'system_fingerprint'>;
 
 export const completionHead = (agent: AgentVersion, uuid: string, now: Date): CompletionHead => ({
   id: `chatcmpl-${uuid.replaceAll('-', '')}`,

@@ -2,11 +2,11 @@ import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { allEnded } from '#domain/platform/promises.ts';
+import { isExpired } from '#domain/platform/services.ts';
 import {
   ExtractionFailure,
   essenceOf,
   type FileServices,
-  hasExpired,
   type PreparationAddresses,
   type PreparedAttachment,
   type Services,
@@ -26,7 +26,7 @@ export async function findAttachedFiles(
   return found.map((file, index) => {
     const at = uuids.indexOf(distinct[index] ?? '');
     if (file === undefined) throw unknownFile(field, at);
-    if (hasExpired(file, now))
+    if (isExpired(file.expiresAt, now))
       throw new ServiceError(
         'badRequest',
         `${field}[${at}] has expired: an ephemeral file is kept for ${limits.ephemeralHours} hours`,

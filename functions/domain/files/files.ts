@@ -19,9 +19,6 @@ export interface StoredFile {
 export const essenceOf = (contentType: string): string =>
   (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 
-export const hasExpired = ({ expiresAt }: Pick<StoredFile, 'expiresAt'>, now: Date): boolean =>
-  expiresAt !== null && new Date(expiresAt) <= now;
-
 export type UploadPart =
   | {
       kind: 'file';
@@ -92,13 +89,7 @@ export interface TextBounds {
 }
 
 export type AttachmentContent =
-  | {
-      type: 'text';
-      text: string;
-      /** Where each page of a PDF, or each slide, starts in the text; empty for other files. */
-      pageOffsets: number[];
-      notices?: readonly string[];
-    }
+  | ({ type: 'text' } & Omit<ExtractedText, 'contentType'>)
   | {
       type: 'beginning';
       text: string;
@@ -142,6 +133,7 @@ export interface SourceDocument {
 export interface ExtractedText {
   text: string;
   contentType: string;
+  /** Where each page of a PDF, or each slide, starts in the text; empty for other files. */
   pageOffsets: number[];
   /** What is missing in the text, or uncertain. Each notice is a phrase, such as `left out: 2 pictures`. */
   notices?: readonly string[];

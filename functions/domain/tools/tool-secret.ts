@@ -29,11 +29,7 @@ export interface ToolSecretStore {
 }
 
 /** KMS's encryption context: a value cannot be decrypted for another workspace, name or list of hosts. */
-export interface SecretOwner {
-  workspaceId: string;
-  name: string;
-  hosts: readonly string[];
-}
+export type SecretOwner = Pick<ToolSecret, 'name' | 'hosts'> & { workspaceId: string };
 
 export interface ToolSecretCipher {
   encrypt(text: string, owner: SecretOwner): Promise<string>;

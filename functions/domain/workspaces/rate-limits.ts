@@ -10,7 +10,8 @@ import {
   type Tokens,
 } from '#contract/rate-limits.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
-import type { Clock, Log } from '#domain/platform/services.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { KeyOwner } from './usage.ts';
 
 export interface RateLimitDecision {
   /**
@@ -38,9 +39,7 @@ export interface RateLimits {
   writeCharges(owner: BucketOwner): Promise<void>;
 }
 
-export interface BucketOwner {
-  workspaceId: string;
-  apiKeyId: string;
+export interface BucketOwner extends KeyOwner {
   limits: Limits;
 }
 
@@ -79,11 +78,7 @@ export interface RateBucketStore {
  */
 export type AwaitRateLimit = () => Promise<void>;
 
-interface LimiterServices {
-  clock: Clock;
-  log: Log;
-  rateBuckets: RateBucketStore;
-}
+type LimiterServices = Pick<PlatformServices, 'clock' | 'log'> & { rateBuckets: RateBucketStore };
 
 /** A key that is evicted may lose charges that are not written. */
 const maxKeys = 10_000;

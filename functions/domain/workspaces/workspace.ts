@@ -44,12 +44,7 @@ export function checkExternalUser(workspace: Workspace, externalUserId: unknown,
   if (problem !== undefined) throw new ServiceError('clientNotAllowed', problem);
 }
 
-export type WorkspaceChanges = Partial<
-  Pick<
-    Workspace,
-    'name' | 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
-  >
-> & {
+export type WorkspaceChanges = Partial<Omit<Workspace, 'id' | 'createdAt' | 'ownLimits'>> & {
   /** `stage` removes the workspace's own limit. */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
 };

@@ -18,6 +18,12 @@ export async function findWorkspaceFor(
   return workspace;
 }
 
+/** @throws notFound for an unknown workspace */
+export async function requireWorkspace(services: Services<'workspaces'>, workspaceId: string): Promise<void> {
+  if ((await services.workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+}
+
 /**
  * For a request that is rejected anyway: in whitelist mode, the error about the user comes first.
  * @param named every value that the request gives as an external user, valid or not

@@ -1,20 +1,13 @@
 import { type HttpApiConfig, httpApiConfig } from '#contract/http-api.ts';
-import type { RemoteHttp } from '#domain/tools/remote-tools.ts';
 import type { ToolKind } from '../agent-tool.ts';
 import { requestOf, resultOf } from '../remote/http-call.ts';
-import { type CheckTarget, type CountUse, fillIn, pinnedOffers } from '../remote/pinned-tool.ts';
-
-interface Services {
-  http: RemoteHttp;
-  countUse: (type: string, url: URL) => CountUse;
-  checkTarget: CheckTarget;
-}
+import { fillIn, pinnedOffers, type RemoteServices } from '../remote/pinned-tool.ts';
 
 const type = 'consultant_call_http_api';
 
 const responseBytes = 1_000_000;
 
-export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
+export const httpApi = ({ http, countUse, checkTarget }: RemoteServices): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,
   checkConfig: async ({ base_url, auth }, workspaceId) =>

@@ -1,20 +1,11 @@
 import { isObject, isText } from '#contract/json-schema-rules.ts';
 import { type McpConfig, mcpConfig } from '#contract/tools.ts';
-import { McpRejection, type McpResult, type OpenMcp, type RemoteHttp } from '#domain/tools/remote-tools.ts';
+import { McpRejection, type McpResult, type OpenMcp } from '#domain/tools/remote-tools.ts';
 import { ToolFailure, type ToolKind } from '../agent-tool.ts';
-import {
-  type CheckTarget,
-  type CountUse,
-  fillIn,
-  pinnedOffers,
-  type RemoteResult,
-} from '../remote/pinned-tool.ts';
+import { fillIn, pinnedOffers, type RemoteResult, type RemoteServices } from '../remote/pinned-tool.ts';
 
-interface Services {
-  http: RemoteHttp;
+interface Services extends RemoteServices {
   openMcp: OpenMcp;
-  countUse: (type: string, url: URL) => CountUse;
-  checkTarget: CheckTarget;
 }
 
 const type = 'consultant_call_mcp_tool';

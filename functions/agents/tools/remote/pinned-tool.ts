@@ -3,6 +3,7 @@ import { isObject } from '#contract/json-schema-rules.ts';
 import { type PinnedTool, type ToolAuth, toolLimits } from '#contract/tools.ts';
 import type { HostAndPort } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
+import type { RemoteHttp } from '#domain/tools/remote-tools.ts';
 import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
@@ -112,3 +113,9 @@ export const checkTargetWith =
   };
 
 export type CheckTarget = ReturnType<typeof checkTargetWith>;
+
+export interface RemoteServices {
+  http: RemoteHttp;
+  countUse: (type: string, url: URL) => CountUse;
+  checkTarget: CheckTarget;
+}
