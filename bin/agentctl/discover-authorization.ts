@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { ClientAuth } from '#domain/tools/credential.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import type { RemoteHttp } from '#domain/tools/remote-tools.ts';
+import type { ClientAuth } from '#domain/tools/tool-secret.ts';
 
 /** The metadata of a protected resource (RFC 9728). */
 const resourceMetadata = z.object({

@@ -1,7 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { llmModel } from '#contract/agent.ts';
-import { inDollars, type Price, parsePrice } from '#domain/workspaces/prices.ts';
-import { dayOf } from '#domain/workspaces/usage.ts';
+import { dayOf, inDollars, type Price, parsePrice } from '#domain/workspaces/usage.ts';
 import { clock, prices } from '#runtime/composition/services.ts';
 import { readDay } from './days.ts';
 import { operation, type Result } from './report.ts';

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import { inSnakeCase } from '#domain/platform/services.ts';
 import { summarizeUsage, type UsageGrouping, type UsageLine } from '#domain/workspaces/count-usage.ts';
-import { formatCost } from '#domain/workspaces/prices.ts';
+import { formatCost } from '#domain/workspaces/usage.ts';
 import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { checkOrder, type Days, withDays } from './days.ts';
 import { type Result, report } from './report.ts';

@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { limits } from '#contract/limits.ts';
-import { resendWebhook } from '#domain/batches/cancel-batch.ts';
+import { resendWebhook } from '#domain/batches/batches.ts';
 import { decryptTarget, replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import {
   type DeliveryAttempt,
   type DeliveryOwner,
   eventIdOf,
   type WebhookDelivery,
-} from '#domain/webhooks/services.ts';
+} from '#domain/webhooks/webhook.ts';
 import {
   batches,
   batchWorkflow,

@@ -4,19 +4,16 @@ import * as z from 'zod';
 import type {
   AttachmentContent,
   AttachmentReader,
+  FileStore,
   PreparationAddresses,
+  PreparationLeases,
   PreparedAttachments,
+  StoredFile,
   TextBounds,
-} from '#domain/files/services.ts';
-import {
-  type FileStore,
-  hasExpired,
-  type PreparationLeases,
-  type StoredFile,
-} from '#domain/files/stored-file.ts';
+} from '#domain/files/files.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
-import type { Clock } from '#domain/platform/services.ts';
+import { type Clock, isExpired } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
 import { sharedPreparation } from './shared-preparation.ts';
@@ -103,7 +100,7 @@ export function attachmentReader(
     async read(file, bounds, signal) {
       signal.throwIfAborted();
       // The prepared content may outlive the file.
-      if (hasExpired(file, clock.now())) return gone;
+      if (isExpired(file.expiresAt, clock.now())) return gone;
       const known = cache.get(file.uuid);
       const served = known && within(known, bounds);
       if (served !== undefined) return served;

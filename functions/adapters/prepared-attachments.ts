@@ -4,9 +4,9 @@ import {
   type PreparedAttachment,
   type PreparedAttachments,
   preparedImageBytes,
+  type StoredFile,
   type TextBounds,
-} from '#domain/files/services.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+} from '#domain/files/files.ts';
 import { bucketObjects, presign } from './s3-objects.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;

@@ -22,7 +22,7 @@ import { create as contentDisposition } from 'content-disposition';
 import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
-import type { FileStore, FileWriter } from '#domain/files/stored-file.ts';
+import type { FileStore, FileWriter } from '#domain/files/files.ts';
 import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { WorkspaceObjects } from '#domain/workspaces/workspace.ts';
 

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StandardRetryStrategy } from '@smithy/core/retry';
 import { limits } from '#contract/limits.ts';
-import type { Preparation } from '#domain/files/services.ts';
-import type { PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
+import type { Preparation, PreparationLeases, StoredFile } from '#domain/files/files.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';

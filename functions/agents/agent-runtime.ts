@@ -14,8 +14,7 @@ import type { Emit, Task } from './prepare-agent.ts';
 import { type AgentRuntimeSettings, cutShortBy, limitTexts, ReplyLoop } from './reply-loop.ts';
 import { namedModel } from './request-model.ts';
 import { titleOf } from './title.ts';
-import { ToolFailure } from './tools/agent-tool.ts';
-import { ReplyScope } from './tools/reply-scope.ts';
+import { ReplyScope, ToolFailure } from './tools/agent-tool.ts';
 
 export function aiAgentRuntime(settings: AgentRuntimeSettings): AgentRuntime {
   return {

@@ -3,8 +3,12 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
-import type { AttachmentContent, AttachmentReader } from '#domain/files/services.ts';
-import { essenceOf, type StoredFile } from '#domain/files/stored-file.ts';
+import {
+  type AttachmentContent,
+  type AttachmentReader,
+  essenceOf,
+  type StoredFile,
+} from '#domain/files/files.ts';
 import { wellFormed } from '#domain/platform/parse-json.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 

@@ -6,7 +6,7 @@ import type {
   LanguageModelV4TextPart,
 } from '@ai-sdk/provider';
 import type { ReasoningStep } from '#contract/message.ts';
-import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
+import { joinTexts, type PromptMessage, type PromptPart } from '#domain/chats/agent-runtime.ts';
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
 import type { Shown } from './attachments.ts';
 import type { OfferedTool } from './tools/agent-tool.ts';
@@ -147,17 +147,6 @@ export function addUserMessage(conversation: LanguageModelV4Prompt, content: Use
   const last = conversation.at(-1);
   if (last?.role === 'user') last.content = joinTexts([...last.content, ...content]);
   else conversation.push({ role: 'user', content });
-}
-
-export function joinTexts(content: UserContent): UserContent {
-  const joined: UserContent = [];
-  for (const part of content) {
-    const last = joined.at(-1);
-    if (last?.type === 'text' && part.type === 'text')
-      joined[joined.length - 1] = { type: 'text', text: `${last.text}\n\n${part.text}` };
-    else joined.push(part);
-  }
-  return joined;
 }
 
 function replyMessages(

@@ -6,7 +6,7 @@ import type {
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ModelCall, ReplyPart, ReplyRequest, RunningTool } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
-import type { AttachmentReader } from '#domain/files/services.ts';
+import type { AttachmentReader } from '#domain/files/files.ts';
 import { type Shown, showAttachments } from './attachments.ts';
 import { conversationOf, PreviousMessages, streamWithinContext } from './conversation.ts';
 import { findProvider } from './models/model-provider.ts';
@@ -17,9 +17,9 @@ import {
   lookupType,
   type OfferedTool,
   offeredTools,
+  type ReplyScope,
   type ToolKind,
 } from './tools/agent-tool.ts';
-import type { ReplyScope } from './tools/reply-scope.ts';
 import { functionTools } from './tools/tool-calls.ts';
 
 export interface Task extends Omit<ReplyRequest, 'agent'> {
@@ -130,8 +130,6 @@ function shownAttachments(
     ...task.history.flatMap((message) => (message.role === 'user' ? message.attachments : [])),
     ...task.attachments,
   ];
-  if (files.length === 0) return nothingShown;
+  if (files.length === 0) return { parts: new Map(), isSearchNeeded: false };
   return showAttachments(settings.attachments(), files, { seesImages, signal: task.signal });
 }
-
-const nothingShown: Shown = { parts: new Map(), isSearchNeeded: false };

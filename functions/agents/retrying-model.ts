@@ -1,6 +1,5 @@
 import {
   APICallError,
-  type LanguageModelV4,
   type LanguageModelV4CallOptions,
   type LanguageModelV4GenerateResult,
   type LanguageModelV4StreamPart,
@@ -8,6 +7,7 @@ import {
 import { ModelFailure, type ModelFailureKind } from '#domain/platform/failures.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { errorOfCall, modelFailureOf } from './model-error.ts';
+import type { Model } from './models/model-provider.ts';
 
 export type RejectedCall = Pick<APICallError, 'statusCode' | 'responseBody'>;
 
@@ -58,7 +58,7 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
  * In milliseconds since 1970: when a model may be called again whose provider has asked to wait up to `maxRetryAfter`.
  * Replies share the wait only if a process has one object for each model: see runtime/composition/model-providers.ts.
  */
-const readyAt = new WeakMap<LanguageModelV4, number>();
+const readyAt = new WeakMap<Model, number>();
 
 /**
  * After the first output there is no retry, because clients may have received it. Until the signal aborts, failures
@@ -80,7 +80,7 @@ export interface RetryingModel {
   ): Promise<AsyncIterable<LanguageModelV4StreamPart>>;
 }
 
-export function retryingModel(model: LanguageModelV4, settings: RetrySettings): RetryingModel {
+export function retryingModel(model: Model, settings: RetrySettings): RetryingModel {
   return {
     generate: (options, onCall) =>
       withRetries(model, () => model.doGenerate(options), options, settings, onCall),
@@ -119,7 +119,7 @@ async function* streamFrom(
 }
 
 async function withRetries<Result>(
-  model: LanguageModelV4,
+  model: Model,
   call: () => PromiseLike<Result>,
   options: LanguageModelV4CallOptions,
   settings: RetrySettings,
@@ -144,13 +144,13 @@ async function withRetries<Result>(
     }
 }
 
-function noteReadiness(model: LanguageModelV4, { retryAfter }: ModelFailure, settings: RetrySettings): void {
+function noteReadiness(model: Model, { retryAfter }: ModelFailure, settings: RetrySettings): void {
   if (retryAfter === undefined || retryAfter > maxRetryAfter) return;
   readyAt.set(model, Math.max(settings.now() + retryAfter, readyAt.get(model) ?? 0));
 }
 
 async function waitUntilReady(
-  model: LanguageModelV4,
+  model: Model,
   delay: number,
   signal: AbortSignal | undefined,
   settings: RetrySettings,

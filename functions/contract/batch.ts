@@ -24,16 +24,16 @@ export const batch = z
 
 export type BatchResource = z.infer<typeof batch>;
 
-const tokens = {
-  total_tokens: count,
-  prompt_tokens: count,
-  completion_tokens: count,
-  cached_prompt_tokens: count,
-};
-
 /** `cached_prompt_tokens` is an addition to the specification. */
 export const modelCall = z
-  .object({ model: z.string(), call_type: z.string(), ...tokens })
+  .object({
+    model: z.string(),
+    call_type: z.string(),
+    total_tokens: count,
+    prompt_tokens: count,
+    completion_tokens: count,
+    cached_prompt_tokens: count,
+  })
   .meta({ id: 'ModelCall' });
 export type ModelCallResource = z.infer<typeof modelCall>;
 

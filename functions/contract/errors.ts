@@ -1,5 +1,4 @@
 import { bytesInWords, platformLimits } from './limits.ts';
-import type { Pagination } from './pagination-object.ts';
 
 /** Specification, section 7.1, and additions. */
 export const errorTable = {
@@ -86,21 +85,10 @@ export const serverErrorMessage = (requestId: string, reason = 'Internal server 
 export const errorCodeOf = (error: unknown): number =>
   error instanceof ServiceError ? error.errorCode : errorTable.serverError.errorCode;
 
-/** Specification, section 2.1. */
-interface Envelope {
-  data: unknown;
-  message: string | null;
-  error_code: number;
-  pagination?: Pagination;
-}
+/** The envelope of the specification, section 2.1. */
+export const success = (data: unknown, message: string | null = null) => ({ data, message, error_code: 0 });
 
-export const success = (data: unknown, message: string | null = null): Envelope => ({
-  data,
-  message,
-  error_code: 0,
-});
-
-export const failure = (errorCode: number, message: string, data: unknown = null): Envelope => ({
+export const failure = (errorCode: number, message: string, data: unknown = null) => ({
   data,
   message,
   error_code: errorCode,

@@ -1,29 +1,15 @@
 import * as z from 'zod';
-import { count, errorCode, resourceId, uuid } from './fields.ts';
+import { count, errorCode, resourceId, timestamp, uuid } from './fields.ts';
 import { incomplete, reasoningStep, tokenUsage } from './message.ts';
 
 /** Specification, section 6.1. `sequence_number` is an addition. */
 const common = { response_id: z.string(), chat_id: resourceId, sequence_number: count };
-const step = reasoningStep.shape;
+const { id, content, type, args, result } = reasoningStep.shape;
 
-const startedStep = z
-  .object({
-    id: step.id,
-    content: step.content,
-    type: step.type,
-    args: step.args,
-    timestamp: step.started_at,
-  })
-  .meta({ id: 'StartedReasoningStep' });
+const startedStep = z.object({ id, content, type, args, timestamp }).meta({ id: 'StartedReasoningStep' });
 
 const endedStep = z
-  .object({
-    id: step.id,
-    type: step.type,
-    result: step.result.unwrap(),
-    timestamp: step.started_at,
-    token_usage: tokenUsage,
-  })
+  .object({ id, type, result: result.unwrap(), timestamp, token_usage: tokenUsage })
   .meta({ id: 'EndedReasoningStep' });
 
 const event = <Type extends string, Fields extends z.core.$ZodLooseShape>(

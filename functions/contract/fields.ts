@@ -16,19 +16,16 @@ const wellFormed = z
   .string()
   .refine((value) => value.isWellFormed(), { error: 'must be valid Unicode text', abort: true });
 
-export const optionalText = (max: number) =>
-  wellFormed
-    .refine((value) => value.length <= max || countCharacters(value) <= max, {
-      error: `must be at most ${max} characters`,
-    })
-    .meta({ maxLength: max });
+const textUpTo = (max: number) =>
+  wellFormed.refine((value) => value.length <= max || countCharacters(value) <= max, {
+    error: `must be at most ${max} characters`,
+  });
+
+export const optionalText = (max: number) => textUpTo(max).meta({ maxLength: max });
 
 export const text = (max: number) =>
-  wellFormed
+  textUpTo(max)
     .refine((value) => value.length > 0, { error: 'must not be empty' })
-    .refine((value) => value.length <= max || countCharacters(value) <= max, {
-      error: `must be at most ${max} characters`,
-    })
     .meta({ minLength: 1, maxLength: max });
 
 const textOfBytes = (max: number) =>
@@ -47,7 +44,7 @@ export const uuid = z
 
 export const timestamp = z.iso.datetime();
 
-export const integerParameter = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
+export const integerParameter = (min: number, max: number) =>
   z
     .string()
     .regex(/^-?\d{1,16}$/, { error: 'must be an integer', abort: true })

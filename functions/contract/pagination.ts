@@ -6,16 +6,15 @@ import type { Pagination } from './pagination-object.ts';
 /** With a limit of 1, `current_page` is the offset plus 1, which must be a safe integer too. */
 const maxOffset = Number.MAX_SAFE_INTEGER - 1;
 
+const integerWithDefault = (minimum: number, maximum: number, value: number) =>
+  integerParameter(minimum, maximum)
+    .default(value)
+    .meta({ override: { type: 'integer', minimum, maximum, default: value } });
+
 /** Specification, section 8. */
 export const pageQuery = z.object({
-  limit: integerParameter(1, limits.pageSizeMax)
-    .default(limits.pageSizeDefault)
-    .meta({
-      override: { type: 'integer', minimum: 1, maximum: limits.pageSizeMax, default: limits.pageSizeDefault },
-    }),
-  offset: integerParameter(0, maxOffset)
-    .default(0)
-    .meta({ override: { type: 'integer', minimum: 0, maximum: maxOffset, default: 0 } }),
+  limit: integerWithDefault(1, limits.pageSizeMax, limits.pageSizeDefault),
+  offset: integerWithDefault(0, maxOffset, 0),
 });
 
 /** A page begins after the row with the number `id`, or ends before it. */

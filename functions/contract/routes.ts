@@ -89,15 +89,6 @@ const batchEnvelope = envelopeOf('BatchEnvelope', 'A batch.', batch);
 /** In OpenAPI it may be an object too: some generators of clients cannot read a schema of only null. */
 const noData = z.null().meta({ override: { type: ['object', 'null'], additionalProperties: true } });
 
-export const openAiErrorBody = z.object({
-  error: z.object({
-    message: z.string(),
-    type: z.string(),
-    param: z.string().nullable(),
-    code: z.string().nullable(),
-  }),
-});
-
 export const responses = {
   'list-published-agents': envelopeOf('AgentListEnvelope', 'A list of agents.', z.array(agent)),
   'create-chat': chatEnvelope,

@@ -1,6 +1,6 @@
 import { cancelBatchRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { cancelBatch } from '#domain/batches/cancel-batch.ts';
+import { cancelBatch } from '#domain/batches/batches.ts';
 import { batches, batchWorkflow, clock, log } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 

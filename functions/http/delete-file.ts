@@ -1,6 +1,6 @@
 import { deleteFileRoute } from '#contract/routes/files.ts';
 import type { DeletedFileResource } from '#contract/upload.ts';
-import { deleteFile } from '#domain/files/delete-file.ts';
+import { deleteFile } from '#domain/files/attachments.ts';
 import { files, preparedAttachments } from '#runtime/composition/object-stores.ts';
 import { clock, fileIndex } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';

@@ -1,6 +1,6 @@
 import { getBatchRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
-import { countBatch, findBatch } from '#domain/batches/read-batches.ts';
+import { countBatch, findBatch } from '#domain/batches/batches.ts';
 import { batches } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 

@@ -1,5 +1,5 @@
 import { listBatchResultsRoute } from '#contract/routes/batches.ts';
-import { listBatchResults } from '#domain/batches/read-batches.ts';
+import { listBatchResults } from '#domain/batches/batches.ts';
 import { batches, messages } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/list-route.ts';
 

@@ -1,7 +1,7 @@
 import type { SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
-import { purgeChat } from '#domain/erasure/purge-chat.ts';
+import { purgeChat } from '#domain/erasure/erasure.ts';
 import { erasureServices, log, purgeQueue } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 

@@ -1,5 +1,5 @@
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
-import { requeuePurges } from '#domain/chats/requeue-purges.ts';
+import { requeuePurges } from '#domain/chats/purge.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import {
   clock,

@@ -1,5 +1,5 @@
 import { type DeliveryProgress, deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
-import type { DeliveryOwner } from '#domain/webhooks/services.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import {
   clock,
   deliveries,

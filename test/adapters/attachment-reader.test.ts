@@ -2,8 +2,7 @@ import { createServer } from 'node:http';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
-import type { PreparedAttachments } from '#domain/files/services.ts';
-import type { FileStore, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
+import type { FileStore, PreparationLeases, PreparedAttachments, StoredFile } from '#domain/files/files.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 
 it('asks for nothing when the reply has ended before it begins', async () => {

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { clientTokens } from '#adapters/outbound/client-tokens.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { toolAuth } from '#contract/tools.ts';
-import { credentialOf } from '#domain/tools/credential.ts';
-import { SecretValues } from '#domain/tools/tool-secret.ts';
+import { credentialOf, SecretValues } from '#domain/tools/tool-secret.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import {
   closeAfterTest,

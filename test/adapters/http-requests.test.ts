@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { ToolFailure } from '#agents/tools/agent-tool.ts';
-import { requestOf } from '#agents/tools/remote/http-request.ts';
+import { requestOf } from '#agents/tools/remote/http-call.ts';
 import { type HttpTool, httpTool } from '#contract/http-api.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';

@@ -7,8 +7,7 @@ import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
 import { s3FileStore } from '#adapters/s3-objects.ts';
 import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { limits } from '#contract/limits.ts';
-import { preparedImageBytes } from '#domain/files/services.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import { preparedImageBytes, type StoredFile } from '#domain/files/files.ts';
 
 type Respond = (response: ServerResponse, request: IncomingMessage) => void;
 

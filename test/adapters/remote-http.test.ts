@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it, vi } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolAuth } from '#contract/tools.ts';
-import { credentialOf } from '#domain/tools/credential.ts';
-import type { RemoteRequest } from '#domain/tools/remote-http.ts';
+import type { RemoteRequest } from '#domain/tools/remote-tools.ts';
+import { credentialOf } from '#domain/tools/tool-secret.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

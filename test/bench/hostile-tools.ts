@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { openMcp } from '#adapters/mcp/mcp-client.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
-import { type Offer, ToolFailure } from '#agents/tools/agent-tool.ts';
+import { type Offer, ReplyScope, ToolFailure } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
-import { ReplyScope } from '#agents/tools/reply-scope.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 import { hostileEndpoints } from '#support/hostile-endpoints.ts';
 import { startHostileServer } from '#support/hostile-server.ts';

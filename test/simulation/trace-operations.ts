@@ -1,8 +1,8 @@
 import { recordFeedback } from '#domain/chats/chats.ts';
 import { messageId } from '#domain/chats/message.ts';
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
-import { deleteFile } from '#domain/files/delete-file.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import { deleteFile } from '#domain/files/attachments.ts';
+import type { FileServices } from '#domain/files/files.ts';
 import type { Process } from './process.ts';
 
 type Services = Parameters<typeof recordFeedback>[0] &

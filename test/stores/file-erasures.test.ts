@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { eraseChat } from '#domain/erasure/purge-chat.ts';
-import { eraseFile } from '#domain/files/delete-file.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import { eraseChat } from '#domain/erasure/erasure.ts';
+import { eraseFile } from '#domain/files/attachments.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { noObjects } from '#support/memory-objects.ts';
 import { userMessage } from '#support/messages.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 

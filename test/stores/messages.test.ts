@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { ReasoningStep } from '#contract/message.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { type Message, noUsage } from '#domain/chats/message.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { NotStorable } from '#domain/platform/failures.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';

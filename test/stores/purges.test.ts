@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { Purge } from '#domain/chats/purge.ts';
-import { eraseChat } from '#domain/erasure/purge-chat.ts';
+import { eraseChat } from '#domain/erasure/erasure.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { noObjects } from '#support/memory-objects.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';

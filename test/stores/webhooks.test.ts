@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/services.ts';
-import type { Webhook } from '#domain/webhooks/webhook.ts';
+import type { DeliveryAttempt, Webhook, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { auditEntriesOf } from '#support/audit-entries.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';

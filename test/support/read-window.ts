@@ -6,7 +6,7 @@ import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { FileStore, StoredFile } from '#domain/files/stored-file.ts';
+import type { FileStore, StoredFile } from '#domain/files/files.ts';
 
 /** The memory that reading the files of a conversation took, measured in its own process. */
 export interface WindowRead {

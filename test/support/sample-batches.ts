@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Batch, BatchItem, BatchRequest } from '#domain/batches/batch.ts';
-import type { Claim } from '#domain/batches/batch-transitions.ts';
-import type { WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { Claim } from '#domain/batches/batch-store.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook.ts';
 
 const day = 24 * 60 * 60 * 1000;
 

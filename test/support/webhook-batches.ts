@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
-import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { deliveries } from '#runtime/composition/services.ts';
 import { clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';

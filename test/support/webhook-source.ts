@@ -1,5 +1,5 @@
 import type { BatchStore } from '#domain/batches/batch-store.ts';
-import type { WebhookServices } from '#domain/webhooks/services.ts';
+import type { WebhookServices } from '#domain/webhooks/webhook.ts';
 
 export const webhookSourceOf = (batches: Pick<BatchStore, 'webhook'>): WebhookServices['webhookSource'] => ({
   get: ({ workspaceId, batchId }) => batches.webhook({ workspaceId, id: batchId }),

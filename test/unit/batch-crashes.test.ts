@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { cancelBatch } from '#domain/batches/cancel-batch.ts';
+import { cancelBatch } from '#domain/batches/batches.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { countBatches } from '#domain/batches/read-batches.ts';
+import { countBatches } from '#domain/batches/batches.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { batchWorld } from '#support/batch-world/batch-world.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { resendWebhook } from '#domain/batches/cancel-batch.ts';
+import { resendWebhook } from '#domain/batches/batches.ts';
 import { replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import { type EncryptedWebhook, isRightSignature, type Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
 import { parseLimits, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
-import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
-import type { RateBucketStore } from '#domain/workspaces/rate-limits.ts';
+import { openRateLimits, type RateBucketStore } from '#domain/workspaces/rate-limits.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 
 const none = parseLimits('reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none');

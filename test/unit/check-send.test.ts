@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import type { SendInput } from '#domain/chats/check-send.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 

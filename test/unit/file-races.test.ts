@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { dynamoTable } from '#adapters/dynamo/table/table.ts';
-import { eraseFile } from '#domain/files/delete-file.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import { eraseFile } from '#domain/files/attachments.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { MemoryTable, type TableCommand } from '#support/memory-table/memory-table.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';
 

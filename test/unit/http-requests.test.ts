@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ToolFailure } from '#agents/tools/agent-tool.ts';
-import { fillIn } from '#agents/tools/remote/fill-in.ts';
-import { resultOf } from '#agents/tools/remote/http-reply.ts';
-import { requestOf } from '#agents/tools/remote/http-request.ts';
+import { requestOf, resultOf } from '#agents/tools/remote/http-call.ts';
+import { fillIn } from '#agents/tools/remote/pinned-tool.ts';
 import { httpApiConfig, httpTool } from '#contract/http-api.ts';
-import { redactor } from '#domain/tools/credential.ts';
+import { redactor } from '#domain/tools/tool-secret.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 
 const entry = { base_url: 'https://api.shop.example/v2', headers: { 'X-Tenant': 't-{{workspace_id}}' } };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { preparedJson, readPreparedJson } from '#adapters/prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
-import type { AttachmentContent, PreparedAttachment, TextBounds } from '#domain/files/services.ts';
+import type { AttachmentContent, PreparedAttachment, TextBounds } from '#domain/files/files.ts';
 
 const read = (json: string, bounds: TextBounds = { whole: 100, start: 3 }) =>
   readPreparedJson(

@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { costOf, formatCost, inDollars, type Price, parsePrice } from '#domain/workspaces/prices.ts';
-import { noModelUsage } from '#domain/workspaces/usage.ts';
+import {
+  costOf,
+  formatCost,
+  inDollars,
+  noModelUsage,
+  type Price,
+  parsePrice,
+} from '#domain/workspaces/usage.ts';
 
 const price = (input: string, cached = input, written = input, output = input): Price => {
   const [one, two, three, four] = [input, cached, written, output].map(parsePrice);

@@ -1,9 +1,8 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { deleteChat } from '#domain/chats/chats.ts';
-import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { requeuePurges } from '#domain/chats/requeue-purges.ts';
-import { purgeChat } from '#domain/erasure/purge-chat.ts';
+import { type Erasure, type Purge, requeuePurges } from '#domain/chats/purge.ts';
+import { purgeChat } from '#domain/erasure/erasure.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 import { noObjects } from '#support/memory-objects.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { stableWindow } from '#domain/chats/stable-window.ts';
+import { stableWindow } from '#domain/chats/history.ts';
 
 interface Sent {
   role: 'user' | 'assistant';

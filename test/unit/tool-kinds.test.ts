@@ -7,6 +7,7 @@ import {
   inspectTools,
   issuesOfNames,
   kindOf,
+  ReplyScope,
   requestForm,
   ToolFailure,
   type ToolKind,
@@ -14,14 +15,13 @@ import {
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { pinnedOffers, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
-import { ReplyScope } from '#agents/tools/reply-scope.ts';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
-import type { McpTarget } from '#domain/tools/mcp.ts';
 import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
+import type { McpTarget } from '#domain/tools/remote-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 import { manualClock } from '#support/manual-clock.ts';
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ReplyUse } from '#agents/tools/agent-tool.ts';
-import { fillIn } from '#agents/tools/remote/fill-in.ts';
-import { ReplyScope } from '#agents/tools/reply-scope.ts';
+import { ReplyScope, type ReplyUse } from '#agents/tools/agent-tool.ts';
+import { fillIn } from '#agents/tools/remote/pinned-tool.ts';
 import { remoteFields, toolAuth } from '#contract/tools.ts';
-import { credentialOf, redactor } from '#domain/tools/credential.ts';
-import { SecretValues, type ToolSecret } from '#domain/tools/tool-secret.ts';
+import { credentialOf, redactor, SecretValues, type ToolSecret } from '#domain/tools/tool-secret.ts';
 import { manualClock } from '#support/manual-clock.ts';
 
 const hosts = ['mcp.crm.example:443'];

@@ -1,5 +1,5 @@
 import { analyse } from 'chardet';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import type { Extracted } from './extracted.ts';
 
 /** Encodings are guessed from a sample, because the detector is slow. */

@@ -1,4 +1,4 @@
-import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/files.ts';
 import { bounds, type Extracted, type Format, formatOf, tooManyCharacters } from './extracted.ts';
 
 const readers: Readonly<

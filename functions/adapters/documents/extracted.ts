@@ -1,5 +1,5 @@
 import { extname } from 'node:path';
-import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/files.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 
 export const bounds = {

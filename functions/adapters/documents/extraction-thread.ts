@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { ExtractionFailure, type SourceDocument } from '#domain/files/services.ts';
+import { ExtractionFailure, type SourceDocument } from '#domain/files/files.ts';
 import { extractText } from './extract-text.ts';
 import type { ExtractionMessage } from './threaded-text-extractor.ts';
 

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import { unzipSync } from 'fflate';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import { bounds } from './extracted.ts';
 import { type Open, readXml, type XmlElements } from './read-xml.ts';
 

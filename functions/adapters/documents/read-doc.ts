@@ -1,5 +1,5 @@
 import WordExtractor from 'word-extractor';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import type { Extracted } from './extracted.ts';
 
 export async function readDoc(bytes: Uint8Array): Promise<Extracted> {

@@ -1,5 +1,5 @@
 import PostalMime from 'postal-mime';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import { readPlainText } from './decode-text.ts';
 import { bounds, type Extracted, LeftOut } from './extracted.ts';
 import { OfficePackage, ReadingAllowance } from './office-package.ts';

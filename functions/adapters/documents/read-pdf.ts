@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { getDocumentProxy } from 'unpdf';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import { bounds, type Extracted, joinPages, tooManyPages } from './extracted.ts';
 
 /** PDF.js has no types for annotations. */

@@ -1,5 +1,5 @@
 import { readTags } from '#adapters/outbound/readable-html.ts';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
 import { bounds } from './extracted.ts';
 
 export interface XmlElement {

@@ -5,7 +5,7 @@ import {
   type ExtractionFailureKind,
   type SourceDocument,
   type TextExtractor,
-} from '#domain/files/services.ts';
+} from '#domain/files/files.ts';
 
 export type ExtractionMessage =
   | { extracted: ExtractedText }

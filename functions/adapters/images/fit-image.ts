@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain/files/services.ts';
+import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain/files/files.ts';
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
 import type { ShrinkRequest } from './shrink-image.ts';
 

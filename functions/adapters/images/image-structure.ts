@@ -1,5 +1,5 @@
 import { crc32, createInflate } from 'node:zlib';
-import type { ImageInspector } from '#domain/completions/read-conversation.ts';
+import type { ImageInspector } from '#domain/completions/completion.ts';
 
 interface ImageChunk {
   type: string;

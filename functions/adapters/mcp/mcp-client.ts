@@ -14,8 +14,8 @@ import {
   McpRejection,
   type McpResult,
   type McpTarget,
-} from '#domain/tools/mcp.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+  type RemoteHttp,
+} from '#domain/tools/remote-tools.ts';
 import { DefaultJsonSchemaValidator } from './client-shims.ts';
 import { type CallState, calls, mcpFetch } from './mcp-fetch.ts';
 

@@ -4,8 +4,7 @@ import { ReadableStream, TextDecoderStream } from 'node:stream/web';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
-import type { McpTarget } from '#domain/tools/mcp.ts';
-import type { RemoteHead, RemoteHttp } from '#domain/tools/remote-http.ts';
+import type { McpTarget, RemoteHead, RemoteHttp } from '#domain/tools/remote-tools.ts';
 
 const limits = {
   /** Of the responses to all requests of a call together, decompressed. */

@@ -4,7 +4,7 @@ import { OutboundFailure } from '#domain/platform/failures.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 import { timedCache, untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import type { ClientAuth, ClientTokens } from '#domain/tools/credential.ts';
+import type { ClientAuth, ClientTokens } from '#domain/tools/tool-secret.ts';
 import type { OutboundRules } from './addresses.ts';
 import { rejectPlainHttp } from './remote-http.ts';
 import { sendOutbound } from './send-outbound.ts';

@@ -1,6 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { OutboundFailure } from '#domain/platform/failures.ts';
-import type { InvokeFunction } from '#domain/tools/tool-function.ts';
+import type { InvokeFunction } from '#domain/tools/remote-tools.ts';
 import { sendOutbound } from './send-outbound.ts';
 
 /** Less than the 6 MB that Lambda allows. A larger result is a failure. */

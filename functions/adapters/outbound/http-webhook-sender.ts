@@ -2,7 +2,7 @@ import { isPlainLoopbackUrl } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import type { WebhookSender } from '#domain/webhooks/services.ts';
+import type { WebhookSender } from '#domain/webhooks/webhook.ts';
 import { checkedAddresses, type OutboundRules } from './addresses.ts';
 import { dropBody, sendOutbound } from './send-outbound.ts';
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'content-type';
 import sniffEncoding from 'html-encoding-sniffer';
-import type { WebPage } from '#domain/agents/web-pages.ts';
+import type { WebPage } from '#domain/agents/agents.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { readableHtml } from './readable-html.ts';
 

@@ -1,9 +1,13 @@
 import { depthHeader } from '#contract/limits.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
-import { type Credential, type CredentialTarget, redactor } from '#domain/tools/credential.ts';
-import type { ReadRemote, RemoteHttp, RemoteRequest } from '#domain/tools/remote-http.ts';
-import { maySendSecret } from '#domain/tools/tool-secret.ts';
+import type { ReadRemote, RemoteHttp, RemoteRequest } from '#domain/tools/remote-tools.ts';
+import {
+  type Credential,
+  type CredentialTarget,
+  maySendSecret,
+  redactor,
+} from '#domain/tools/tool-secret.ts';
 import type { OutboundRules } from './addresses.ts';
 import { ConnectionPool, sendOutbound } from './send-outbound.ts';
 

@@ -1,6 +1,6 @@
 import type { TextWorker } from '#adapters/text-thread/text-worker.ts';
 import { isHttpUrl } from '#contract/urls.ts';
-import type { WebPage, WebPages } from '#domain/agents/web-pages.ts';
+import type { WebPage, WebPages } from '#domain/agents/agents.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { untilAborted } from '#domain/platform/promises.ts';
 import type { OutboundRules } from './addresses.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { WebSearch, WebSearchResult } from '#domain/agents/web-pages.ts';
+import type { WebSearch, WebSearchResult } from '#domain/agents/agents.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 import { readableHtml } from './readable-html.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
 import type {
-  LanguageModelV4,
   LanguageModelV4CallOptions,
   LanguageModelV4Message,
   LanguageModelV4StreamPart,
@@ -10,7 +9,7 @@ import { AwsV4Signer } from 'aws4fetch';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { httpFetch } from './http/http-fetch.ts';
 import { type Images, withImages, withImageTokens } from './http/image-tokens.ts';
-import { withoutToolParts } from './model-provider.ts';
+import { type Model, withoutToolParts } from './model-provider.ts';
 
 export interface AwsCredentials {
   accessKeyId: string;
@@ -19,10 +18,7 @@ export interface AwsCredentials {
 }
 
 /** Makes a model for one call, because credentials expire. Import this file only at a call: its package is large. */
-export function converseModel(
-  name: string,
-  settings: AwsCredentials & { region: string },
-): Pick<LanguageModelV4, 'doGenerate' | 'doStream'> {
+export function converseModel(name: string, settings: AwsCredentials & { region: string }): Model {
   const { region } = settings;
   const modelWith = (images: Images) =>
     createAmazonBedrock({
@@ -31,7 +27,7 @@ export function converseModel(
       apiKey: 'unused',
       fetch: (input, init) => signedFetch(settings, input, withImages(images, init)),
       // The package depends on an older patch of the interface, whose reasoning options have fewer values.
-    })(name) as LanguageModelV4;
+    })(name) as Model;
   const cachesPrompts = cachingModels.some((pattern) => pattern.test(name));
   const prepared = (call: LanguageModelV4CallOptions) => {
     const prompt = conversePrompt(call);

@@ -1,6 +1,5 @@
-import type { LanguageModelV4 } from '@ai-sdk/provider';
 import type { AwsCredentials } from './amazon-bedrock.ts';
-import type { ModelProvider } from './model-provider.ts';
+import type { Model, ModelProvider } from './model-provider.ts';
 
 interface BedrockSettings {
   credentials: () => Promise<AwsCredentials>;
@@ -28,19 +27,12 @@ export const bedrock = (settings: BedrockSettings): ModelProvider => ({
   seesImages: (name) => imageModels.some((pattern) => pattern.test(name)),
   lacksTools: (name) => modelsWithoutTools.test(name),
   model: (name) => ({
-    specificationVersion: 'v4',
-    provider: 'bedrock',
-    modelId: name,
-    supportedUrls: {},
     doGenerate: async (call) => (await load(name, settings)).doGenerate(call),
     doStream: async (call) => (await load(name, settings)).doStream(call),
   }),
 });
 
-async function load(
-  name: string,
-  settings: BedrockSettings,
-): Promise<Pick<LanguageModelV4, 'doGenerate' | 'doStream'>> {
+async function load(name: string, settings: BedrockSettings): Promise<Model> {
   const loaded = import('./amazon-bedrock.ts');
   loaded.catch(() => {});
   const region = settings.region();

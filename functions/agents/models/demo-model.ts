@@ -1,7 +1,6 @@
 import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
-  LanguageModelV4FunctionTool,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
@@ -19,7 +18,7 @@ export async function partsOf(call: LanguageModelV4CallOptions): Promise<Languag
   const message = userMessage === undefined ? '' : textOf(userMessage);
   const results = toolResults(prompt);
   const mayCall = results.length === 0 && toolChoice?.type !== 'none';
-  const calls = mayCall ? toolCallsIn(message, tools.filter(isFunction)) : [];
+  const calls = mayCall ? toolCallsIn(message, tools) : [];
   const schema = responseFormat?.type === 'json' ? ((responseFormat.schema ?? {}) as JsonSchema) : undefined;
   const inForm = schema && (await import('#domain/chats/reply-form.ts')).smallestReply(schema);
   const words = calls.length > 0 ? [] : wordsOf(inForm ?? replyTo(message, prompt, results));
@@ -58,10 +57,7 @@ function replyTo(message: string, prompt: LanguageModelV4Prompt, results: string
   ].join(' ');
 }
 
-type Tool = NonNullable<LanguageModelV4CallOptions['tools']>[number];
-const isFunction = (tool: Tool): tool is LanguageModelV4FunctionTool => tool.type === 'function';
-
-function toolCallsIn(message: string, tools: LanguageModelV4FunctionTool[]): ToolCall[] {
+function toolCallsIn(message: string, tools: readonly { name: string }[]): ToolCall[] {
   return tools
     .map(({ name }) => ({ name, at: message.indexOf(name) }))
     .filter(({ at }) => at >= 0)

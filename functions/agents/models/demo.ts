@@ -9,11 +9,7 @@ const streamOf = async (options: LanguageModelV4CallOptions) =>
 /** A built-in model that needs no network and no key. Equal calls have equal replies. */
 export const demo: ModelProvider = {
   needsName: false,
-  model: (name) => ({
-    specificationVersion: 'v4',
-    provider: 'demo',
-    modelId: name === '' ? 'demo' : name,
-    supportedUrls: {},
+  model: () => ({
     doGenerate: async (options) => collect(await streamOf(options)),
     doStream: async (options) => ({ stream: await streamOf(options) }),
   }),

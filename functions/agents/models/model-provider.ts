@@ -7,11 +7,14 @@ import type {
 } from '@ai-sdk/provider';
 import { addUserMessage } from '#agents/conversation.ts';
 
+/** Of the interface, replies use no more. */
+export type Model = Pick<LanguageModelV4, 'doGenerate' | 'doStream'>;
+
 /** Each provider has an entry in runtime/composition/model-providers.ts. */
 export interface ModelProvider {
   needsName: boolean;
   /** @param name the text after `PROVIDER:`, possibly empty */
-  model(name: string): LanguageModelV4;
+  model(name: string): Model;
   /** Whether the model is known to accept images. An agent's `meta.vision` overrides this. */
   seesImages(name: string): boolean;
   /** Whether the model is known to accept no tools, and so no schema of a reply: it would get that as a tool. */
@@ -67,17 +70,9 @@ export function withoutToolParts(message: LanguageModelV4Message): LanguageModel
   return { role: 'user', content: [{ type: 'text', text }] };
 }
 
+/** Of the two types that prompts of replies have: see `openToolCalls`. */
 export function resultText(output: LanguageModelV4ToolResultPart['output']): string {
-  switch (output.type) {
-    case 'text':
-    case 'error-text':
-      return output.value;
-    case 'json':
-    case 'error-json':
-      return JSON.stringify(output.value);
-    case 'execution-denied':
-      return output.reason ?? 'It was not allowed to run.';
-    case 'content':
-      return output.value.map((part) => (part.type === 'text' ? part.text : `(${part.type})`)).join('\n');
-  }
+  if (output.type === 'json') return JSON.stringify(output.value);
+  if (output.type === 'error-text') return output.value;
+  throw new Error(`No prompt has a result of the type ${output.type}`);
 }

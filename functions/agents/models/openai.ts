@@ -21,10 +21,6 @@ export const openai = (server: ModelServer): ModelProvider => ({
       return readCompletion(body, (kind, count) => server.onSkipped(name, kind, count));
     };
     return {
-      specificationVersion: 'v4',
-      provider: 'openai',
-      modelId: name,
-      supportedUrls: {},
       doGenerate: async (call) => collect(await send(call, {})),
       doStream: async (call) => ({
         stream: await send(call, { stream: true, stream_options: { include_usage: true } }),

@@ -5,8 +5,30 @@ import type { TokenUsage } from '#contract/message.ts';
 import type { PinnedTool } from '#contract/tools.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import type { Chat } from '#domain/chats/chat.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
-import type { ReplyScope } from './reply-scope.ts';
+import type { StoredFile } from '#domain/files/files.ts';
+
+interface Closable {
+  close(): unknown;
+}
+
+/** What the tools of a reply share, such as connections. It is closed at the end of the reply. */
+export class ReplyScope {
+  readonly #shared = new Map<unknown, Closable>();
+
+  get<Shared extends Closable>(key: unknown, open: () => Shared): Shared {
+    const shared = this.#shared.get(key) ?? open();
+    this.#shared.set(key, shared);
+    return shared as Shared;
+  }
+
+  /** What was opened last is closed first, so that a session ends before its connection. Errors are ignored. */
+  async close(): Promise<void> {
+    for (const shared of [...this.#shared.values()].reverse())
+      await Promise.resolve()
+        .then(() => shared.close())
+        .catch(() => undefined);
+  }
+}
 
 const queryCharacters = 1000;
 

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { type Message, type MessageStore, messageId } from '#domain/chats/message.ts';
 import { promptFilter } from '#domain/chats/turn.ts';
-import type { AttachmentReader } from '#domain/files/services.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { AttachmentReader, StoredFile } from '#domain/files/files.ts';
 import type { PassageRanking, SearchedText } from '#domain/knowledge/knowledge.ts';
 import { type AgentTool, query, scoreOf, ToolFailure, type ToolUse } from './agent-tool.ts';
 
@@ -10,12 +9,9 @@ const config = z.strictObject({ max_results: z.int().min(1).max(20).default(5) }
 const input = z.object({ query });
 
 /** @throws ToolFailure without a chat */
-type LookupSource = (use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>) => Promise<SearchResult>;
-
-interface SearchResult {
-  texts: SourcedText[];
-  notes: string[];
-}
+type LookupSource = (
+  use: Pick<ToolUse<unknown>, 'attachments' | 'chat' | 'signal'>,
+) => Promise<{ texts: SourcedText[]; notes: string[] }>;
 
 interface SourcedText extends SearchedText {
   source: Record<string, unknown>;

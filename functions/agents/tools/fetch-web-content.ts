@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { parseHostAndPort } from '#contract/urls.ts';
-import type { WebPages } from '#domain/agents/web-pages.ts';
+import type { WebPages } from '#domain/agents/agents.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { WebSearch } from '#domain/agents/web-pages.ts';
+import type { WebSearch } from '#domain/agents/agents.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
 import { type AgentTool, ToolFailure } from './agent-tool.ts';
 

@@ -17,7 +17,7 @@ import { metadata } from '#contract/metadata.ts';
 import { cursorQuery, pageQuery } from '#contract/pagination.ts';
 import { responseFormat } from '#contract/response-format.ts';
 import { httpUrlForm, isHttpUrl, isPlainLoopbackUrl } from '#contract/urls.ts';
-import { batchPath, defaults, longBody, type Route, readDefaults } from './route.ts';
+import { batchPath, defaults, longBody, type Route, readDefaults, writeDefaults } from './route.ts';
 
 /** Specification, section 2.10. */
 const batchRequest = z
@@ -128,13 +128,12 @@ export const listBatchResultsRoute = {
 } as const satisfies Route;
 
 export const cancelBatchRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'cancel-batch',
   method: 'POST',
   path: '/batches/{batch_id}/cancel',
   summary: 'Cancel a batch that is in progress',
   tag: 'Batches',
-  rateClass: 'writes',
   parameters: batchPath,
   status: 202,
   failures: ['notFound'],

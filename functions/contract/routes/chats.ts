@@ -3,16 +3,15 @@ import { chatName, externalUserId, optional, uuid } from '#contract/fields.ts';
 import { idempotencyHeaders } from '#contract/headers.ts';
 import { metadata, metadataChanges } from '#contract/metadata.ts';
 import { cursorQuery, orderBy, pageQuery } from '#contract/pagination.ts';
-import { chatPath, defaults, type Route, readDefaults, userHeaders, userQuery } from './route.ts';
+import { chatPath, type Route, readDefaults, userHeaders, userQuery, writeDefaults } from './route.ts';
 
 export const createChatRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'create-chat',
   method: 'POST',
   path: '/chats',
   summary: 'Create a chat bound to one agent',
   tag: 'Chats',
-  rateClass: 'writes',
   headers: idempotencyHeaders,
   body: z
     .object({
@@ -53,14 +52,13 @@ export const listChatsRoute = {
 } as const satisfies Route;
 
 export const renameChatRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'rename-chat',
   method: 'PATCH',
   path: '/chats/{chat_id}',
   summary: 'Change the name or the metadata of a chat',
   description: 'An addition to the specification. The request has `name`, `metadata` or both.',
   tag: 'Chats',
-  rateClass: 'writes',
   parameters: chatPath,
   body: z
     .object({
@@ -77,7 +75,7 @@ export const renameChatRoute = {
 } as const satisfies Route;
 
 export const deleteChatRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'delete-chat',
   method: 'DELETE',
   path: '/chats/{chat_id}',
@@ -85,7 +83,6 @@ export const deleteChatRoute = {
   description:
     'An addition to the specification. The chat is gone at once, also for a reply in progress. Files that no other chat attaches are deleted with it. Lists that are paged through meanwhile skip rows.',
   tag: 'Chats',
-  rateClass: 'writes',
   parameters: chatPath,
   query: userQuery,
   headers: userHeaders,

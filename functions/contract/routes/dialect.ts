@@ -11,6 +11,7 @@ export const openAiPath = '/openai';
 
 /** Many clients append `/v1` to the address that they are given. */
 export const openAiPaths = (path: string) => ({
+  dialect: 'openai' as const,
   path: openAiPath + path,
   aliases: [`${openAiPath}/v1${path}`],
 });

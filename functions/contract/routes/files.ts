@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { uuid } from '#contract/fields.ts';
 import { uploadData } from '#contract/upload.ts';
-import { defaults, type Route } from './route.ts';
+import { defaults, type Route, writeDefaults } from './route.ts';
 
 export const uploadFileRoute = {
   ...defaults,
@@ -24,7 +24,7 @@ export const uploadFileRoute = {
 } as const satisfies Route;
 
 export const deleteFileRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'delete-file',
   method: 'DELETE',
   path: '/chats/files/{uuid}',
@@ -32,7 +32,6 @@ export const deleteFileRoute = {
   description:
     'An addition to the specification. A file that a message has is deleted with the last chat that has it. A request of a batch that names a deleted file fails.',
   tag: 'Files',
-  rateClass: 'writes',
   parameters: z.object({ uuid }),
   failures: ['notFound'],
 } as const satisfies Route;

@@ -14,7 +14,7 @@ import { idempotencyHeaders } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
 import { attachedFileUuids, feedbackType } from '#contract/message.ts';
 import { responseFormat } from '#contract/response-format.ts';
-import { chatPath, defaults, type Route, readDefaults, userHeaders } from './route.ts';
+import { chatPath, defaults, type Route, readDefaults, userHeaders, writeDefaults } from './route.ts';
 
 export const sendMessageRoute = {
   ...defaults,
@@ -54,7 +54,7 @@ export const sendMessageRoute = {
 } as const satisfies Route;
 
 export const stopReplyRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'stop-reply',
   method: 'POST',
   path: '/chats/{chat_id}/stop',
@@ -62,7 +62,6 @@ export const stopReplyRoute = {
   description:
     'An addition to the specification. The response is 200 when the chat takes the next message, and 202 if its reply has not ended within two seconds.',
   tag: 'Messages',
-  rateClass: 'writes',
   parameters: chatPath,
   body: z
     .object({ external_user_id: optional(externalUserId), response_id: optional(z.string()) })
@@ -95,14 +94,13 @@ export const resumeStreamRoute = {
 } as const satisfies Route;
 
 export const recordFeedbackRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'record-feedback',
   method: 'POST',
   path: '/chats/{chat_id}/messages/{message_id}/feedbacks',
   summary: 'Rate a reply',
   description: 'Feedback by the same user on the same message replaces the earlier feedback.',
   tag: 'Feedback',
-  rateClass: 'writes',
   parameters: chatPath.extend({ message_id: idParameter }),
   body: z
     .object({

@@ -1,14 +1,13 @@
 import * as z from 'zod';
 import { limits } from '#contract/limits.ts';
 import { openAiPath, openAiPaths } from './dialect.ts';
-import { defaults, longBody, type Route, readDefaults } from './route.ts';
+import { defaults, longBody, pathsOf, type Route, readDefaults } from './route.ts';
 
 export const completeChatRoute = {
   ...defaults,
   name: 'complete-chat',
   method: 'POST',
   ...openAiPaths('/chat/completions'),
-  dialect: 'openai',
   summary: 'Get a reply of an agent, in the form of OpenAI chat completions',
   rateClass: 'sends',
   transfer: 'streamed',
@@ -28,7 +27,6 @@ export const getModelRoute = {
   ...readDefaults,
   name: 'get-model',
   ...openAiPaths('/models/{model}'),
-  dialect: 'openai',
   summary: 'Read a published agent as a model of OpenAI clients',
   parameters: z.object({ model: z.string() }),
   failures: ['notFound'],
@@ -38,7 +36,6 @@ export const listModelsRoute = {
   ...readDefaults,
   name: 'list-models',
   ...openAiPaths('/models'),
-  dialect: 'openai',
   summary: 'List the published agents as models of OpenAI clients',
   transfer: 'streamed',
 } as const satisfies Route;
@@ -49,10 +46,9 @@ export const rejectOpenaiPathRoute = {
   method: 'ANY',
   path: `${openAiPath}/{proxy+}`,
   // Known paths too, for their other methods: for a known path, the gateway does not try `{proxy+}`.
-  aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) => {
-    const { path, aliases } = openAiPaths(known);
-    return [path, ...aliases];
-  }),
+  aliases: ['/models', '/models/{model}', '/chat/completions'].flatMap((known) =>
+    pathsOf(openAiPaths(known)),
+  ),
   dialect: 'openai',
   summary: 'Reject what OpenAI clients request and the service does not have',
   rateClass: 'reads',

@@ -74,6 +74,7 @@ export const defaults = {
 } as const;
 
 export const readDefaults = { ...defaults, method: 'GET', rateClass: 'reads' } as const;
+export const writeDefaults = { ...defaults, rateClass: 'writes' } as const;
 
 export const batchPath = z.object({ batch_id: uuid });
 export const chatPath = z.object({ chat_id: idParameter });

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { externalUserId } from '#contract/fields.ts';
-import { defaults, type Route, readDefaults } from './route.ts';
+import { type Route, readDefaults, writeDefaults } from './route.ts';
 
 export const eraseUserRoute = {
-  ...defaults,
+  ...writeDefaults,
   name: 'erase-user',
   method: 'DELETE',
   path: '/users',
@@ -11,7 +11,6 @@ export const eraseUserRoute = {
   description:
     "An addition to the specification. Erases an external user of the key's workspace: its chats with messages and files, its feedback, and the texts of its requests in batches. Its entry in the whitelist stays, which is the operator's. Any key of the workspace may do so. A repeated request also erases what the user has done since.",
   tag: 'Users',
-  rateClass: 'writes',
   query: z.object({ external_user_id: externalUserId }),
   status: 202,
 } as const satisfies Route;

@@ -1,8 +1,46 @@
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentNotFound, ServiceError } from '#contract/errors.ts';
-import type { WorkspaceServices } from '#domain/workspaces/services.ts';
+import type { WorkspaceServices } from '#domain/workspaces/workspace.ts';
+import { requireWorkspace } from '#domain/workspaces/workspaces.ts';
 import type { Agent, AgentReader, AgentStore, AgentVersion } from './agent.ts';
-import type { WebPages, WebSearch } from './web-pages.ts';
+
+export interface WebPage {
+  /** After redirects. */
+  url: string;
+  /** Empty if the page has none. */
+  title: string;
+  text: string;
+  /** Without parameters, such as `text/html`. */
+  contentType: string;
+}
+
+export interface WebPages {
+  /**
+   * @param hosts in lower case; if given, the only allowed ones, for redirects too. `*.` and a domain stands for each
+   *   host below it
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
+   */
+  read(
+    workspaceId: string,
+    url: string,
+    hosts: readonly string[] | undefined,
+    signal: AbortSignal,
+  ): Promise<WebPage>;
+}
+
+export interface WebSearchResult {
+  title: string;
+  url: string;
+  snippet: string;
+}
+
+export interface WebSearch {
+  /**
+   * Best first.
+   * @throws OutboundFailure with the reason, the signal's reason, or an internal error
+   */
+  search(query: string, limit: number, signal: AbortSignal): Promise<WebSearchResult[]>;
+}
 
 export interface AgentServices extends WorkspaceServices {
   agents: AgentReader;
@@ -22,8 +60,7 @@ export async function createAgent(
   services: AgentEditing & Services<'clock' | 'identifiers' | 'workspaces'>,
   input: { workspaceId: string; definition: AgentDefinition },
 ): Promise<Agent> {
-  if ((await services.workspaces.get(input.workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  await requireWorkspace(services, input.workspaceId);
   const now = services.clock.now().toISOString();
   const agent: Agent = {
     id: services.identifiers.uuid(),

@@ -1,4 +1,5 @@
 import { type CloseTurnServices, closeAbandonedTurn } from '#domain/chats/turn.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import {
   type Batch,
   type BatchItem,
@@ -9,25 +10,25 @@ import {
   isStarted,
   outcomeOf,
   outcomeOfStop,
-  successorsIn,
+  type StoredRequest,
+  unclaimedItem,
 } from './batch.ts';
-import type { Services, SlotMessage } from './batch-store.ts';
+import type { Services } from './batch-store.ts';
+import { readRequests } from './batches.ts';
 import { needsCheck, type SlotServices, topUpSlots } from './slots.ts';
-
-type DispatchServices = SlotServices & Services<'batchWorkflow'>;
 
 /**
  * The input of the task `dispatch-batch`. Names and types never change, because executions that an earlier release has
  * started may still run.
  */
-interface DispatchInput extends BatchIds {
+interface DispatchInput extends DeliveryOwner {
   taskToken: string;
   enteredAt: string;
 }
 
 /** Completes the callback if the batch is over or needs a check: before the token was stored, no one else could. */
 export async function dispatchBatch(
-  services: DispatchServices,
+  services: SlotServices & Services<'batchWorkflow'>,
   { workspaceId, batchId, taskToken, enteredAt }: DispatchInput,
 ): Promise<void> {
   const { batches, batchWorkflow, clock } = services;
@@ -44,15 +45,13 @@ interface EndServices extends CloseTurnServices, Services<'batches' | 'clock' | 
 
 type AdvanceServices = EndServices & SlotServices & Services<'log'>;
 
-type BatchIds = Pick<SlotMessage, 'workspaceId' | 'batchId'>;
-
 /** `wait`: the batch has work; `finish`: it is stopped, but requests may still run; `over`: it has ended or is gone. */
 type BatchPhase = 'wait' | 'finish' | 'over';
 
 /** If the batch ends, also tops up the slots of other batches of the workspace. */
 export async function advanceBatch(
   services: AdvanceServices,
-  { workspaceId, batchId }: BatchIds,
+  { workspaceId, batchId }: DeliveryOwner,
 ): Promise<{ batch: Batch | undefined; stage: BatchPhase }> {
   for (;;) {
     const batch = await services.batches.get(workspaceId, batchId);
@@ -77,7 +76,7 @@ const isOpenBatch = (batch: Batch | undefined): batch is Batch => batch !== unde
 /** Requests without a result fail, even if their workers are alive. Undefined if the batch was deleted. */
 export async function failBatch(
   services: EndServices,
-  { workspaceId, batchId }: BatchIds,
+  { workspaceId, batchId }: DeliveryOwner,
 ): Promise<Batch | undefined> {
   const { batches, clock } = services;
   const found = await batches.get(workspaceId, batchId);
@@ -88,23 +87,6 @@ export async function failBatch(
   await failAbandoned(services, batch, true);
   await closeIfEnded(services, batch);
   return batches.get(workspaceId, batchId);
-}
-
-interface StoredRequest {
-  requestIndex: number;
-  item: BatchItem | undefined;
-  isSuccessor: boolean;
-  historyId: number | null;
-}
-
-async function readRequests({ batches }: Services<'batches'>, batch: Batch): Promise<StoredRequest[]> {
-  const [manifest, items] = await Promise.all([batches.manifest(batch), batches.allItems(batch)]);
-  const itemAt = new Map(items.map((item) => [item.requestIndex, item]));
-  const successors = successorsIn(manifest);
-  return manifest.map(({ historyId }, requestIndex) => ({
-    ...{ requestIndex, historyId, item: itemAt.get(requestIndex) },
-    isSuccessor: successors.has(requestIndex),
-  }));
 }
 
 /**
@@ -137,35 +119,28 @@ async function failAbandoned(
       return isAlive(slot, now) && (item === undefined ? isOfTake : item.epoch === epoch);
     });
   for (const request of await readRequests(services, batch)) {
-    const { requestIndex, item, isSuccessor } = request;
+    const { requestIndex, item } = request;
     const isFinal = item?.status === 'success' || item?.status === 'failed';
-    if (isFinal || !isStarted(batch, requestIndex, item, isSuccessor)) continue;
+    if (isFinal || !isStarted(batch, request)) continue;
     if (!isForced && isWorkedOn(request)) continue;
     await services.batches.replaceItem(batch, item, {
-      ...(item ?? itemWithoutWorker(requestIndex)),
+      ...(item ?? unclaimedItem(requestIndex)),
       ...{ status, error, processedAt, due: null },
     });
   }
   return true;
 }
 
-const itemWithoutWorker = (requestIndex: number): Omit<BatchItem, 'status' | 'error' | 'processedAt'> => ({
-  ...{ requestIndex, slot: 0, epoch: 0, attempt: 0, brokenReplies: 0, lostAttempts: 0, due: null },
-  ...{ chatId: null, messagePosition: null, incomplete: null, calls: [] },
-});
-
 /** Returns false if requests have not ended. True does not mean that this call has completed the batch. */
 async function closeIfEnded(services: EndServices, batch: Batch): Promise<boolean> {
   const requests = await readRequests(services, batch);
-  const statuses = requests.map(
-    ({ requestIndex, item, isSuccessor }) => outcomeOf(batch, requestIndex, item, isSuccessor).status,
-  );
+  const statuses = requests.map((request) => outcomeOf(batch, request).status);
   if (statuses.some((status) => status === 'pending' || status === 'processing')) return false;
   // Chats are released before the completion: a crash between the two could otherwise leave them in use for minutes.
   // A worker acquires the lease of an existing chat (`history_id`) before the item has the id of the chat.
-  const unanswered = requests.flatMap(({ requestIndex, item, historyId }) =>
+  const unanswered = requests.flatMap(({ requestIndex, item, entry }) =>
     item?.status === 'waiting' || item?.status === 'failed'
-      ? [{ requestIndex, chatId: item.chatId ?? historyId }]
+      ? [{ requestIndex, chatId: item.chatId ?? entry.historyId }]
       : [],
   );
   await releaseChats(services, batch, unanswered);

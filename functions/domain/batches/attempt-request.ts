@@ -7,6 +7,7 @@ import {
   chatLeaseOf,
   type OwnedSlot,
   requestsPerGroup,
+  unclaimedItem,
 } from './batch.ts';
 import type { Services } from './batch-store.ts';
 import { type CheckServices, type Invalid, type Prepared, prepareRequests } from './check-request.ts';
@@ -67,11 +68,10 @@ export async function claimRequests(
       request,
       newChat: needsChat ? { workspaceId: workspace.id, agentId, name, externalUserId } : null,
       item: {
-        ...{ requestIndex, status: 'processing', slot: slot.number, epoch: slot.epoch, attempt: 1 },
-        ...{ brokenReplies: 0, lostAttempts: 0, due: null, chatId: null },
+        ...unclaimedItem(requestIndex),
+        ...{ status: 'processing' as const, slot: slot.number, epoch: slot.epoch, attempt: 1 },
         messagePosition: needsChat ? 1 : null,
-        ...{ error: null, incomplete: null, calls: [], processedAt: null },
-      } satisfies BatchItem as BatchItem,
+      },
     };
   });
   // The reads may have taken longer than the lease of the slot.

@@ -4,7 +4,7 @@ import type { Metadata } from '#contract/metadata.ts';
 import { batchLeasePrefix } from '#domain/chats/chat.ts';
 import type { Incomplete } from '#domain/chats/message.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
-import type { WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook.ts';
 
 export type StopReason = 'cancelled' | 'expired' | 'failed';
 
@@ -93,11 +93,7 @@ export interface BatchRequest {
   previous: number | null;
 }
 
-export interface ManifestEntry {
-  customId: string;
-  historyId: number | null;
-  next: number | null;
-}
+export type ManifestEntry = Pick<BatchRequest, 'customId' | 'historyId' | 'next'>;
 
 export const successorsIn = (manifest: readonly ManifestEntry[]): Set<number> =>
   new Set(manifest.flatMap(({ next }) => next ?? []));
@@ -128,6 +124,12 @@ export interface BatchItem {
   processedAt: string | null;
 }
 
+/** No worker has claimed the request. */
+export const unclaimedItem = (requestIndex: number): Omit<BatchItem, 'status'> => ({
+  ...{ requestIndex, slot: 0, epoch: 0, attempt: 0, brokenReplies: 0, lostAttempts: 0, due: null },
+  ...{ chatId: null, messagePosition: null, error: null, incomplete: null, calls: [], processedAt: null },
+});
+
 /** Specification, section 7.4. */
 const stopErrors: Readonly<Record<StopReason, { code: number; message: string }>> = {
   cancelled: { code: 499, message: 'The batch was cancelled' },
@@ -139,12 +141,17 @@ export interface Outcome extends Pick<BatchItem, 'error' | 'processedAt'> {
   status: BatchResultStatus;
 }
 
+export interface StoredRequest {
+  requestIndex: number;
+  entry: ManifestEntry;
+  item: BatchItem | undefined;
+  isSuccessor: boolean;
+}
+
 /** Whether a take has started the request or, if it waits, its next attempt. Takes are stored before items. */
 export function isStarted(
   { next, slots }: Pick<Batch, 'next' | 'slots'>,
-  requestIndex: number,
-  item: BatchItem | undefined,
-  isSuccessor: boolean,
+  { requestIndex, item, isSuccessor }: StoredRequest,
 ): boolean {
   if (item !== undefined && item.status !== 'waiting') return true;
   const attempt = item?.attempt ?? 0;
@@ -153,16 +160,11 @@ export function isStarted(
 }
 
 /** @param batch read before the item. Otherwise, a request that has run in between could count as failed */
-export function outcomeOf(
-  batch: Pick<Batch, 'next' | 'slots' | 'stop'>,
-  requestIndex: number,
-  item: BatchItem | undefined,
-  isSuccessor: boolean,
-): Outcome {
+export function outcomeOf(batch: Pick<Batch, 'next' | 'slots' | 'stop'>, request: StoredRequest): Outcome {
+  const { item } = request;
   if (item !== undefined && item.status !== 'waiting')
     return { status: item.status, error: item.error, processedAt: item.processedAt };
-  if (isStarted(batch, requestIndex, item, isSuccessor))
-    return { status: 'processing', error: null, processedAt: null };
+  if (isStarted(batch, request)) return { status: 'processing', error: null, processedAt: null };
   return batch.stop === null
     ? { status: 'pending', error: null, processedAt: null }
     : outcomeOfStop(batch.stop);

@@ -4,7 +4,7 @@ import type { AgentVersion } from '#domain/agents/agent.ts';
 import { requestedForm } from '#domain/chats/agent-runtime.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { once } from '#domain/platform/services.ts';
 import { type Workspace, whitelistProblem } from '#domain/workspaces/workspace.ts';
 import type { BatchRequest } from './batch.ts';

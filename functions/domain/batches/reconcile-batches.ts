@@ -1,9 +1,14 @@
-import type { DeliveryOwner } from '#domain/webhooks/services.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import { takeTurns } from './attempt-request.ts';
 import { type Batch, isOpen, leftOf } from './batch.ts';
-import type { OpenBatchEntry, Services, WebhookEntry } from './batch-store.ts';
-import { restartExecution } from './slot-owner.ts';
-import { completeTaskCallback, needsCheck, type SlotServices, topUpSlots } from './slots.ts';
+import type { Services, WebhookEntry } from './batch-store.ts';
+import {
+  completeTaskCallback,
+  needsCheck,
+  restartExecution,
+  type SlotServices,
+  topUpSlots,
+} from './slots.ts';
 
 export type ReconcileServices = SlotServices &
   Services<'batchWorkflow' | 'deliveries' | 'log' | 'random' | 'reconciliationIndex' | 'replySettings'>;
@@ -44,7 +49,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
     .sort((one, other) => one.order - other.order)
     .map(({ entry }) => entry);
   const byWorkspace = [...Map.groupBy(entries, ({ workspaceId }) => workspaceId).values()];
-  const checkOpen = (entry: OpenBatchEntry): Check =>
+  const checkOpen = (entry: DeliveryOwner): Check =>
     logged(entry, () => reconcileOpenBatch(services, entry, found));
   const openBatches = takeTurns(
     byWorkspace.map((ofWorkspace) => ofWorkspace.map(checkOpen).values()),
@@ -67,7 +72,7 @@ export async function reconcileBatches(services: ReconcileServices): Promise<Fou
 
 async function reconcileOpenBatch(
   services: ReconcileServices,
-  entry: OpenBatchEntry,
+  entry: DeliveryOwner,
   found: Found,
 ): Promise<void> {
   const batch = await services.batches.get(entry.workspaceId, entry.batchId);

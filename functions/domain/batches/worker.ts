@@ -16,7 +16,7 @@ import type { BatchItem } from './batch.ts';
 import type { Services, SlotMessage } from './batch-store.ts';
 import { type CountServices, countRequests, type EndedAttempt, leftoversOf } from './leftovers.ts';
 import type { RespondServices } from './respond-to-request.ts';
-import { type OwnerServices, SlotOwner } from './slot-owner.ts';
+import { type OwnerServices, SlotOwner } from './slots.ts';
 
 type WorkerServices = ClaimServices &
   RespondServices &

@@ -3,15 +3,29 @@ import type { StreamEventBody } from '#contract/events.ts';
 import type { ReasoningStep, TokenUsage } from '#contract/message.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { CountedCall } from '#domain/platform/services.ts';
 import type { Chat } from './chat.ts';
 import type { AssistantMessage, Incomplete, UserMessage } from './message.ts';
 import type { ReplyForm } from './reply-form.ts';
 
-export type PromptPart =
-  | { type: 'text'; text: string }
-  | { type: 'image'; mediaType: string; bytes: Uint8Array };
+type TextPart = { type: 'text'; text: string };
+
+export type PromptPart = TextPart | { type: 'image'; mediaType: string; bytes: Uint8Array };
+
+const isText = (part: { type: string } | undefined): part is TextPart => part?.type === 'text';
+
+/** Joins adjacent texts, because some model servers accept only one text as content. */
+export function joinTexts<Part extends { type: string }>(parts: readonly (Part | TextPart)[]) {
+  const joined: (Part | TextPart)[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (isText(last) && isText(part))
+      joined.splice(-1, 1, { type: 'text', text: `${last.text}\n\n${part.text}` });
+    else joined.push(part);
+  }
+  return joined;
+}
 
 /** If a message has `parts`, the model gets these instead of its `content`. */
 export type PromptMessage =

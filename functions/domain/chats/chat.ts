@@ -77,19 +77,18 @@ export interface ChatFilter {
   externalUserId?: string | undefined;
 }
 
-export interface NewChat {
-  workspaceId: string;
-  agentId: string;
-  name: string;
-  externalUserId: string | null;
-  metadata?: Metadata | undefined;
-}
+export type ChatKey = Pick<Chat, 'workspaceId' | 'id'>;
 
-export interface LeaseRequest {
+export type NewChat = Pick<Chat, 'workspaceId' | 'agentId' | 'name' | 'externalUserId' | 'metadata'>;
+
+export interface ChatOfUser {
   workspaceId: string;
   chatId: number;
-  agentId: string;
   externalUserId: string | undefined;
+}
+
+export interface LeaseRequest extends ChatOfUser {
+  agentId: string;
   lease: Lease;
   now: string;
   /** Undefined for a request of a batch. `isFurtherAttempt`: this function has acquired the lease for it before. */

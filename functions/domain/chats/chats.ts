@@ -5,7 +5,6 @@ import {
   noReplyInProgress,
   ServiceError,
 } from '#contract/errors.ts';
-import type { StreamEventBody } from '#contract/events.ts';
 import { type Metadata, metadata } from '#contract/metadata.ts';
 import type { ListPage } from '#contract/pagination.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
@@ -15,7 +14,16 @@ import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
 import type { ReplyBudget } from './agent-runtime.ts';
-import { batchLeasePrefix, type Chat, isOpenTo, type Lease, type NewChat, responseIdOf } from './chat.ts';
+import {
+  batchLeasePrefix,
+  type Chat,
+  type ChatOfUser,
+  isOpenTo,
+  type Lease,
+  type NewChat,
+  responseIdOf,
+} from './chat.ts';
+import type { EmitEvent } from './collect-reply.ts';
 import { countMessages } from './history.ts';
 import { isReplyPosition, positionOf, type RatedMessage } from './message.ts';
 import type { Feedback, Services } from './services.ts';
@@ -61,12 +69,6 @@ async function asCreated(
 ): Promise<Chat> {
   if ((await chats.get(newChat.workspaceId, chatId)) === undefined) throw chatNotFound();
   return { ...newChat, id: chatId, createdAt, updatedAt: createdAt, messageCount: 0, lease: null };
-}
-
-export interface ChatOfUser {
-  workspaceId: string;
-  chatId: number;
-  externalUserId: string | undefined;
 }
 
 /** @throws accessDenied if the workspace does not exist; clientNotAllowed; notFound `Chat not found` */
@@ -118,28 +120,13 @@ type NameServices = Services<'agentRuntime' | 'chats' | 'clock' | 'log' | 'meter
 /** Milliseconds from the end of the reply until a title that is not made yet is aborted. */
 const titleGrace = 2000;
 
-interface ChatTitle {
-  start(): void;
-  /** `start` then does nothing. A title that is already made may still be stored. */
-  cancel(): void;
-  /** Waits for the title, but at most for the grace time: then it aborts the title. Never rejects. */
-  finish(): Promise<void>;
-  /** Waits for the writes of the title and its usage, also after the grace time. Never rejects. */
-  written(): Promise<unknown>;
-}
-
-export function nameChat(
-  services: NameServices,
-  turn: SentTurn,
-  budget: ReplyBudget,
-  emit: (event: StreamEventBody) => void,
-): ChatTitle {
+export function nameChat(services: NameServices, turn: SentTurn, budget: ReplyBudget, emit: EmitEvent) {
   const abort = new AbortController();
   let writing: Promise<unknown> = Promise.resolve();
   let counting: Promise<unknown> = Promise.resolve();
   let isStarted = false;
   return {
-    start() {
+    start(): void {
       if (isStarted || !turn.makesTitle) return;
       isStarted = true;
       const { agent, message } = turn;
@@ -155,15 +142,18 @@ export function nameChat(
       counting = name.catch(() => undefined).then(() => countTitle(services, turn, call));
       writing = storeTitle(services, turn, emit, name);
     },
-    cancel() {
+    /** `start` then does nothing. A title that is already made may still be stored. */
+    cancel(): void {
       isStarted = true;
       abort.abort();
     },
-    async finish() {
+    /** Waits for the title, but at most for the grace time: then it aborts the title. Never rejects. */
+    async finish(): Promise<void> {
       const cancelGrace = services.clock.after(titleGrace, () => abort.abort());
       await untilAborted(writing, abort.signal).catch(() => undefined);
       cancelGrace();
     },
+    /** Waits for the writes of the title and its usage, also after the grace time. Never rejects. */
     written: () => Promise.all([writing, counting]),
   };
 }
@@ -171,7 +161,7 @@ export function nameChat(
 async function storeTitle(
   services: NameServices,
   { chat }: SentTurn,
-  emit: (event: StreamEventBody) => void,
+  emit: EmitEvent,
   making: Promise<string | undefined>,
 ): Promise<void> {
   try {
@@ -247,17 +237,15 @@ export async function listMessages(
   services: Services<'chats' | 'messages' | 'workspaces'>,
   input: ChatOfUser & ListPage,
 ): Promise<{ total: number; pages: AsyncIterable<RatedMessage[]> }> {
-  const [, chat] = await Promise.all([
-    findWorkspaceFor(services, input.workspaceId, input.externalUserId),
-    services.chats.get(input.workspaceId, input.chatId),
-  ]);
-  if (input.externalUserId === undefined)
+  if (input.externalUserId === undefined) {
+    // In whitelist mode, this throws first.
+    await findWorkspaceFor(services, input.workspaceId, undefined);
     throw new ServiceError(
       'badRequest',
       'external_user_id is required, as a query parameter or in the header x-external-user-id',
     );
-  if (chat === undefined || !isOpenTo(chat, input.externalUserId)) throw chatNotFound();
-
+  }
+  const chat = await findChat(services, input);
   const total = await countMessages(services, chat);
   const [first, last] = input.ascending
     ? [input.offset + 1, Math.min(input.offset + input.limit, total)]

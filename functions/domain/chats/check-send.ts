@@ -8,25 +8,22 @@ import {
 import type { ResponseFormat } from '#contract/response-format.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import { findAttachedFiles } from '#domain/files/attachments.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import { type IdempotencyKey, previousWork, type Work } from '#domain/platform/idempotency.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
+import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
 import { requestedForm } from './agent-runtime.ts';
-import { type Chat, isOpenTo } from './chat.ts';
+import { type Chat, type ChatOfUser, isOpenTo } from './chat.ts';
 import type { ReplyForm } from './reply-form.ts';
 import type { Services } from './services.ts';
 
-export interface SendInput {
-  workspaceId: string;
-  apiKeyId: string;
-  chatId: number;
+export interface SendInput extends KeyOwner, ChatOfUser {
   agentId: string;
   message: string;
   attachedFileUuids: string[];
-  externalUserId: string | undefined;
   resumable: boolean;
   responseFormat?: ResponseFormat | undefined;
 }

@@ -44,10 +44,9 @@ export const stopped = 'The reply was stopped';
 
 export const interrupted = 'The reply was interrupted';
 
-function gatherReply(
-  clock: Clock,
-  emit: (event: StreamEventBody) => void,
-): { reply: Reply; collect: (part: ReplyPart) => void; interrupt: (reason: string) => void } {
+export type EmitEvent = (event: StreamEventBody) => void;
+
+function gatherReply(clock: Clock, emit: EmitEvent) {
   const reply: Reply = {
     content: '',
     error: null,
@@ -77,7 +76,7 @@ function gatherReply(
   };
   return {
     reply,
-    collect(part) {
+    collect(part: ReplyPart): void {
       switch (part.type) {
         case 'response.output_text.delta':
           reply.content += part.delta;
@@ -104,7 +103,7 @@ function gatherReply(
           endStep(part.step);
       }
     },
-    interrupt(reason) {
+    interrupt(reason: string): void {
       for (const call of openCalls) countCall(call, unknownUsage);
       openCalls.clear();
       const result = { success: false, data: { message: reason } };
@@ -148,11 +147,7 @@ export const failure = (message: string): ReplyError => ({ code: errorTable.serv
 export async function collectReply(
   services: Services<'agentRuntime' | 'clock' | 'log' | 'meter' | 'replySettings'>,
   request: Omit<ReplyRequest, 'signal'>,
-  {
-    emit,
-    stop,
-    deadline,
-  }: { emit: (event: StreamEventBody) => void; stop: AbortController; deadline: number },
+  { emit, stop, deadline }: { emit: EmitEvent; stop: AbortController; deadline: number },
 ): Promise<CollectedReply> {
   const { streamTimeout } = services.replySettings;
   let cancelWatch: Cancel | undefined;
@@ -247,7 +242,7 @@ export interface RunningReply {
   budget: ReplyBudget;
   /** Never rejects. */
   completed: Promise<CollectedReply>;
-  forwardTo(emit: (event: StreamEventBody) => void): void;
+  forwardTo(emit: EmitEvent): void;
   /** Aborts with the kind `lease-lost`. Resolves like `CollectedReply.modelEnded`. */
   abort(): Promise<void>;
   stop: AbortController;
@@ -265,7 +260,7 @@ export function startReply(
   const stop = new AbortController();
   const budget = new ReplyBudget(services.replySettings.limits);
   const buffered: StreamEventBody[] = [];
-  let emit = (event: StreamEventBody): void => void buffered.push(event);
+  let emit: EmitEvent = (event) => void buffered.push(event);
   const completed = collectReply(
     services,
     { ...request, budget },

@@ -15,19 +15,19 @@ import type { Services } from './services.ts';
 import { closeAbandonedTurn, putReply, type SentTurn, type Turn } from './turn.ts';
 
 /**
- * @param renew returns false if this function no longer owns the lease
  * @returns `finished` waits for a renewal in progress: Lambda freezes what runs after the function's end
  */
 function renewLeases(
-  services: Services<'clock' | 'log' | 'replySettings'>,
-  renew: (until: number) => Promise<boolean>,
+  services: Services<'chats' | 'clock' | 'log' | 'replySettings'>,
+  { chat }: Turn,
   stop: AbortController,
 ): { stop: () => void; finished: () => Promise<unknown> } {
   const { lease } = services.replySettings;
   const underWay = new Set<Promise<void>>();
   const renewOnce = async (): Promise<void> => {
     try {
-      const isOwner = await renew(services.clock.now().getTime() + lease);
+      const until = services.clock.now().getTime() + lease;
+      const isOwner = await services.chats.renewLease(chat, chat.lease.id, until);
       if (!isOwner) stop.abort(new ReplyAborted('lease-lost', interrupted));
     } catch (error) {
       // If all renewals fail, the write of the reply finds out whether another function has closed the turn.
@@ -119,11 +119,7 @@ export async function forwardReply(
     agent_id: turn.agent.agentId,
     model: turn.agent.definition.llm_model,
   });
-  const renewal = renewLeases(
-    services,
-    (until) => services.chats.renewLease(turn.chat, turn.chat.lease.id, until),
-    running.stop,
-  );
+  const renewal = renewLeases(services, turn, running.stop);
   const unwatch = services.stops.watch(turn.chat, turn.chat.lease.id, () =>
     running.stop.abort(new ReplyAborted('stopped-by-client', stopped)),
   );

@@ -3,11 +3,38 @@ import { eventOf } from '#contract/events.ts';
 import type { MessageResource } from '#contract/message.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
 import { uploadedFileResource } from '#domain/files/attachments.ts';
-import type { FileServices } from '#domain/files/services.ts';
-import { type Chat, chatResource } from './chat.ts';
-import { groupId, type Message, messageId, type RatedMessage } from './message.ts';
+import type { FileServices } from '#domain/files/files.ts';
+import type { PromptMessage } from './agent-runtime.ts';
+import { type Chat, type ChatKey, chatResource } from './chat.ts';
+import { type AssistantMessage, groupId, type Message, messageId, type RatedMessage } from './message.ts';
 import type { ReplyName, Services } from './services.ts';
-import { stableWindow } from './stable-window.ts';
+
+/** The largest power of two that divides the number of a turn. Infinity for the number 0. */
+const roundnessOf = (turn: number): number => (turn === 0 ? Infinity : turn & -turn);
+
+/**
+ * The window begins at the turn whose number has the most factors of two, among the turns that leave at least half of
+ * the characters. So its start can stay the same for many turns, and a provider that compares prompts from their
+ * beginning can use its cache.
+ * @param messages oldest first
+ * @param turnOf called for user messages in their order
+ */
+export function stableWindow<Message extends Pick<PromptMessage, 'role' | 'content'>>(
+  messages: readonly Message[],
+  turnOf: (message: Message) => number,
+): Message[] {
+  const all = messages.reduce((sum, { content }) => sum + content.length, 0);
+  let left = all;
+  let first = 0;
+  let roundest = 0;
+  for (const [index, message] of messages.entries()) {
+    if (left < all / 2) break;
+    const roundness = message.role === 'user' ? roundnessOf(turnOf(message)) : 0;
+    if (roundness > roundest) [first, roundest] = [index, roundness];
+    left -= message.content.length;
+  }
+  return messages.slice(first);
+}
 
 /** The number of messages that clients see: those of ended turns, and the stored messages of an open turn. */
 export async function countMessages(services: Services<'chats'>, chat: Chat): Promise<number> {
@@ -15,6 +42,17 @@ export async function countMessages(services: Services<'chats'>, chat: Chat): Pr
   const turn = await services.chats.openTurn(chat);
   return chat.messageCount + Number(turn.user) + Number(turn.reply);
 }
+
+export const replyMeta = ({
+  reasoningSteps: reasoning_steps,
+  tokenUsage: token_usage,
+  error,
+  incomplete,
+}: Pick<AssistantMessage, 'reasoningSteps' | 'tokenUsage' | 'error' | 'incomplete'>) => ({
+  ...{ reasoning_steps, token_usage },
+  ...(error !== null && { error }),
+  ...(incomplete !== null && { incomplete }),
+});
 
 /** Specification, section 2.5. */
 export const messageResource = async (
@@ -26,15 +64,7 @@ export const messageResource = async (
   role: message.role,
   group_id: groupId(chatId, message.position),
   content: message.content,
-  meta:
-    message.role === 'user'
-      ? {}
-      : {
-          reasoning_steps: message.reasoningSteps,
-          token_usage: message.tokenUsage,
-          ...(message.error !== null && { error: message.error }),
-          ...(message.incomplete !== null && { incomplete: message.incomplete }),
-        },
+  meta: message.role === 'user' ? {} : replyMeta(message),
   attached_files:
     message.role === 'user'
       ? await Promise.all(message.attachments.map((file) => uploadedFileResource(services, file)))
@@ -58,7 +88,7 @@ export async function storedText(
 export const readHistory = async (
   services: Services<'messages' | 'replySettings'>,
   { definition }: AgentVersion,
-  chat: Pick<Chat, 'workspaceId' | 'id'>,
+  chat: ChatKey,
   upTo: number | Promise<number>,
 ): Promise<Message[]> =>
   stableWindow(

@@ -1,8 +1,8 @@
 import { limits } from '#contract/limits.ts';
 import type { ReasoningStep, ReplyError, TokenUsage } from '#contract/message.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
-import type { Chat } from './chat.ts';
+import type { Chat, ChatKey } from './chat.ts';
 
 /** The id of a message is its chat's id times 2^21 plus its position, so the position is known without a read. */
 const positionsPerChat = 2 ** 21;
@@ -93,7 +93,7 @@ export interface MessageStore {
   ): Promise<'stored' | 'lease-lost' | 'position-taken'>;
   /** The positions from `first` up to `last`, both included. Positions without a message are left out. */
   range(
-    chat: Pick<Chat, 'workspaceId' | 'id'>,
+    chat: ChatKey,
     range: { first: number; last: number; ascending: boolean },
   ): AsyncIterable<RatedMessage[]>;
   /** Undefined if the message was deleted with its chat. */
@@ -103,22 +103,16 @@ export interface MessageStore {
    * at most 1,000 stored messages.
    * @param upTo a position, or a promise of it: the read may begin before. For 0 the result is empty
    */
-  recent(
-    chat: Pick<Chat, 'workspaceId' | 'id'>,
-    upTo: number | Promise<number>,
-    characters: number,
-  ): Promise<Message[]>;
+  recent(chat: ChatKey, upTo: number | Promise<number>, characters: number): Promise<Message[]>;
 }
-
-type ChatName = Pick<Chat, 'workspaceId' | 'id'>;
 
 /** Texts of messages that are too large for their items of the table. */
 export interface ContentStore {
-  put(chat: ChatName, content: string): Promise<string>;
+  put(chat: ChatKey, content: string): Promise<string>;
   get(name: string): Promise<string>;
   /** Undefined if the text has more characters. A text that its size shows to be longer is not read. */
   getUpTo(name: string, characters: number): Promise<string | undefined>;
   delete(name: string): Promise<void>;
   /** Deletes the texts of a chat. Text names of an earlier release do not contain the chat, so those texts stay. */
-  deleteOf(chat: ChatName): Promise<void>;
+  deleteOf(chat: ChatKey): Promise<void>;
 }

@@ -10,7 +10,7 @@ import { type CheckedSend, checkSend, requirePublishedAgent, type SendInput } fr
 import { type Reply, ReplyAborted, type RunningReply, startReply } from './collect-reply.ts';
 import { forwardReply, type ReplySink, storeReply } from './forward-reply.ts';
 import { readHistory } from './history.ts';
-import { type AssistantMessage, messageId, type UserMessage } from './message.ts';
+import { type AssistantMessage, messageId } from './message.ts';
 import type { Services } from './services.ts';
 import {
   closeAbandonedTurn,
@@ -19,6 +19,7 @@ import {
   type PreviousTurn,
   type SentTurn,
   turnAt,
+  userMessageOf,
 } from './turn.ts';
 
 type ReplayServices = Services<
@@ -200,9 +201,8 @@ async function storeUserMessage(
   attachedFileUuids: readonly string[],
   key: IdempotencyKey | null,
 ): Promise<'stored' | 'position-taken' | 'key-in-use'> {
-  const { chat, position, message: content, attachments } = started.turn;
-  const createdAt = services.clock.now().toISOString();
-  const message: UserMessage = { role: 'user', position, content, attachments, createdAt };
+  const { chat, attachments } = started.turn;
+  const message = userMessageOf(services, started.turn);
   try {
     await attachFiles(services, chat.id, attachments, attachedFileUuids);
     if (key !== null) return await services.messages.putWithKey(chat, message, key);

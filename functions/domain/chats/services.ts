@@ -1,9 +1,9 @@
 import type { FeedbackType } from '#contract/message.ts';
 import type { AgentServices } from '#domain/agents/agents.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import type { FileServices } from '#domain/files/files.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 import type { AgentRuntime, ReplyLimits } from './agent-runtime.ts';
-import type { Chat, ChatDeletion, ChatPages, ChatStore, NewChatStore } from './chat.ts';
+import type { Chat, ChatDeletion, ChatKey, ChatPages, ChatStore, NewChatStore } from './chat.ts';
 import type { MessageStore } from './message.ts';
 import type { PurgeOutbox, PurgeQueue } from './purge.ts';
 import type { StopWatch } from './watch-stops.ts';
@@ -21,7 +21,7 @@ export interface FeedbackStore {
   /** Only in chats without an external user: feedback in the user's own chats is deleted with them. */
   ofUser(person: Person): AsyncIterable<FeedbackOfUser[]>;
   /** It may be repeated. */
-  remove(chat: Pick<Chat, 'workspaceId' | 'id'>, position: number, externalUserId: string): Promise<void>;
+  remove(chat: ChatKey, position: number, externalUserId: string): Promise<void>;
 }
 
 export interface FeedbackOfUser {

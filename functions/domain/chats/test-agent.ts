@@ -1,15 +1,16 @@
 import type { AgentTest, AgentTestRequest } from '#contract/agent.ts';
-import { agentNotFound, agentVersionNotFound, ServiceError } from '#contract/errors.ts';
+import { agentVersionNotFound, ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { furtherTokens } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
+import { findAgent } from '#domain/agents/agents.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
-import type { BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import { operatorsKeyId } from '#domain/workspaces/usage.ts';
 import { limitsOf, type Workspace } from '#domain/workspaces/workspace.ts';
 import type { Chat } from './chat.ts';
 import { startReply } from './collect-reply.ts';
+import { replyMeta } from './history.ts';
 import type { Services } from './services.ts';
 
 type TestServices = Services<'agents' | 'rateLimits' | 'stageLimits' | 'usage' | 'workspaces'> &
@@ -25,7 +26,8 @@ export async function testAgent(services: TestServices, request: AgentTestReques
   const { agent, workspace, version } = await findTested(services, request);
   const own = limitsOf(workspace, services.stageLimits);
   const owner = own && { workspaceId: workspace.id, apiKeyId: operatorsKeyId, limits: own };
-  if (owner !== null) await takeTokens(services, owner);
+  const taken = owner && (await services.rateLimits.take(owner, { sends: 1, ...furtherTokens.sends }));
+  if (taken?.rejection) throw taken.rejection;
   const startedAt = services.clock.now();
   const running = startReply(
     services,
@@ -46,35 +48,23 @@ export async function testAgent(services: TestServices, request: AgentTestReques
     agent_id: agent.id,
     version: request.version === 'draft' ? null : version.number,
     model: version.definition.llm_model,
-    reply: {
-      content: reply.content,
-      meta: {
-        reasoning_steps: reply.reasoningSteps,
-        token_usage: reply.usage,
-        ...(reply.error !== null && { error: reply.error }),
-        ...(reply.incomplete !== null && { incomplete: reply.incomplete }),
-      },
-    },
+    reply: { content: reply.content, meta: replyMeta({ ...reply, tokenUsage: reply.usage }) },
     provider: error instanceof ModelFailure ? error.message : null,
     milliseconds: services.clock.now().getTime() - startedAt.getTime(),
   };
 }
 
 async function findTested(
-  { agents, workspaces }: TestServices,
-  request: AgentTestRequest,
+  services: TestServices,
+  { agent_id, version }: AgentTestRequest,
 ): Promise<{ agent: Agent; workspace: Workspace; version: AgentVersion }> {
-  const { agent_id: agentId } = request;
-  const workspaceId = await agents.workspaceOf(agentId);
-  if (workspaceId === undefined) throw agentNotFound();
-  const [agent, workspace, published] = await Promise.all([
-    agents.get(workspaceId, agentId),
-    workspaces.get(workspaceId),
-    request.version === 'published' ? agents.published(workspaceId, agentId) : undefined,
+  const agent = await findAgent(services, agent_id);
+  const [workspace, published] = await Promise.all([
+    services.workspaces.get(agent.workspaceId),
+    version === 'published' ? services.agents.published(agent.workspaceId, agent_id) : undefined,
   ]);
-  if (agent === undefined) throw agentNotFound();
   if (workspace?.enabled !== true) throw new ServiceError('accessDenied', 'The workspace is disabled');
-  if (request.version === 'draft') return { agent, workspace, version: draftOf(agent) };
+  if (version === 'draft') return { agent, workspace, version: draftOf(agent) };
   if (published === undefined) throw agentVersionNotFound();
   return { agent, workspace, version: published };
 }
@@ -91,8 +81,3 @@ const newChat = ({ id: agentId, workspaceId, updatedAt }: Agent): Chat => ({
   ...{ id: 0, workspaceId, agentId, name: '', externalUserId: null },
   ...{ createdAt: updatedAt, updatedAt, messageCount: 0, lease: null },
 });
-
-async function takeTokens({ rateLimits }: TestServices, owner: BucketOwner): Promise<void> {
-  const { rejection } = await rateLimits.take(owner, { sends: 1, ...furtherTokens.sends });
-  if (rejection !== null) throw rejection;
-}

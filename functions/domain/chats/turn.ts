@@ -1,7 +1,16 @@
 import { errorTable, ServiceError } from '#contract/errors.ts';
 import type { AgentVersion } from '#domain/agents/agent.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
-import { type Chat, isResumable, type Lease, type LeaseRequest, responseIdIn, responseIdOf } from './chat.ts';
+import type { StoredFile } from '#domain/files/files.ts';
+import {
+  type Chat,
+  type ChatKey,
+  type ChatOfUser,
+  isResumable,
+  type Lease,
+  type LeaseRequest,
+  responseIdIn,
+  responseIdOf,
+} from './chat.ts';
 import { requireOwnChat } from './check-send.ts';
 import { interrupted, type Reply } from './collect-reply.ts';
 import { readHistory, storedText } from './history.ts';
@@ -126,13 +135,7 @@ export interface SentTurn extends Turn {
   makesTitle: boolean;
 }
 
-interface TurnRequest {
-  workspaceId: string;
-  chatId: number;
-  agent: AgentVersion;
-  externalUserId: string | undefined;
-  message: string;
-  attachments: StoredFile[];
+interface TurnRequest extends ChatOfUser, Pick<Turn, 'agent' | 'message' | 'attachments'> {
   leaseId: string;
   /** Length of the chat lease, in milliseconds. */
   milliseconds: number;
@@ -223,7 +226,7 @@ async function leaseChat(
 /** @param position of the user message */
 export async function turnAt(
   { messages }: Services<'messages'>,
-  chat: Pick<Chat, 'workspaceId' | 'id'>,
+  chat: ChatKey,
   position: number,
 ): Promise<{ user: UserMessage | undefined; reply: AssistantMessage | undefined }> {
   const pages = messages.range(chat, { first: position, last: position + 1, ascending: true });
@@ -236,6 +239,11 @@ export async function turnAt(
 
 type StoreServices = Services<'chats' | 'clock' | 'messages'>;
 
+export const userMessageOf = (
+  { clock }: Services<'clock'>,
+  { position, message: content, attachments }: Turn,
+): UserMessage => ({ role: 'user', position, content, attachments, createdAt: clock.now().toISOString() });
+
 /**
  * Stores the message, then the reply, and then releases the chat lease. Any attempt of a batch request may repeat it.
  * @returns the given reply, or the one that was stored before it; undefined if another turn has the position: then
@@ -247,16 +255,8 @@ export async function storeTurn(
   turn: Turn,
   reply: Reply,
 ): Promise<AssistantMessage | Reply | undefined> {
-  const { chat, position, message: content, attachments } = turn;
-  const createdAt = services.clock.now().toISOString();
-  const user: UserMessage = {
-    role: 'user',
-    position,
-    content,
-    attachments,
-    createdAt,
-    turnId: chat.lease.id,
-  };
+  const { chat, position } = turn;
+  const user = { ...userMessageOf(services, turn), turnId: chat.lease.id };
   const isFirst = await services.messages.put(chat, user);
   if (!isFirst && (await turnAt(services, chat, position)).user?.turnId !== chat.lease.id) return undefined;
   const isStored = await putReply(services, turn, reply);

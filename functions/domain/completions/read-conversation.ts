@@ -1,17 +1,12 @@
+import { jsonLine } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import { invalidParameter, type RequestMessage } from '#contract/openai.ts';
-import type { PromptMessage, PromptPart } from '#domain/chats/agent-runtime.ts';
-import { stableWindow } from '#domain/chats/stable-window.ts';
-import { ownTools } from './completion-form.ts';
+import { joinTexts, type PromptMessage, type PromptPart } from '#domain/chats/agent-runtime.ts';
+import { stableWindow } from '#domain/chats/history.ts';
+import { preparedImageBytes } from '#domain/files/files.ts';
+import { type ImageInspector, ownTools } from './completion.ts';
 
-export interface ImageInspector {
-  /** Undefined if the bytes are no image, or one of a type that is not read. */
-  inspect(bytes: Uint8Array): Promise<{ mediaType: string; width: number; height: number } | undefined>;
-}
-
-/** A limit of Amazon Bedrock for images. */
-const maxBytes = 3.75 * 1024 * 1024;
-/** Also a limit of Amazon Bedrock, in pixels. */
+/** A limit of Amazon Bedrock, in pixels. */
 const maxSide = 8000;
 
 const mediaTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
@@ -40,10 +35,10 @@ async function readImage(
   const found = await inspect(bytes);
   if (found?.mediaType !== declared || Math.min(found.width, found.height) < 1)
     throw invalidParameter(param, `does not contain an image of the type ${declared}`);
-  if (bytes.length > maxBytes || Math.max(found.width, found.height) > maxSide)
+  if (bytes.length > preparedImageBytes || Math.max(found.width, found.height) > maxSide)
     throw invalidParameter(
       param,
-      `has ${bytes.length} bytes and ${found.width} by ${found.height} pixels: models take at most ${maxBytes} bytes and ${maxSide} pixels a side; or ${upload}`,
+      `has ${bytes.length} bytes and ${found.width} by ${found.height} pixels: models take at most ${preparedImageBytes} bytes and ${maxSide} pixels a side; or ${upload}`,
     );
   return { type: 'image', mediaType: declared, bytes };
 }
@@ -57,32 +52,22 @@ const introduction = `The program that calls this agent has sent the instruction
  */
 export function systemMessageOf(systemPrompt: string, instructions: readonly string[]): string {
   if (instructions.length === 0) return systemPrompt;
-  const quoted = JSON.stringify(instructions).replaceAll(lineSeparators, escaped);
-  return [...(systemPrompt === '' ? [] : [systemPrompt]), `${introduction}\n${quoted}`].join('\n\n');
-}
-
-/** Some readers treat these characters as the end of a line. JSON does not encode them. */
-const lineSeparators = /[\u0085\u2028\u2029]/g;
-
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
-interface Conversation {
-  instructions: string[];
-  /** Oldest first. */
-  history: PromptMessage[];
-  message: string;
-  parts: PromptPart[];
+  const prompt = systemPrompt === '' ? [] : [systemPrompt];
+  return [...prompt, `${introduction}\n${jsonLine(instructions)}`].join('\n\n');
 }
 
 /** As many as in chats. */
 const imagesShown = 10;
 
-/** @throws OpenAiError that names the field */
+/**
+ * @returns `history`: oldest first
+ * @throws OpenAiError that names the field
+ */
 export async function readConversation(
   messages: readonly RequestMessage[],
   inspector: ImageInspector,
   forcedTool?: string,
-): Promise<Conversation> {
+) {
   const instructions: string[] = [];
   const turns: Turn[] = [];
   const asText =
@@ -157,9 +142,9 @@ async function partsOf(
   const parts: PromptPart[] = [];
   for (const [index, part] of content.entries()) {
     const location = `${param}[${index}]`;
-    if (part.type === 'text') addParts(parts, textPart(part.text ?? '', `${location}.text`));
+    if (part.type === 'text') parts.push(...textPart(part.text ?? '', `${location}.text`));
     else if (part.type === 'refusal' && role === 'assistant')
-      addParts(parts, textPart(part.refusal ?? '', `${location}.refusal`));
+      parts.push(...textPart(part.refusal ?? '', `${location}.refusal`));
     else if (part.type === 'image_url' && role === 'user')
       parts.push(await readImage(inspector, part.image_url?.url ?? '', `${location}.image_url.url`));
     else throw invalidParameter(`${location}.type`, problemOf(role));
@@ -179,18 +164,8 @@ function textPart(text: string, param: string): PromptPart[] {
 
 function addTurn(turns: Turn[], role: Turn['role'], parts: readonly PromptPart[]): void {
   const last = turns.at(-1);
-  if (last?.role === role) addParts(last.parts, parts);
+  if (last?.role === role) last.parts.push(...parts);
   else turns.push({ role, parts: [...parts] });
-}
-
-/** Joins adjacent texts, because some model servers accept only one text as content. */
-function addParts(all: PromptPart[], added: readonly PromptPart[]): void {
-  for (const part of added) {
-    const last = all.at(-1);
-    if (last?.type === 'text' && part.type === 'text')
-      all[all.length - 1] = { type: 'text', text: `${last.text}\n\n${part.text}` };
-    else all.push(part);
-  }
 }
 
 const textOf = (parts: readonly PromptPart[]): string =>
@@ -208,14 +183,7 @@ function showNewest(turns: readonly Turn[]): void {
   const images = turns.flatMap(({ parts }) => parts).filter(({ type }) => type === 'image');
   const old = new Set(images.slice(0, -imagesShown));
   const note: PromptPart = { type: 'text', text: '[An image was sent here, and is not shown again.]' };
-  for (const turn of turns) {
-    const shown: PromptPart[] = [];
-    addParts(
-      shown,
-      turn.parts.map((part) => (old.has(part) ? note : part)),
-    );
-    turn.parts = shown;
-  }
+  for (const turn of turns) turn.parts = joinTexts(turn.parts.map((part) => (old.has(part) ? note : part)));
 }
 
 const historyMessage = ({ role, parts }: Turn): PromptMessage =>

@@ -8,13 +8,12 @@ import {
 } from '#contract/openai.ts';
 import { type AgentVersion, defaultMaxOutputTokens } from '#domain/agents/agent.ts';
 import type { ReplyRequest, Sampling } from '#domain/chats/agent-runtime.ts';
-import { type RunningReply, startReply } from '#domain/chats/collect-reply.ts';
+import { startReply } from '#domain/chats/collect-reply.ts';
 import { allEnded } from '#domain/platform/promises.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
 import { findWorkspaceFor } from '#domain/workspaces/workspaces.ts';
-import type { Services } from './completion.ts';
-import { type ForcedTool, forcedTool, formOfCompletion, ownTools } from './completion-form.ts';
+import { forcedTool, formOfCompletion, ownTools, type Services } from './completion.ts';
 import { readConversation, systemMessageOf, withinWindow } from './read-conversation.ts';
 
 function requireOpenAi(workspace: Workspace | undefined): void {
@@ -45,18 +44,16 @@ export const modelResource = (agent: AgentVersion): OpenAiModel => ({
   description: agent.definition.description,
 });
 
-type Value = unknown;
-
-const isFilled = (value: Value): boolean =>
+const isFilled = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0;
-const isThere = (value: Value): boolean => value !== undefined && value !== false;
-const isOnlyText = (modalities: Value): boolean =>
+const isThere = (value: unknown): boolean => value !== undefined && value !== false;
+const isOnlyText = (modalities: unknown): boolean =>
   Array.isArray(modalities) && modalities.every((modality) => modality === 'text');
 
 /** Rejected and not ignored, because the client would not get what it asks for. */
 const rejected: readonly [
   param: keyof ChatCompletionRequest,
-  isRejected: (value: Value, request: ChatCompletionRequest) => boolean,
+  isRejected: (value: unknown) => boolean,
   problem: string,
 ][] = [
   ['functions', isFilled, ownTools],
@@ -73,13 +70,7 @@ const rejected: readonly [
 
 function rejectParameters(request: ChatCompletionRequest): void {
   for (const [param, isRejected, problem] of rejected)
-    if (isRejected(request[param], request)) throw invalidParameter(String(param), problem);
-}
-
-interface RunningCompletion {
-  agent: AgentVersion;
-  tool: ForcedTool | undefined;
-  running: RunningReply;
+    if (isRejected(request[param])) throw invalidParameter(param, problem);
 }
 
 /**
@@ -93,7 +84,7 @@ export async function startCompletion(
   workspaceId: string,
   request: ChatCompletionRequest,
   { awaitRateLimit, deadline }: { awaitRateLimit: AwaitRateLimit; deadline: () => number },
-): Promise<RunningCompletion> {
+) {
   const [, { tool, ...conversation }, agent] = await allEnded([
     findWorkspaceFor(services, workspaceId, request.user).then(requireOpenAi),
     checkedConversation(services, request),

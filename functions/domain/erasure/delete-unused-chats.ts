@@ -1,15 +1,7 @@
 import { batchLeasePrefix, type Chat } from '#domain/chats/chat.ts';
-import type { ErasureServices, Walk } from './erasure.ts';
+import type { Services, Walk } from './erasure.ts';
 
-type Services = Pick<
-  ErasureServices,
-  'chatDeletion' | 'chatPages' | 'clock' | 'log' | 'purgeQueue' | 'retention'
->;
-
-export interface Deleted {
-  chats: number;
-  failures: number;
-}
+type RunServices = Services<'chatDeletion' | 'chatPages' | 'clock' | 'log' | 'purgeQueue' | 'retention'>;
 
 const dayMilliseconds = 86_400_000;
 
@@ -31,7 +23,7 @@ const chatsPerPage = 250;
  * Deletes chats that have been unused for longer than their workspace retains them. The next run continues where this
  * one ends, and repeats what has failed. A concurrent second run does no harm.
  */
-export async function deleteUnusedChats(services: Services): Promise<Deleted> {
+export async function deleteUnusedChats(services: RunServices) {
   const { clock, log, retention } = services;
   const start = clock.now().getTime();
   const isDue = ({ after, walkedAt }: Walk): boolean =>
@@ -39,7 +31,7 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   const waiting = (await retention.walks())
     .filter(isDue)
     .sort((one, other) => ((one.walkedAt ?? '') < (other.walkedAt ?? '') ? -1 : 1));
-  const deleted: Deleted = { chats: 0, failures: 0 };
+  const deleted = { chats: 0, failures: 0 };
   const hasTime = () => deleted.chats < chatsPerRun && clock.now().getTime() < start + runMilliseconds;
   const runNext = async (): Promise<void> => {
     for (let walk = waiting.shift(); walk !== undefined && hasTime(); walk = waiting.shift())
@@ -56,7 +48,10 @@ export async function deleteUnusedChats(services: Services): Promise<Deleted> {
   return deleted;
 }
 
-async function walkPage(services: Services, walk: Walk): Promise<{ deleted: number; after: number | null }> {
+async function walkPage(
+  services: RunServices,
+  walk: Walk,
+): Promise<{ deleted: number; after: number | null }> {
   const { workspaceId, days } = walk;
   const now = services.clock.now();
   const end = new Date(now.getTime() - days * dayMilliseconds).toISOString();
@@ -78,7 +73,7 @@ async function walkPage(services: Services, walk: Walk): Promise<{ deleted: numb
   return { deleted, after: isSame ? after : null };
 }
 
-async function deleteUnused(services: Services, unused: readonly Chat[]): Promise<number> {
+async function deleteUnused(services: RunServices, unused: readonly Chat[]): Promise<number> {
   const { chatDeletion, clock, purgeQueue, retention } = services;
   const [first] = unused;
   if (first === undefined) return 0;

@@ -10,14 +10,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import { sumOf } from '#domain/platform/services.ts';
 import type { Person } from '#domain/workspaces/workspace.ts';
 import { type EraseServices, erasePerson, type OnErased } from './erase-person.ts';
-import { type ErasureServices, inGroups } from './erasure.ts';
-import { eraseChat, purgeChat } from './purge-chat.ts';
-
-export interface Report {
-  erased: ErasedCounts;
-  erasedBefore: ErasedCounts;
-  itemsScanned: number;
-}
+import { type ErasureServices, eraseChat, inGroups, purgeChat } from './erasure.ts';
 
 export interface Progress {
   onStep(step: string): void;
@@ -40,12 +33,7 @@ type Services = Omit<EraseServices, 'purgeQueue'> &
  * It may be repeated after a failure or a crash.
  * @throws Error if the scan of each run has found something
  */
-export async function eraseCompletely(
-  services: Services,
-  person: Person,
-  actor: string,
-  progress: Progress,
-): Promise<Report> {
+export async function eraseCompletely(services: Services, person: Person, actor: string, progress: Progress) {
   const now = (): string => services.clock.now().toISOString();
   const purger = new Purger(services);
   const erasure: Erasure = { ...person, deletedAt: now() };
@@ -87,6 +75,8 @@ export async function eraseCompletely(
   }
   throw new Error(`The user was active during all ${maxRuns} runs: stop its requests, and run this again`);
 }
+
+export type Report = Awaited<ReturnType<typeof eraseCompletely>>;
 
 /** Runs purges at once instead of sending them to the queue. */
 class Purger implements PurgeQueue {

@@ -6,13 +6,6 @@ export type EraseServices = Services<
   'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'
 >;
 
-export interface Erased {
-  /** As they were before their deletion. */
-  chats: Chat[];
-  ratings: number;
-  batchRequests: number;
-}
-
 /** Called with what was erased since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
@@ -21,12 +14,13 @@ const chatsPerPage = 44;
 /**
  * May be repeated, also after a crash. Ends early when `hasTime` returns false. The data of deleted chats is erased by
  * their purges.
+ * @returns `chats`: as they were before their deletion
  */
 export async function erasePerson(
   services: EraseServices,
   erasure: Erasure,
   { onErased = async () => {}, hasTime = () => true, isLast = true }: Partial<Omit<Run, 'erasure'>>,
-): Promise<Erased> {
+) {
   const run = { erasure, onErased, hasTime, isLast };
   // Batch requests come first, because requests that have not started could create chats.
   const batchRequests = await eraseRequests(services, run);

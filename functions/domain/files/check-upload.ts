@@ -7,15 +7,10 @@ import {
   uploadFailures,
   uploadHints,
 } from '#contract/upload.ts';
-import { essenceOf } from './stored-file.ts';
+import { essenceOf } from './files.ts';
 
 /** Enough to find binary data after some leading text. */
 export const bytesToDetect = 4096;
-
-export interface ContentDetector {
-  /** Empty if the bytes are of no known type. */
-  detect(start: Uint8Array): string[];
-}
 
 export interface UploadRejection {
   readonly message: string;

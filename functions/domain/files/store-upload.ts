@@ -7,14 +7,12 @@ import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { KeyOwner } from '#domain/workspaces/usage.ts';
 import {
   bytesToDetect,
-  type ContentDetector,
   describeWrongContent,
   describeWrongFile,
   typeFor,
   type UploadRejection,
 } from './check-upload.ts';
-import type { Services } from './services.ts';
-import type { FileWriter, StoredFile, UploadPart } from './stored-file.ts';
+import type { ContentDetector, FileWriter, Services, StoredFile, UploadPart } from './files.ts';
 
 type UploadServices = Services<
   'clock' | 'contentDetector' | 'fileIndex' | 'files' | 'identifiers' | 'log' | 'meter' | 'usage'

@@ -1,6 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { countCharacters } from '#contract/fields.ts';
-import { ExtractionFailure } from '#domain/files/services.ts';
+import { ExtractionFailure } from '#domain/files/files.ts';
+import { requireWorkspace } from '#domain/workspaces/workspaces.ts';
 import { type KnowledgeDocument, knowledgeLimits, type Passage, type Services } from './knowledge.ts';
 
 /** The maximum, in UTF-16 code units: long enough for a fact and its context. */
@@ -101,8 +102,7 @@ export async function addDocuments(
   input: { workspaceId: string; documents: readonly SourceFile[] },
 ): Promise<AddedDocument[]> {
   const { workspaceId, documents } = input;
-  if ((await services.workspaces.get(workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  await requireWorkspace(services, workspaceId);
   rejectNames(documents.map(({ name }) => name));
   const prepared: Prepared[] = [];
   // One after the other, because a document may take several times its size in memory.
@@ -183,8 +183,7 @@ export async function listDocuments(
   services: Services<'knowledge' | 'workspaces'>,
   workspaceId: string,
 ): Promise<KnowledgeDocument[]> {
-  if ((await services.workspaces.get(workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
+  await requireWorkspace(services, workspaceId);
   return services.knowledge.list(workspaceId);
 }
 
@@ -197,8 +196,7 @@ export async function removeDocuments(
   services: Services<'knowledge' | 'workspaces'>,
   input: { workspaceId: string; documents: readonly string[] },
 ): Promise<KnowledgeDocument[]> {
-  if ((await services.workspaces.get(input.workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  await requireWorkspace(services, input.workspaceId);
   if (input.documents.length > knowledgeLimits.documentsAtOnce)
     throw new ServiceError('badRequest', `At most ${knowledgeLimits.documentsAtOnce} documents at once`);
   let removed: KnowledgeDocument[] = [];

@@ -1,5 +1,5 @@
 import type { AgentServices } from '#domain/agents/agents.ts';
-import type { FileServices } from '#domain/files/services.ts';
+import type { FileServices } from '#domain/files/files.ts';
 
 export interface KnowledgeDocument {
   id: string;
@@ -64,11 +64,6 @@ export interface KnowledgeStore {
   search(workspaceId: string, query: string, limit: number): Promise<Scored<PassageOfDocument>[] | undefined>;
 }
 
-interface KnowledgeBasePassage {
-  text: string;
-  source: Record<string, string | number>;
-}
-
 export type KnowledgeBaseFailureReason = 'notAllowed' | 'notFound' | 'busy' | 'refused';
 
 export class KnowledgeBaseFailure extends Error {
@@ -86,7 +81,7 @@ export interface KnowledgeBase {
   retrieve(
     request: { knowledgeBaseId: string; query: string; limit: number },
     signal: AbortSignal,
-  ): Promise<Scored<KnowledgeBasePassage>[]>;
+  ): Promise<Scored<{ text: string; source: Record<string, string | number> }>[]>;
 }
 
 export interface SearchedText {

@@ -67,6 +67,9 @@ export const sumOf = <Counts extends { [Name in keyof Counts]: number }>(
     Object.entries<number>(one).map(([name, count]) => [name, count + (other[name as keyof Counts] ?? 0)]),
   ) as Counts;
 
+export const isExpired = (expiresAt: string | null, now: Date): boolean =>
+  expiresAt !== null && new Date(expiresAt) <= now;
+
 export const groupsOf = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
     items.slice(index * size, (index + 1) * size),

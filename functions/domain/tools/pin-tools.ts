@@ -9,7 +9,7 @@ import {
   problemOfTexts,
   toolLimits,
 } from '#contract/tools.ts';
-import type { McpTool } from './mcp.ts';
+import type { McpTool } from './remote-tools.ts';
 
 export interface LiveTool<Tool extends PinnedTool> {
   name: string;

@@ -7,11 +7,14 @@ import {
   type DeliveryOwner,
   eventIdOf,
   type Services,
+  standardSignature,
+  type Webhook,
   type WebhookDelivery,
   type WebhookResponse,
   type WebhookServices,
-} from './services.ts';
-import { standardSignature, type Webhook, type WebhookTarget, webhookSignature } from './webhook.ts';
+  type WebhookTarget,
+  webhookSignature,
+} from './webhook.ts';
 
 /** The address is encrypted too, because its path or query may contain a token. */
 const encryptTarget = (

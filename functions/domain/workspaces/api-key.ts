@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isExpired } from '#domain/platform/services.ts';
 
 export interface ApiKey {
   id: string;
@@ -20,9 +21,6 @@ export const hashApiKey = (apiKey: string): string => createHash('sha256').updat
 /** Does not check whether the workspace is enabled. */
 export const isUsable = (key: ApiKey, now: Date): boolean =>
   key.revokedAt === null && !isExpired(key.expiresAt, now);
-
-export const isExpired = (expiresAt: string | null, now: Date): boolean =>
-  expiresAt !== null && new Date(expiresAt) <= now;
 
 export interface ApiKeyStore {
   byHash(hash: string): Promise<ApiKey | undefined>;

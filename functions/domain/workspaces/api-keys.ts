@@ -1,9 +1,9 @@
 import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
 import { type ApiKey, hashApiKey, isUsable } from './api-key.ts';
-import type { Services } from './services.ts';
-import { dayOf } from './usage.ts';
-import { limitsOf } from './workspace.ts';
+import { dayOf, type KeyOwner } from './usage.ts';
+import { limitsOf, type Services } from './workspace.ts';
+import { requireWorkspace } from './workspaces.ts';
 
 export function makeApiKey(
   services: Services<'clock' | 'identifiers'>,
@@ -35,8 +35,7 @@ export async function createApiKey(
   services: Services<'apiKeys' | 'clock' | 'identifiers' | 'workspaces'>,
   input: { workspaceId: string; name: string | null; expiresAt: Date | null },
 ): Promise<{ key: ApiKey; apiKey: string }> {
-  if ((await services.workspaces.get(input.workspaceId)) === undefined)
-    throw new ServiceError('notFound', `Workspace ${input.workspaceId} not found`);
+  await requireWorkspace(services, input.workspaceId);
   const made = makeApiKey(services, input);
   await services.apiKeys.put(made.key);
   return made;
@@ -70,9 +69,7 @@ export async function rotateApiKey(
 
 const markTimeoutMilliseconds = 1000;
 
-export interface Caller {
-  workspaceId: string;
-  apiKeyId: string;
+export interface Caller extends KeyOwner {
   limits: Limits | null;
   /**
    * ISO 8601; null if the key never expires. The route's function must check it, because the gateway may cache the

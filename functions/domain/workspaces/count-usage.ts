@@ -1,17 +1,18 @@
 import { allEnded } from '#domain/platform/promises.ts';
 import { type Clock, groupsOf, sumOf } from '#domain/platform/services.ts';
-import { costOf, type Prices } from './prices.ts';
-import type { Services } from './services.ts';
 import {
+  costOf,
   type DayOfUsage,
   dayOf,
   type ModelUsage,
   noCounts,
   noModelUsage,
+  type Prices,
   type UsageCounts,
   type UsageStore,
   type Use,
 } from './usage.ts';
+import type { Services } from './workspace.ts';
 
 /** A failure is not thrown, so that the work does not fail by it. */
 export async function countUsage(

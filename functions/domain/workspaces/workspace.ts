@@ -1,5 +1,10 @@
 import { ServiceError } from '#contract/errors.ts';
 import type { Limits } from '#contract/rate-limits.ts';
+import type { PlatformServices } from '#domain/platform/services.ts';
+import type { ApiKeyStore } from './api-key.ts';
+import type { AuditLog } from './audit.ts';
+import type { RateBucketStore, RateLimits } from './rate-limits.ts';
+import type { PriceStore, UsageStore } from './usage.ts';
 
 export interface Person {
   workspaceId: string;
@@ -39,12 +44,7 @@ export function checkExternalUser(workspace: Workspace, externalUserId: unknown,
   if (problem !== undefined) throw new ServiceError('clientNotAllowed', problem);
 }
 
-export type WorkspaceChanges = Partial<
-  Pick<
-    Workspace,
-    'name' | 'enabled' | 'whitelistEnabled' | 'titlesEnabled' | 'openAiEnabled' | 'limits' | 'retentionDays'
-  >
-> & {
+export type WorkspaceChanges = Partial<Omit<Workspace, 'id' | 'createdAt' | 'ownLimits'>> & {
   /** `stage` removes the workspace's own limit. */
   ownLimits?: { [Name in keyof Limits]?: Limits[Name] | 'stage' };
 };
@@ -89,3 +89,18 @@ export interface WorkspaceObjects {
    */
   delete(workspaceId: string, onDeleted: (deleted: number) => Promise<void>): Promise<void>;
 }
+
+export interface WorkspaceServices extends PlatformServices {
+  apiKeys: ApiKeyStore;
+  auditLog: AuditLog;
+  prices: PriceStore;
+  rateBuckets: RateBucketStore;
+  rateLimits: RateLimits;
+  stageLimits: Limits;
+  usage: UsageStore;
+  workspaceDeletion: WorkspaceDeletion;
+  workspaceObjects: WorkspaceObjects;
+  workspaces: WorkspaceStore;
+}
+
+export type Services<Name extends keyof WorkspaceServices> = Pick<WorkspaceServices, Name>;

@@ -1,8 +1,7 @@
 import { ServiceError } from '#contract/errors.ts';
 import { externalUserId } from '#contract/fields.ts';
 import { lastWriteAfter } from '#domain/platform/promises.ts';
-import type { Services } from './services.ts';
-import { checkExternalUser, type DeletedCounts, type Workspace } from './workspace.ts';
+import { checkExternalUser, type DeletedCounts, type Services, type Workspace } from './workspace.ts';
 
 /** @throws accessDenied if the workspace does not exist; clientNotAllowed (specification, section 5.4) */
 export async function findWorkspaceFor(
@@ -17,6 +16,12 @@ export async function findWorkspaceFor(
   if (workspace === undefined) throw new ServiceError('accessDenied', 'Access denied');
   checkExternalUser(workspace, externalUserId, isListed);
   return workspace;
+}
+
+/** @throws notFound for an unknown workspace */
+export async function requireWorkspace(services: Services<'workspaces'>, workspaceId: string): Promise<void> {
+  if ((await services.workspaces.get(workspaceId)) === undefined)
+    throw new ServiceError('notFound', `Workspace ${workspaceId} not found`);
 }
 
 /**

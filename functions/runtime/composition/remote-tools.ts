@@ -3,12 +3,20 @@ import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
-import type { CheckTarget } from '#agents/tools/remote/check-target.ts';
+import type { CheckTarget } from '#agents/tools/remote/pinned-tool.ts';
 import { OutboundFailure, type OutboundFailureKind } from '#domain/platform/failures.ts';
-import { credentialOf } from '#domain/tools/credential.ts';
-import { type McpConnection, McpRejection, type OpenMcp } from '#domain/tools/mcp.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
-import { SecretValues, type ToolSecretCipher, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
+import {
+  type McpConnection,
+  McpRejection,
+  type OpenMcp,
+  type RemoteHttp,
+} from '#domain/tools/remote-tools.ts';
+import {
+  credentialOf,
+  SecretValues,
+  type ToolSecretCipher,
+  type ToolSecretStore,
+} from '#domain/tools/tool-secret.ts';
 import { deferred, environment } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { outboundRules } from './outbound-rules.ts';
@@ -61,7 +69,7 @@ export function remoteServices(toolSecrets: ToolSecretStore, allow = environment
   const tokens = clientTokens({ rules, clock });
   return {
     checkTarget: async (...target: Parameters<CheckTarget>) =>
-      (await import('#agents/tools/remote/check-target.ts')).checkTargetWith(toolSecrets, allow)(...target),
+      (await import('#agents/tools/remote/pinned-tool.ts')).checkTargetWith(toolSecrets, allow)(...target),
     http: remoteHttp({
       rules,
       credentialOf: (auth, target) => credentialOf(values, auth, target, tokens),

@@ -38,18 +38,22 @@ import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import type { HostAndPort } from '#contract/urls.ts';
-import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
+import type { WebPages, WebSearch } from '#domain/agents/agents.ts';
 import type { BatchServices } from '#domain/batches/batch-store.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
-import type { AttachmentReader, PreparedAttachments } from '#domain/files/services.ts';
-import type { FileStore, PreparationLeases } from '#domain/files/stored-file.ts';
+import type {
+  AttachmentReader,
+  FileStore,
+  PreparationLeases,
+  PreparedAttachments,
+} from '#domain/files/files.ts';
 import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.ts';
 import { Shares } from '#domain/platform/shares.ts';
 import type { ToolSecretCipher } from '#domain/tools/tool-secret.ts';
-import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
-import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
+import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/webhook.ts';
+import { openRateLimits } from '#domain/workspaces/rate-limits.ts';
 import {
   clientTimeouts,
   DeadlineRetries,

@@ -10,7 +10,7 @@ import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { textWorker } from '#adapters/text-thread/text-worker.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
-import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
+import type { WebPages, WebSearch } from '#domain/agents/agents.ts';
 import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge.ts';
 import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
 import { outboundRules } from './outbound-rules.ts';

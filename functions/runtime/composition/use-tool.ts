@@ -1,5 +1,4 @@
-import { offeredTools } from '#agents/tools/agent-tool.ts';
-import { ReplyScope } from '#agents/tools/reply-scope.ts';
+import { offeredTools, ReplyScope } from '#agents/tools/agent-tool.ts';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agents, attachments, toolsWith } from './services.ts';
 

@@ -1,7 +1,7 @@
 import { KMSClient } from '@aws-sdk/client-kms';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
-import type { DeliveryOwner } from '#domain/webhooks/services.ts';
+import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
 import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { outboundRules } from './outbound-rules.ts';

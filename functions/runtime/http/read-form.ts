@@ -6,7 +6,7 @@ import { parse as parseType } from 'content-type';
 import { ServiceError } from '#contract/errors.ts';
 import { limits } from '#contract/limits.ts';
 import { uploadFailures } from '#contract/upload.ts';
-import type { UploadPart } from '#domain/files/stored-file.ts';
+import type { UploadPart } from '#domain/files/files.ts';
 import { readUtf8 } from './request.ts';
 
 /** The longest boundary. RFC 2046 allows 70 characters; the parser throws an Error for more than 252 bytes. */

@@ -1,7 +1,7 @@
 import type { CreateBatchBody } from '#contract/routes/batches.ts';
 import type { Batch } from '#domain/batches/batch.ts';
+import { listBatchResults } from '#domain/batches/batches.ts';
 import { createBatch } from '#domain/batches/create-batch.ts';
-import { listBatchResults } from '#domain/batches/read-batches.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { dynamoStores } from '../dynamo-stores.ts';
 import { manualClock, watchEnd } from '../manual-clock.ts';

@@ -3,7 +3,7 @@ import { parseLimits } from '#contract/rate-limits.ts';
 import type { Agent, AgentVersion } from '#domain/agents/agent.ts';
 import type { Batch, BatchRequest } from '#domain/batches/batch.ts';
 import { type AssistantMessage, noUsage, type UserMessage } from '#domain/chats/message.ts';
-import type { StoredFile } from '#domain/files/stored-file.ts';
+import type { StoredFile } from '#domain/files/files.ts';
 import type { KnowledgeDocument } from '#domain/knowledge/knowledge.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';

@@ -1,8 +1,8 @@
 import { type Batch, type BatchItem, deliveryOf } from '#domain/batches/batch.ts';
-import type { Claim } from '#domain/batches/batch-transitions.ts';
+import type { Claim } from '#domain/batches/batch-store.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { responseIdOf } from '#domain/chats/chat.ts';
-import type { WebhookDelivery } from '#domain/webhooks/services.ts';
+import type { WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { sampleItem } from '../sample-batches.ts';
 import {
   agent,

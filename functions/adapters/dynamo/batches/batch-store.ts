@@ -5,11 +5,9 @@ import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/trans
 import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
-import type { BatchStore } from '#domain/batches/batch-store.ts';
-import type { BatchTransitions } from '#domain/batches/batch-transitions.ts';
+import type { BatchStore, BatchTransitions } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import type { WebhookDelivery } from '#domain/webhooks/services.ts';
-import type { Webhook } from '#domain/webhooks/webhook.ts';
+import type { Webhook, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
 import { slotTransitions, updateBatch } from './slots.ts';

@@ -14,7 +14,7 @@ import {
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { Batch, BatchItem, Slot, StopReason } from '#domain/batches/batch.ts';
-import type { BatchTransitions, Claim } from '#domain/batches/batch-transitions.ts';
+import type { BatchTransitions, Claim } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/services.ts';
 
 export function storedBatch(batch: Batch): Item {

@@ -2,7 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import type { BatchStatus } from '#contract/batch-statuses.ts';
 import type { Batch } from '#domain/batches/batch.ts';
-import type { BatchKey, BatchTransitions } from '#domain/batches/batch-transitions.ts';
+import type { BatchKey, BatchTransitions } from '#domain/batches/batch-store.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
 import { batchOf, newSlot } from './items.ts';
 

@@ -10,7 +10,7 @@ import {
   type Table,
 } from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst } from '#adapters/dynamo/table/transact-with-retry.ts';
-import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/stored-file.ts';
+import type { FileIndex, PreparationLeases, StoredFile } from '#domain/files/files.ts';
 
 /** So that errors about an expired file say "has expired" instead of "is not a file". */
 const retentionSecondsAfterExpiry = 7 * 24 * 60 * 60;

@@ -17,7 +17,7 @@ import type {
   DeliveryOwner,
   DeliveryStore,
   WebhookDelivery,
-} from '#domain/webhooks/services.ts';
+} from '#domain/webhooks/webhook.ts';
 
 /** By this entry, the reconciler finds overdue deliveries. */
 export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: string): Item => ({

@@ -2,7 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { ifStill, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { changesOf } from '#domain/workspaces/audit.ts';
-import { inDollars, type PriceStore, type Prices } from '#domain/workspaces/prices.ts';
+import { inDollars, type PriceStore, type Prices } from '#domain/workspaces/usage.ts';
 import type { Audit } from './api-key-store.ts';
 
 /** Enough, because operators seldom change prices at the same time. */

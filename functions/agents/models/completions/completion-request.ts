@@ -6,8 +6,8 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from '@ai-sdk/provider';
-import { joinTexts } from '#agents/conversation.ts';
 import { resultText } from '#agents/models/model-provider.ts';
+import { joinTexts } from '#domain/chats/agent-runtime.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { jsonIn } from '#domain/platform/parse-json.ts';
 import {

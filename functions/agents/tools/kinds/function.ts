@@ -3,7 +3,7 @@ import { ServiceError } from '#contract/errors.ts';
 import { callFields, functionArn, pinnedTool } from '#contract/tools.ts';
 import { responseIdIn } from '#domain/chats/chat.ts';
 import { parseJson } from '#domain/platform/parse-json.ts';
-import type { InvokeFunction } from '#domain/tools/tool-function.ts';
+import type { InvokeFunction } from '#domain/tools/remote-tools.ts';
 import { ToolFailure, type ToolKind } from '../agent-tool.ts';
 import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
 

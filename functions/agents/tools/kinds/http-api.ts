@@ -1,23 +1,13 @@
 import { type HttpApiConfig, httpApiConfig } from '#contract/http-api.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
 import type { ToolKind } from '../agent-tool.ts';
-import type { CheckTarget } from '../remote/check-target.ts';
-import { fillIn } from '../remote/fill-in.ts';
-import { resultOf } from '../remote/http-reply.ts';
-import { requestOf } from '../remote/http-request.ts';
-import { type CountUse, pinnedOffers } from '../remote/pinned-tool.ts';
-
-interface Services {
-  http: RemoteHttp;
-  countUse: (type: string, url: URL) => CountUse;
-  checkTarget: CheckTarget;
-}
+import { requestOf, resultOf } from '../remote/http-call.ts';
+import { fillIn, pinnedOffers, type RemoteServices } from '../remote/pinned-tool.ts';
 
 const type = 'consultant_call_http_api';
 
 const responseBytes = 1_000_000;
 
-export const httpApi = ({ http, countUse, checkTarget }: Services): ToolKind<HttpApiConfig> => ({
+export const httpApi = ({ http, countUse, checkTarget }: RemoteServices): ToolKind<HttpApiConfig> => ({
   type,
   config: httpApiConfig,
   checkConfig: async ({ base_url, auth }, workspaceId) =>

@@ -1,17 +1,11 @@
 import { isObject, isText } from '#contract/json-schema-rules.ts';
 import { type McpConfig, mcpConfig } from '#contract/tools.ts';
-import { McpRejection, type McpResult, type OpenMcp } from '#domain/tools/mcp.ts';
-import type { RemoteHttp } from '#domain/tools/remote-http.ts';
+import { McpRejection, type McpResult, type OpenMcp } from '#domain/tools/remote-tools.ts';
 import { ToolFailure, type ToolKind } from '../agent-tool.ts';
-import type { CheckTarget } from '../remote/check-target.ts';
-import { fillIn } from '../remote/fill-in.ts';
-import { type CountUse, pinnedOffers, type RemoteResult } from '../remote/pinned-tool.ts';
+import { fillIn, pinnedOffers, type RemoteResult, type RemoteServices } from '../remote/pinned-tool.ts';
 
-interface Services {
-  http: RemoteHttp;
+interface Services extends RemoteServices {
   openMcp: OpenMcp;
-  countUse: (type: string, url: URL) => CountUse;
-  checkTarget: CheckTarget;
 }
 
 const type = 'consultant_call_mcp_tool';

@@ -1,7 +1,10 @@
 import { problemOfData } from '#contract/json-schema.ts';
 import { isObject } from '#contract/json-schema-rules.ts';
-import { type PinnedTool, toolLimits } from '#contract/tools.ts';
+import { type PinnedTool, type ToolAuth, toolLimits } from '#contract/tools.ts';
+import type { HostAndPort } from '#contract/urls.ts';
 import { OutboundFailure } from '#domain/platform/failures.ts';
+import type { RemoteHttp } from '#domain/tools/remote-tools.ts';
+import { hostOf, maySendSecret, type ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { type Offer, type ReplyUse, ToolFailure } from '../agent-tool.ts';
 
 export interface RemoteResult {
@@ -71,3 +74,48 @@ export function shapeResult(found: RemoteResult, maxCharacters: number): object 
 }
 
 const cut = (text: string, maxCharacters: number): string => text.slice(0, maxCharacters).toWellFormed();
+
+const placeholder = /\{\{(external_user_id|chat_id|workspace_id)\}\}/g;
+
+/** @throws ToolFailure if the reply has no value for a placeholder: nothing may be sent then */
+export function fillIn(
+  text: string,
+  { chat, agents: [{ workspaceId }] }: ReplyUse,
+  encode: (value: string) => string = encodeURIComponent,
+): string {
+  const values = { external_user_id: chat?.externalUserId, chat_id: chat?.id, workspace_id: workspaceId };
+  return text.replaceAll(placeholder, (_, name: keyof typeof values) => {
+    const value = values[name] ?? undefined;
+    if (value === undefined) throw new ToolFailure(`It needs the ${name} of a chat, and this reply has none`);
+    return encode(String(value));
+  });
+}
+
+/**
+ * Checks the secret of an entry. Returns what is wrong, such as `auth.secret names no secret …`; undefined if nothing
+ * is.
+ * @param allow addresses that may get a secret without TLS
+ */
+export const checkTargetWith =
+  (toolSecrets: ToolSecretStore, allow: readonly HostAndPort[]) =>
+  async (workspaceId: string, url: URL, auth: ToolAuth | undefined): Promise<string | undefined> => {
+    if (auth === undefined) return undefined;
+    if (!maySendSecret(url, allow)) return 'url must be https, because the entry has a secret';
+    const tokenUrl = 'token_url' in auth ? new URL(auth.token_url) : url;
+    if (!maySendSecret(tokenUrl, allow)) return 'auth.token_url must be https';
+    const secret = await toolSecrets.get(workspaceId, auth.secret);
+    if (secret === undefined)
+      return `auth.secret names no secret of the workspace: ${auth.secret}. Set it with agentctl secrets set`;
+    const host = [url, tokenUrl].map(hostOf).find((each) => !secret.hosts.includes(each));
+    return host === undefined
+      ? undefined
+      : `auth.secret is ${auth.secret}, which is not for the host ${host}: it is for ${secret.hosts.join(', ')}`;
+  };
+
+export type CheckTarget = ReturnType<typeof checkTargetWith>;
+
+export interface RemoteServices {
+  http: RemoteHttp;
+  countUse: (type: string, url: URL) => CountUse;
+  checkTarget: CheckTarget;
+}

@@ -1,4 +1,42 @@
-import type { RemoteRequest } from './remote-http.ts';
+import type { ToolAuth } from '#contract/tools.ts';
+
+export interface RemoteRequest {
+  workspaceId: string;
+  url: URL;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  headers: Readonly<Record<string, string>>;
+  body?: Uint8Array | undefined;
+  auth: ToolAuth | undefined;
+  /** Milliseconds for each attempt. */
+  timeout: number;
+  /** Of the decompressed body. */
+  maxBytes: number;
+  pool: RemotePool;
+  signal: AbortSignal;
+}
+
+export interface RemoteHead {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  /** Removes the secrets of the request. Call it before anything else sees what the server has sent. */
+  redact<Value>(value: Value): Value;
+}
+
+export interface RemotePool {
+  close(): void;
+}
+
+export interface RemoteHttp {
+  openPool(): RemotePool;
+  /**
+   * With `auth`, a request that gets a 401 is repeated once, with the credential read anew.
+   * @throws OutboundFailure, also for any error of `read`; Error if a secret is missing or not for the host; the
+   * signal's reason
+   */
+  send<Body>(request: RemoteRequest, read: ReadRemote<Body>): Promise<Body>;
+}
+
+export type ReadRemote<Body> = (head: RemoteHead, chunks: AsyncIterable<Uint8Array>) => Promise<Body>;
 
 /** `timeout`: milliseconds for one call or one list, with its handshakes. */
 export interface McpTarget
@@ -53,3 +91,17 @@ export type OpenMcp = (target: McpTarget) => McpConnection;
 export class McpRejection extends Error {
   override readonly name = 'McpRejection';
 }
+
+/**
+ * Must not repeat a call: the function may have acted already.
+ * @param call.timeout in milliseconds
+ * @returns `payload`: the text of the result, which may be no JSON, or of the error if `hasFailed`
+ * @throws OutboundFailure, such as for a busy function or a timeout; Error for other errors of Lambda; the signal's
+ * reason. None of their texts has the ARN
+ */
+export type InvokeFunction = (call: {
+  arn: string;
+  payload: string;
+  timeout: number;
+  signal: AbortSignal;
+}) => Promise<{ payload: string; hasFailed: boolean }>;
