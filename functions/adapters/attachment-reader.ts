@@ -19,7 +19,6 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
-import { sharedPreparation } from './shared-preparation.ts';
 
 const cachedBytes = 20 * 1024 * 1024;
 
@@ -165,3 +164,81 @@ async function originalOf(files: FileStore, file: StoredFile): Promise<Uint8Arra
 
 const sizeOf = (content: AttachmentContent): number =>
   'text' in content ? content.text.length * 2 : content.type === 'image' ? content.bytes.length : 0;
+
+/**
+ * Longer than the 60 s that the preparing function has. After this time another process can take the lease: its owner
+ * may have died, or may still wait.
+ */
+const leaseMilliseconds = 65_000;
+
+/** Preparing a file usually takes 1.5 s. A check is one write to DynamoDB and one read of S3. */
+const checkMilliseconds = 1000;
+
+interface Shared {
+  work: Promise<void>;
+  readers: number;
+  stop: AbortController;
+}
+
+/**
+ * Concurrent readers of a file share one preparation, whose signal aborts when none waits for it any more. With
+ * `leases`, processes share it too.
+ */
+export function sharedPreparation(given: {
+  clock: Pick<Clock, 'now'>;
+  leases: PreparationLeases | undefined;
+  prepare: (file: StoredFile, signal: AbortSignal) => Promise<void>;
+  isPrepared: (file: StoredFile, signal: AbortSignal) => Promise<boolean>;
+}): (file: StoredFile, signal: AbortSignal) => Promise<void> {
+  const running = new Map<string, Shared>();
+  const { leases, prepare } = given;
+  const start = (file: StoredFile): Shared => {
+    const stop = new AbortController();
+    const work =
+      leases === undefined
+        ? prepare(file, stop.signal)
+        : prepareWithLease({ ...given, leases }, file, stop.signal);
+    const shared = { work, readers: 0, stop };
+    running.set(file.uuid, shared);
+    return shared;
+  };
+  return async (file, signal) => {
+    const shared = running.get(file.uuid) ?? start(file);
+    shared.readers += 1;
+    try {
+      await untilAborted(shared.work, signal);
+    } finally {
+      shared.readers -= 1;
+      if (shared.readers === 0) {
+        running.delete(file.uuid);
+        shared.stop.abort();
+      }
+    }
+  };
+}
+
+async function prepareWithLease(
+  given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
+  file: StoredFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, leases, prepare, isPrepared } = given;
+  let until: number;
+  for (;;) {
+    const now = clock.now().getTime();
+    // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
+    // time.
+    until = now + leaseMilliseconds + Math.random();
+    if (await leases.takeLease(file, until, now)) break;
+    await sleep(checkMilliseconds, undefined, { signal });
+    if (await isPrepared(file, signal)) return;
+  }
+  let isDone = false;
+  try {
+    await prepare(file, signal);
+    isDone = await isPrepared(file, signal);
+  } finally {
+    // After a success, the lease stays: a process that has just found no prepared file must not take it.
+    if (!isDone) await leases.releaseLease(file, until);
+  }
+}

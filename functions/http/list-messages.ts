@@ -4,7 +4,7 @@ import { listMessages } from '#domain/chats/chats.ts';
 import { messageResource } from '#domain/chats/history.ts';
 import type { RatedMessage } from '#domain/chats/message.ts';
 import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
 const services = {

@@ -1,7 +1,7 @@
 import { listModelsRoute } from '#contract/routes/openai.ts';
 import { checkOpenAi, modelResource } from '#domain/completions/start-completion.ts';
 import { agents, workspaces } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const services = { workspaces: workspaces() };

@@ -20,8 +20,7 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
-import { annotateInvocation } from '#runtime/observability/invocation.ts';
-import { observed } from '#runtime/observability/observed.ts';
+import { annotateInvocation, observed } from '#runtime/observability/invocation.ts';
 
 const services = {
   ...queueServices(),

@@ -1,7 +1,6 @@
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { chatDeletion, chatPages, clock, log, purgeQueue, retention } from '#runtime/composition/services.ts';
-import { measurements } from '#runtime/observability/invocation.ts';
-import { observed } from '#runtime/observability/observed.ts';
+import { measurements, observed } from '#runtime/observability/invocation.ts';
 
 const services = {
   chatDeletion: chatDeletion(),

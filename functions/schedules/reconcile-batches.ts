@@ -12,8 +12,7 @@ import {
   reconciliationIndex,
   replySettings,
 } from '#runtime/composition/services.ts';
-import { measurements } from '#runtime/observability/invocation.ts';
-import { observed } from '#runtime/observability/observed.ts';
+import { measurements, observed } from '#runtime/observability/invocation.ts';
 
 const services = {
   ...queueServices(),

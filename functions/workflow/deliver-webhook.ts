@@ -11,8 +11,7 @@ import {
   webhookSource,
 } from '#runtime/composition/services.ts';
 import { secretCipher, webhookSender } from '#runtime/composition/webhook-clients.ts';
-import { measurements } from '#runtime/observability/invocation.ts';
-import { observed } from '#runtime/observability/observed.ts';
+import { measurements, observed } from '#runtime/observability/invocation.ts';
 
 const services = {
   clock,

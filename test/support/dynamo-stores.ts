@@ -1,9 +1,8 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
-import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
-import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoBatchStore, dynamoReconciliationIndex } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoChatTraces, dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';

@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { addUserMessage } from '#agents/conversation.ts';
 
-/** Each provider has an entry in runtime/composition/model-providers.ts. */
+/** Each provider has an entry in runtime/composition/models-and-tools.ts. */
 export interface ModelProvider {
   needsName: boolean;
   /** @param name the text after `PROVIDER:`, possibly empty */

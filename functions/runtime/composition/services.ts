@@ -7,10 +7,9 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentReader, dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
-import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
-import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoBatchStore, dynamoReconciliationIndex } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoChatTraces, dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
@@ -23,18 +22,16 @@ import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoPriceStore } from '#adapters/dynamo/workspaces/price-store.ts';
 import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
-import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import { dynamoPriceStore, dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import {
+  dynamoToolSecretStore,
   dynamoWorkspaceDeletion,
   dynamoWorkspaceStore,
 } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
-import { magicBytes } from '#adapters/magic-bytes.ts';
+import { presignedPreparation } from '#adapters/prepared-attachments.ts';
 import { sqsBatchQueue, sqsPurgeQueue, stepFunctionsBatchWorkflow } from '#adapters/queues.ts';
-import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import type { HostAndPort } from '#contract/urls.ts';
@@ -49,6 +46,7 @@ import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.
 import { Shares } from '#domain/platform/shares.ts';
 import type { ToolSecretCipher } from '#domain/tools/tool-secret.ts';
 import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/services.ts';
+import { authorizeRequest } from '#domain/workspaces/api-keys.ts';
 import { openRateLimits } from '#domain/workspaces/check-rate-limit.ts';
 import {
   clientTimeouts,
@@ -60,8 +58,7 @@ import {
 import { actor, clock, identifiers, processClock } from '#runtime/environment/invocation-context.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';
-import { agentTools } from './agent-tools.ts';
-import { modelProviders } from './model-providers.ts';
+import { agentTools, modelProviders } from './models-and-tools.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
 const dynamoClient = (attempts: number): DynamoDBClient =>
@@ -110,6 +107,12 @@ export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
     keyScanner(dynamoClient(6), environment('dataTable')),
     auditBy(clock, actor, { inWorkspace: false }),
   ),
+);
+export const authorizer = /* @__PURE__ */ lazily(() =>
+  authorizeRequest({
+    ...{ apiKeys: apiKeys(), clock, log, meter },
+    ...{ stageLimits: stageLimits(), workspaces: workspaces() },
+  }),
 );
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
 export const prices = /* @__PURE__ */ lazily(() => dynamoPriceStore(table(), audit));
@@ -299,4 +302,4 @@ export const lazyWebhookSender = /* @__PURE__ */ deferred<WebhookSender>(async (
   (await webhookClients()).webhookSender(),
 );
 
-export { clock, imageFitter, log, magicBytes as contentDetector, meter, random };
+export { clock, imageFitter, log, meter, random };

@@ -33,11 +33,10 @@ import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { type CompletionStream, openAiForm, openCompletionStream } from '#runtime/http/openai-form.ts';
 import { checkUsers } from '#runtime/http/request.ts';
-import { serveRoute } from '#runtime/http/serve-route.ts';
+import { serveRoute, timeForModel } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/meter.ts';
-import { timeForModel } from './time-for-model.ts';
 
 const services = {
   agentRuntime: agentRuntime(),

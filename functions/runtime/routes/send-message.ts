@@ -28,11 +28,10 @@ import {
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { checkUsers, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
-import { type OpenResponse, serveRoute } from '#runtime/http/serve-route.ts';
+import { type OpenResponse, serveRoute, timeForModel } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { annotateInvocation, measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/meter.ts';
-import { timeForModel } from './time-for-model.ts';
 
 export const histories = historyCache(messages(), clock);
 

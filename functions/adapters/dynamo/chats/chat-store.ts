@@ -7,8 +7,15 @@ import { unlessEmpty } from '#contract/metadata.ts';
 import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
-import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
+import {
+  chatOf,
+  idsIn,
+  leaseItem,
+  metadataItem,
+  type PlannedChats,
+  planChats,
+  releasing,
+} from './chat-items.ts';
 
 /** How often at most a page is read again while a chat on it is missing, such as one that was deleted meanwhile. */
 const rereads = 3;

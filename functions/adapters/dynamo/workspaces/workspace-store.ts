@@ -4,6 +4,7 @@ import {
   allOf,
   attributesOf,
   changing,
+  fieldsOf,
   type Item,
   keyOf,
   type Table,
@@ -22,6 +23,7 @@ import {
   rateLimit,
 } from '#contract/rate-limits.ts';
 import { groupsOf } from '#domain/platform/services.ts';
+import type { ToolSecret, ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { type AuditAction, changesOf } from '#domain/workspaces/audit.ts';
 import type {
   Workspace,
@@ -226,3 +228,29 @@ function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): bool
 }
 
 const isApiKey = ({ pk, sk }: Item): boolean => (pk as string).startsWith('KEY#') && sk === 'KEY';
+
+const secretOf = ({ sk, ...item }: Item): ToolSecret => ({
+  ...fieldsOf<Omit<ToolSecret, 'name'>>(item),
+  name: sk as string,
+});
+
+export const dynamoToolSecretStore = (table: Table, audit: Audit): ToolSecretStore => ({
+  async get(workspaceId, name) {
+    const item = await table.get(keys.toolSecret(workspaceId, name));
+    return item && secretOf(item);
+  },
+
+  list: async (workspaceId) => (await table.queryAll(allOf(keys.toolSecret(workspaceId, '')))).map(secretOf),
+
+  put: (workspaceId, { name, ...secret }) =>
+    table.transact([
+      { Put: { Item: { ...keys.toolSecret(workspaceId, name), ...attributesOf(secret) } } },
+      ...audit('secret set', workspaceId, name, { hosts: secret.hosts }),
+    ]),
+
+  remove: (workspaceId, name) =>
+    transactIfFirst(table, () => [
+      { Delete: { Key: keys.toolSecret(workspaceId, name), ConditionExpression: 'attribute_exists(pk)' } },
+      ...audit('secret removed', workspaceId, name, {}),
+    ]),
+});
