@@ -20,7 +20,8 @@ import {
   workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
-import { annotateInvocation, observed } from '#runtime/observability/invocation.ts';
+import { annotateInvocation } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   ...queueServices(),

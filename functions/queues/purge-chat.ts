@@ -3,7 +3,7 @@ import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
 import { purgeChat } from '#domain/erasure/purge-chat.ts';
 import { erasureServices, log, purgeQueue } from '#runtime/composition/services.ts';
-import { observed } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = { ...erasureServices(), purgeQueue: purgeQueue() };
 

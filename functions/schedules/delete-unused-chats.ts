@@ -1,6 +1,7 @@
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { chatDeletion, chatPages, clock, log, purgeQueue, retention } from '#runtime/composition/services.ts';
-import { measurements, observed } from '#runtime/observability/invocation.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   chatDeletion: chatDeletion(),

@@ -12,7 +12,8 @@ import {
   reconciliationIndex,
   replySettings,
 } from '#runtime/composition/services.ts';
-import { measurements, observed } from '#runtime/observability/invocation.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   ...queueServices(),

@@ -1,6 +1,6 @@
 import { type FileToPrepare, prepareAttachment } from '#domain/files/attachments.ts';
 import { functionTextExtractor, imageFitter, preparation } from '#runtime/composition/services.ts';
-import { observed } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = { imageFitter, preparation: preparation(), textExtractor: functionTextExtractor() };
 

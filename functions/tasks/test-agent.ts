@@ -14,7 +14,7 @@ import {
   usage,
   workspaces,
 } from '#runtime/composition/services.ts';
-import { observed } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   agentRuntime: agentRuntime(),

@@ -11,7 +11,8 @@ import {
   webhookSource,
 } from '#runtime/composition/services.ts';
 import { secretCipher, webhookSender } from '#runtime/composition/webhook-clients.ts';
-import { measurements, observed } from '#runtime/observability/invocation.ts';
+import { measurements } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   clock,

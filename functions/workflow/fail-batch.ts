@@ -1,7 +1,7 @@
 import { failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
 import { batches, chats, clock, meter, replyEvents, turns } from '#runtime/composition/services.ts';
-import { observed } from '#runtime/observability/invocation.ts';
+import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   batches: batches(),

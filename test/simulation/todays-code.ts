@@ -16,7 +16,7 @@ import { dynamoErasures, dynamoRetention } from '#adapters/dynamo/erasure/erasur
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/request-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';

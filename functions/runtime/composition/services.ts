@@ -21,8 +21,11 @@ import { keyScanner } from '#adapters/dynamo/table/lists.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import {
+  dynamoIdempotencyStore,
+  dynamoRateBucketStore,
+  dynamoSlotReports,
+} from '#adapters/dynamo/workspaces/request-store.ts';
 import { dynamoPriceStore, dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import {
   dynamoToolSecretStore,

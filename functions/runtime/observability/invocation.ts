@@ -1,13 +1,9 @@
 import process from 'node:process';
 import { Metrics } from '@aws-lambda-powertools/metrics';
-import { isServerError, isThrottlingError, isTransientError } from '@smithy/core/retry';
 import type { Context } from 'aws-lambda';
-import { isConflict } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { errorCodeOf, errorTable } from '#contract/errors.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { type InvocationContext, invocationContext } from '#runtime/environment/invocation-context.ts';
-import { serviceUnavailable } from '#runtime/environment/variables.ts';
-import { log } from './log.ts';
 import {
   type Metric,
   type MetricDimension,
@@ -92,10 +88,8 @@ interface Invocation extends InvocationContext {
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
 /** Dropped outside of an invocation, as in an operator's command. */
-export const measurements = {
-  add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
-    currentInvocation()?.measurements.add(name, value, dimensions);
-  },
+export const measurements: Pick<Measurements, 'add'> = {
+  add: (name, value, dimensions) => currentInvocation()?.measurements.add(name, value, dimensions),
 };
 
 interface InvocationStart {
@@ -184,54 +178,4 @@ export function endRequest(route: string, error?: unknown): Promise<void> {
   const code = errorCodeOf(error);
   measurements.add('errors', 1, { route, error_code: String(code) });
   return endInvocation(code === errorTable.serverError.errorCode ? 'fault' : 'error');
-}
-
-/**
- * For functions that the gateway does not invoke. Their clients with `DeadlineRetries` retry until the timeout is near.
- */
-export const observed =
-  <Event, Result>(handler: (event: Event) => Promise<Result>) =>
-  (event: Event, context: Context): Promise<Result> =>
-    runInvocation(
-      {
-        lambda: context,
-        properties: { request_id: context.awsRequestId, ...namesIn(event) },
-        remainingMilliseconds: () => context.getRemainingTimeInMillis(),
-      },
-      async () => {
-        let outcome: 'ok' | 'fault' = 'fault';
-        try {
-          const result = await handler(event);
-          outcome = 'ok';
-          return result;
-        } catch (error) {
-          log.error('An invocation failed', { error });
-          throw withoutProperties(error);
-        } finally {
-          await endInvocation(outcome);
-        }
-      },
-    );
-
-/**
- * Lambda logs a thrown error with all its properties, and errors of AWS may contain items of the table. The workflow
- * decides by the name whether to retry.
- */
-function withoutProperties(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { name, message, stack } = error;
-  return Object.assign(new Error(message), { name: isTransient(error) ? serviceUnavailable : name, stack });
-}
-
-function isTransient(error: Error): boolean {
-  const ofSdk = error as Parameters<typeof isTransientError>[0];
-  return isThrottlingError(ofSdk) || isTransientError(ofSdk) || isServerError(ofSdk) || isConflict(error);
-}
-
-function namesIn(event: unknown): { workspace_id: string | undefined; batch_id: string | undefined } {
-  const { workspaceId, batchId } = (event ?? {}) as { workspaceId?: unknown; batchId?: unknown };
-  return {
-    workspace_id: typeof workspaceId === 'string' ? workspaceId : undefined,
-    batch_id: typeof batchId === 'string' ? batchId : undefined,
-  };
 }

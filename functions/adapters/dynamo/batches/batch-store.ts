@@ -5,6 +5,7 @@ import {
   between,
   changingIf,
   fieldsOf,
+  getAs,
   type Item,
   type Table,
   type Write,
@@ -21,7 +22,7 @@ import type { WebhookDelivery } from '#domain/webhooks/services.ts';
 import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
-import { slotTransitions, updateBatch } from './slots.ts';
+import { batchAfter, slotTransitions } from './slots.ts';
 
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
@@ -82,11 +83,7 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   replaceItem: replaceItem(table),
   countOpen: async (workspaceId) =>
     ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
-  async get(workspaceId, batchId) {
-    const item = await table.get(keys.batch(workspaceId, batchId));
-    return item && batchOf(item);
-  },
-
+  get: (workspaceId, batchId) => getAs(table, keys.batch(workspaceId, batchId), batchOf),
   async page(workspaceId, { status }, page) {
     const read = async (ids: string[]): Promise<Batch[]> =>
       (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
@@ -112,11 +109,8 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
     const { format } = await table.getNamed(keys.batchFormat(workspaceId, id));
     return JSON.parse(format as string) as ResponseFormat;
   },
-  async item({ workspaceId, id }, requestIndex) {
-    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
-    return found && itemOf(found);
-  },
-
+  item: ({ workspaceId, id }, requestIndex) =>
+    getAs(table, keys.batchItem(workspaceId, id, requestIndex), itemOf),
   async allItems(batch) {
     const partitions = Array.from({ length: Math.min(batchItemPartitions, batch.total) }, (_, index) =>
       table.queryAll(allOf(keys.batchItem(batch.workspaceId, batch.id, index))),
@@ -147,14 +141,12 @@ const changes = (table: Table, clock: Clock) =>
       });
     },
 
-    async incrementExecutionNumber(batch) {
-      const item = await updateBatch(table, batch, {
+    incrementExecutionNumber: (batch) =>
+      batchAfter(table, batch, {
         set: ['run = :next'],
         condition: 'run = :run',
         values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
-      });
-      return item && batchOf(item);
-    },
+      }),
 
     async saveTaskToken({ workspaceId, id }, token, enteredAt) {
       await table.putIf({

@@ -121,14 +121,8 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
   return { list, first, added };
 }
 
-export interface PlannedChats {
-  chats: Chat[];
-  /** None of them has a condition. */
-  writes: Write[];
-}
-
 /**
- * The ids are taken even if the writes fail.
+ * The ids are taken even if the writes fail. None of the writes has a condition.
  * @param newChats of one workspace, at most `numbersOfCreation`
  * @throws NotStorable if the workspace has too few ids left
  */
@@ -136,7 +130,7 @@ export async function planChats(
   table: Table,
   clock: Clock,
   newChats: readonly (NewChat & { lease: Lease | null })[],
-): Promise<PlannedChats> {
+): Promise<{ chats: Chat[]; writes: Write[] }> {
   const [one] = newChats;
   if (one === undefined) return { chats: [], writes: [] };
   const { workspaceId } = one;

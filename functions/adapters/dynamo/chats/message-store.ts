@@ -4,7 +4,7 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { between, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
-import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { idempotencyWrites } from '#adapters/dynamo/workspaces/request-store.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { lastPosition, type Message, type MessageStore, type RatedMessage } from '#domain/chats/message.ts';
 import { promptFilter } from '#domain/chats/turn.ts';

@@ -4,6 +4,7 @@ import {
   between,
   changingIf,
   fieldsOf,
+  getAs,
   type Item,
   ifStill,
   type Table,
@@ -29,10 +30,8 @@ export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: strin
 
 export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
   return {
-    async get(owner) {
-      const item = await table.get(keys.webhookDelivery(owner.workspaceId, owner.batchId));
-      return item && deliveryOf(owner, item);
-    },
+    get: (owner) =>
+      getAs(table, keys.webhookDelivery(owner.workspaceId, owner.batchId), (item) => deliveryOf(owner, item)),
 
     async start(delivery, { at, nextAt }) {
       const started = {

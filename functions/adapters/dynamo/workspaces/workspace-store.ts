@@ -5,6 +5,7 @@ import {
   attributesOf,
   changing,
   fieldsOf,
+  getAs,
   type Item,
   keyOf,
   type Table,
@@ -130,10 +131,8 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({ Delete: { Key } })),
 });
 
-async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
-  const item = await table.get(keys.workspace(workspaceId));
-  return item && workspaceOf(item);
-}
+const get = (table: Table, workspaceId: string): Promise<Workspace | undefined> =>
+  getAs(table, keys.workspace(workspaceId), workspaceOf);
 
 /** @param days null if the workspace keeps unused chats; undefined for no change */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
@@ -235,11 +234,7 @@ const secretOf = ({ sk, ...item }: Item): ToolSecret => ({
 });
 
 export const dynamoToolSecretStore = (table: Table, audit: Audit): ToolSecretStore => ({
-  async get(workspaceId, name) {
-    const item = await table.get(keys.toolSecret(workspaceId, name));
-    return item && secretOf(item);
-  },
-
+  get: (workspaceId, name) => getAs(table, keys.toolSecret(workspaceId, name), secretOf),
   list: async (workspaceId) => (await table.queryAll(allOf(keys.toolSecret(workspaceId, '')))).map(secretOf),
 
   put: (workspaceId, { name, ...secret }) =>
