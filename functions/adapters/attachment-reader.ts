@@ -65,7 +65,7 @@ export function attachmentReader(
   const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
     (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
 
-  const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
+  const prepare: Prepare = async (file, signal) => {
     const leave = await shares.wait('preparations', file.workspaceId, signal);
     // The lease may end during this wait. Then another process may have prepared the file.
     const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
@@ -79,7 +79,9 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
-  const prepareOnce = sharedPreparation({ clock, leases, prepare, isPrepared });
+  const prepareOnce = sharedPreparation(
+    leases === undefined ? prepare : withLease({ clock, leases, prepare, isPrepared }),
+  );
 
   const load = async (
     file: StoredFile,
@@ -174,31 +176,14 @@ const leaseMilliseconds = 65_000;
 /** Preparing a file usually takes 1.5 s. A check is one write to DynamoDB and one read of S3. */
 const checkMilliseconds = 1000;
 
-interface Shared {
-  work: Promise<void>;
-  readers: number;
-  stop: AbortController;
-}
+type Prepare = (file: StoredFile, signal: AbortSignal) => Promise<void>;
 
-/**
- * Concurrent readers of a file share one preparation, whose signal aborts when none waits for it any more. With
- * `leases`, processes share it too.
- */
-export function sharedPreparation(given: {
-  clock: Pick<Clock, 'now'>;
-  leases: PreparationLeases | undefined;
-  prepare: (file: StoredFile, signal: AbortSignal) => Promise<void>;
-  isPrepared: (file: StoredFile, signal: AbortSignal) => Promise<boolean>;
-}): (file: StoredFile, signal: AbortSignal) => Promise<void> {
-  const running = new Map<string, Shared>();
-  const { leases, prepare } = given;
-  const start = (file: StoredFile): Shared => {
+/** Concurrent readers of a file share one preparation, whose signal aborts when none waits for it any more. */
+function sharedPreparation(prepare: Prepare): Prepare {
+  const running = new Map<string, { work: Promise<void>; readers: number; stop: AbortController }>();
+  const start = (file: StoredFile) => {
     const stop = new AbortController();
-    const work =
-      leases === undefined
-        ? prepare(file, stop.signal)
-        : prepareWithLease({ ...given, leases }, file, stop.signal);
-    const shared = { work, readers: 0, stop };
+    const shared = { work: prepare(file, stop.signal), readers: 0, stop };
     running.set(file.uuid, shared);
     return shared;
   };
@@ -217,28 +202,32 @@ export function sharedPreparation(given: {
   };
 }
 
-async function prepareWithLease(
-  given: Parameters<typeof sharedPreparation>[0] & { leases: PreparationLeases },
-  file: StoredFile,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock, leases, prepare, isPrepared } = given;
-  let until: number;
-  for (;;) {
-    const now = clock.now().getTime();
-    // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
-    // time.
-    until = now + leaseMilliseconds + Math.random();
-    if (await leases.takeLease(file, until, now)) break;
-    await sleep(checkMilliseconds, undefined, { signal });
-    if (await isPrepared(file, signal)) return;
-  }
-  let isDone = false;
-  try {
-    await prepare(file, signal);
-    isDone = await isPrepared(file, signal);
-  } finally {
-    // After a success, the lease stays: a process that has just found no prepared file must not take it.
-    if (!isDone) await leases.releaseLease(file, until);
-  }
+interface Leased extends Pick<ReaderServices, 'clock'> {
+  leases: PreparationLeases;
+  prepare: Prepare;
+  isPrepared: (file: StoredFile, signal: AbortSignal) => Promise<boolean>;
 }
+
+/** Processes share a preparation too. */
+const withLease =
+  ({ clock, leases, prepare, isPrepared }: Leased): Prepare =>
+  async (file, signal) => {
+    let until: number;
+    for (;;) {
+      const now = clock.now().getTime();
+      // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
+      // time.
+      until = now + leaseMilliseconds + Math.random();
+      if (await leases.takeLease(file, until, now)) break;
+      await sleep(checkMilliseconds, undefined, { signal });
+      if (await isPrepared(file, signal)) return;
+    }
+    let isDone = false;
+    try {
+      await prepare(file, signal);
+      isDone = await isPrepared(file, signal);
+    } finally {
+      // After a success, the lease stays: a process that has just found no prepared file must not take it.
+      if (!isDone) await leases.releaseLease(file, until);
+    }
+  };

@@ -3,17 +3,11 @@ import { listMessagesRoute } from '#contract/routes/chats.ts';
 import { listMessages } from '#domain/chats/chats.ts';
 import { messageResource } from '#domain/chats/history.ts';
 import type { RatedMessage } from '#domain/chats/message.ts';
-import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
+import { chatServices, fileAddresses, messages } from '#runtime/composition/services.ts';
 import { listRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
-const services = {
-  chats: chats(),
-  clock,
-  files: fileAddresses(),
-  messages: messages(),
-  workspaces: workspaces(),
-};
+const services = { ...chatServices(), files: fileAddresses(), messages: messages() };
 
 export const handler = listRoute(
   listMessagesRoute,

@@ -12,13 +12,7 @@ import { sendOutbound } from './send-outbound.ts';
 /** The times are milliseconds. `whole` includes the conversion to text. */
 const pageLimits = { times: { response: 8000, whole: 15_000 }, maxBytes: 5_000_000, redirects: 5 };
 
-export const httpWebPages = ({
-  rules,
-  textWorker,
-}: {
-  rules: OutboundRules;
-  textWorker: TextWorker;
-}): WebPages => ({
+export const httpWebPages = (rules: OutboundRules, textWorker: TextWorker): WebPages => ({
   async read(workspaceId, address, hosts, signal): Promise<WebPage> {
     const timeout = AbortSignal.timeout(pageLimits.times.whole);
     if (!isHttpUrl(address)) throw new OutboundFailure('malformed');

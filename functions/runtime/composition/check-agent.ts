@@ -15,13 +15,11 @@ const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
-export interface CheckedAgent {
-  /** Has none of the values that the schema rejects. */
-  definition: AgentDefinition;
-  mistakes: string[];
-}
-
-export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
+/** @returns a definition with none of the values that the schema rejects */
+export async function checkAgent(
+  workspaceId: string,
+  input: unknown,
+): Promise<{ definition: AgentDefinition; mistakes: string[] }> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];
   const { definition, wrongTools } = data ? { definition: data, wrongTools: [] } : soundPartOf(input, issues);

@@ -1,4 +1,3 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
@@ -16,7 +15,7 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import { once } from '#domain/platform/services.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
-import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+import { environment, lazily, secretsClient } from '#runtime/environment/environment.ts';
 import { lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
@@ -40,10 +39,7 @@ const at = (
   cachingModels(
     provider({
       baseUrl: () => endpoint().url,
-      apiKey: cachedSecret(
-        () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-        () => endpoint().secret,
-      ),
+      apiKey: cachedSecret(secretsClient, () => endpoint().secret),
       onSkipped: (model, kind, count) =>
         measurements.add('modelEventsSkipped', count, { model: `${name}:${model}`, kind }),
     }),

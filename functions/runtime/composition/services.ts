@@ -74,14 +74,17 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
+const scanner = () => keyScanner(dynamoClient(6), environment('dataTable'));
+
 /** Six attempts if a client waits, because a reply that cannot be stored is lost. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
-/** Two attempts if a client waits: the limiter lets requests pass if its bucket is unavailable. */
-const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** One for the process, so that all its requests share what is known of the buckets. */
+/**
+ * One for the process, so that all its requests share what is known of the buckets. Two attempts if a client waits: the
+ * limiter lets requests pass if its bucket is unavailable.
+ */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
-  openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
+  openRateLimits({ clock, log, rateBuckets: dynamoRateBucketStore(tableWith(2)) }),
 );
 export const shares = /* @__PURE__ */ lazily(
   () =>
@@ -105,11 +108,7 @@ const audit = /* @__PURE__ */ auditBy(clock, actor);
 export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
 export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
-  dynamoWorkspaceDeletion(
-    table(),
-    keyScanner(dynamoClient(6), environment('dataTable')),
-    auditBy(clock, actor, { inWorkspace: false }),
-  ),
+  dynamoWorkspaceDeletion(table(), scanner(), auditBy(clock, actor, { inWorkspace: false })),
 );
 export const authorizer = /* @__PURE__ */ lazily(() =>
   authorizeRequest({
@@ -124,19 +123,11 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
-export const erasedObjects = {
-  files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
-  preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
-    (await objectStores()).preparedAttachments(),
-  ),
-};
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
 export const retention = /* @__PURE__ */ lazily(() => dynamoRetention(table()));
 export const erasures = /* @__PURE__ */ lazily(() => dynamoErasures(table(), clock));
-export const personTraces = /* @__PURE__ */ lazily(() =>
-  dynamoPersonTraces(table(), keyScanner(dynamoClient(6), environment('dataTable'))),
-);
+export const personTraces = /* @__PURE__ */ lazily(() => dynamoPersonTraces(table(), scanner()));
 export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
@@ -164,13 +155,25 @@ export const replySettings = /* @__PURE__ */ lazily((): ChatServices['replySetti
     replyBytes: environment('replyBytes'),
   },
 }));
+export const chatServices = /* @__PURE__ */ lazily(() => ({
+  chats: chats(),
+  clock,
+  workspaces: workspaces(),
+}));
+/** For replies of agents, in chats and without. */
+export const replyServices = /* @__PURE__ */ lazily(() => ({
+  agents: agents(),
+  clock,
+  log,
+  meter,
+  replySettings: replySettings(),
+  workspaces: workspaces(),
+}));
 const toolAdapters = () => import('./tool-adapters.ts');
-let createdKnowledge: KnowledgeStore | undefined;
-const knowledgeStore = async (): Promise<KnowledgeStore> => {
+const knowledgeStore = /* @__PURE__ */ lazily(async (): Promise<KnowledgeStore> => {
   const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
-  createdKnowledge ??= makeKnowledge(table(), audit, indexObjects());
-  return createdKnowledge;
-};
+  return makeKnowledge(table(), audit, indexObjects());
+});
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
@@ -214,7 +217,10 @@ export const remoteSystems = async (allow: readonly HostAndPort[]) => {
   return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };
 };
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
-  ...erasedObjects,
+  files: deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
+  preparedAttachments: deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
+    (await objectStores()).preparedAttachments(),
+  ),
   batches: batches(),
   chatDeletion: chatDeletion(),
   chatPages: chatPages(),

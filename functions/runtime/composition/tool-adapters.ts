@@ -1,4 +1,3 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
@@ -11,7 +10,7 @@ import { textWorker } from '#adapters/text-thread/text-worker.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { WebPages, WebSearch } from '#domain/agents/web-pages.ts';
 import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge.ts';
-import { clientTimeouts, environment, internalEndpoints } from '#runtime/environment/environment.ts';
+import { environment, internalEndpoints, secretsClient } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 
 /** Import this module only dynamically, so that it does not slow down the start of functions. */
@@ -32,15 +31,9 @@ export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
 );
 
 export const makeWebPages = (): WebPages =>
-  httpWebPages({
-    rules: outboundRules(environment('outboundAllow'), internalEndpoints(), clock),
-    textWorker: worker,
-  });
+  httpWebPages(outboundRules(environment('outboundAllow'), internalEndpoints(), clock), worker);
 
-const braveKey = cachedSecret(
-  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-  () => environment('webSearchApiKeySecret'),
-);
+const braveKey = cachedSecret(secretsClient, () => environment('webSearchApiKeySecret'));
 export const webSearchWith = (provider: 'brave' | 'searxng'): WebSearch =>
   provider === 'brave'
     ? braveSearch(environment('webSearchUrl'), braveKey)

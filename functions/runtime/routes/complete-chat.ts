@@ -19,16 +19,7 @@ import {
 } from '#domain/completions/completion.ts';
 import { checkOpenAi, startCompletion } from '#domain/completions/start-completion.ts';
 import { combinedUsage, countUsage } from '#domain/workspaces/count-usage.ts';
-import {
-  agentRuntime,
-  agents,
-  clock,
-  log,
-  meter,
-  replySettings,
-  usage,
-  workspaces,
-} from '#runtime/composition/services.ts';
+import { agentRuntime, clock, replyServices, usage } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { type CompletionStream, openAiForm, openCompletionStream } from '#runtime/http/openai-form.ts';
@@ -39,15 +30,10 @@ import { measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/meter.ts';
 
 const services = {
+  ...replyServices(),
   agentRuntime: agentRuntime(),
-  agents: agents(),
-  clock,
   imageInspector,
-  log,
-  meter,
-  replySettings: replySettings(),
   usage: combinedUsage(usage(), clock, isOnlyRequest),
-  workspaces: workspaces(),
 };
 
 export const serve = serveRoute(

@@ -1,16 +1,15 @@
 import { createChatRoute } from '#contract/routes/chats.ts';
 import { type Chat, chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/chats.ts';
-import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
+import { agents, chatServices, idempotency, newChats } from '#runtime/composition/services.ts';
 import { checkUsers, gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 
 const services = {
+  ...chatServices(),
   agents: agents(),
-  chats: chats(),
   idempotency: idempotency(),
   newChats: newChats(),
-  workspaces: workspaces(),
 };
 
 /** @param onCreated called for each new chat, and again if the gateway repeats a request without an idempotency key */

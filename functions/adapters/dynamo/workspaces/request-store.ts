@@ -108,7 +108,9 @@ const reportSeconds = 600;
 
 export const dynamoSlotReports = (table: Table): SlotReports => ({
   put: ({ process, at, slots }) =>
-    table.put({ Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + reportSeconds } }),
+    table.put({
+      Item: { ...keys.slotReport(process), at, slots, ttl: Math.ceil(at / 1000) + reportSeconds },
+    }),
 
   async all() {
     const items = await table.queryAll(allOf(keys.slotReport('')));

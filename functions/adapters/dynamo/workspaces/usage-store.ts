@@ -27,12 +27,6 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
 
 const secondsPerDay = 86_400;
 
-interface Total {
-  Key: Key;
-  writes: number;
-  amounts: Map<string, number>;
-}
-
 const mostTotals = 1000;
 
 /**
@@ -45,9 +39,9 @@ export function dynamoUsageStore(
   retentionDays: () => number,
   newProcessId: () => string = randomUUID,
 ): UsageStore {
-  const totals = new Map<string, Total>();
+  const totals = new Map<string, { Key: Key; writes: number; amounts: Map<string, number> }>();
   let processId = newProcessId();
-  const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string): Total => {
+  const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string) => {
     if (totals.size >= mostTotals) {
       totals.clear();
       // New items: without its former total, a further write of an item would lose amounts.
