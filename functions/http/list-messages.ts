@@ -15,12 +15,8 @@ export const handler = listRoute(
     const { limit, offset, order_by } = request.query;
     const page = { limit, offset, ascending: isAscending(order_by) };
     const { total, pages } = await listMessages(services, { ...(await chatOf(request)), ...page });
-    return { total, pages: resources(request.parameters.chat_id, pages) };
+    const resourceOf = (rated: RatedMessage) => messageResource(services, request.parameters.chat_id, rated);
+    return { total, pages, resourceOf };
   },
   { checkUsers },
 );
-
-async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {
-  for await (const page of pages)
-    yield await Promise.all(page.map((rated) => messageResource(services, chatId, rated)));
-}

@@ -11,11 +11,7 @@ export const handler = listRoute(
   listModelsRoute,
   async ({ workspaceId }) => {
     await checkOpenAi(services, workspaceId);
-    return { pages: models(workspaceId) };
+    return { pages: agents().listPublished(workspaceId), resourceOf: modelResource };
   },
   { form: openAiForm },
 );
-
-async function* models(workspaceId: string) {
-  for await (const page of agents().listPublished(workspaceId)) yield page.map(modelResource);
-}

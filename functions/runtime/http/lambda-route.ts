@@ -63,6 +63,7 @@ function requestOf(event: APIGatewayProxyEvent): Request {
 
 interface Listing<Item> {
   pages: AsyncIterable<Item[]> | Iterable<Item[]>;
+  resourceOf?: (item: Item) => unknown;
   total?: number;
   ends?: PageEnds | undefined;
 }
@@ -77,8 +78,8 @@ export const listRoute = <R extends Route, Item>(
     route,
     async (request, { open, awaitRateLimit }) => {
       await awaitRateLimit();
-      const { pages, total, ends } = await list(request);
-      const items = writeItems(form.listStart, pages);
+      const { total, ends, ...listed } = await list(request);
+      const items = writeItems(form.listStart, listed);
       const { limit, offset } = request.query as { limit: number; offset: number };
       const pagination =
         total === undefined
@@ -97,11 +98,15 @@ export const listRoute = <R extends Route, Item>(
     { ...options, form },
   );
 
-async function* writeItems<Item>(start: string, pages: Listing<Item>['pages']): AsyncGenerator<string> {
+async function* writeItems<Item>(
+  start: string,
+  { pages, resourceOf = (item) => item }: Listing<Item>,
+): AsyncGenerator<string> {
   let separator = start;
   for await (const page of pages)
     if (page.length > 0) {
-      yield separator + page.map((item) => JSON.stringify(item)).join(',');
+      const resources = await Promise.all(page.map(resourceOf));
+      yield separator + resources.map((resource) => JSON.stringify(resource)).join(',');
       separator = ',';
     }
   if (separator === start) yield start;

@@ -13,7 +13,7 @@ const services = {
 };
 
 /** @param onCreated called for each new chat, and again if the gateway repeats a request without an idempotency key */
-export const serveWith = (onCreated: (chat: Chat) => void) =>
+export const serveWith = (onCreated?: (chat: Chat) => void) =>
   serveRoute(
     createChatRoute,
     async (request, { awaitRateLimit }) => {
@@ -24,7 +24,7 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
         { client: idempotencyKeyOf(createChatRoute, request), gateway: gatewayKeyOf(request) },
         awaitRateLimit,
       );
-      if (!replayed) onCreated(chat);
+      if (!replayed) onCreated?.(chat);
       return { data: chatResource(chat), headers: replayHeaders(replayed) };
     },
     { awaitsRateLimit: true, checkUsers },

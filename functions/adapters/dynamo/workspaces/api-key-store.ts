@@ -130,14 +130,11 @@ export const auditBy =
     }));
   };
 
-export function dynamoAuditLog(table: Table): AuditLog {
-  return {
-    async *between(workspaceId, from, to) {
-      const { pk } =
-        workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
-      // `U` sorts after every time of the last day: in a key, `T` follows the day.
-      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
-        yield page.map((item) => fieldsOf<AuditEntry>(item));
-    },
-  };
-}
+export const dynamoAuditLog = (table: Table): AuditLog => ({
+  async *between(workspaceId, from, to) {
+    const { pk } = workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
+    // `U` sorts after every time of the last day: in a key, `T` follows the day.
+    for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
+      yield page.map((item) => fieldsOf<AuditEntry>(item));
+  },
+});

@@ -14,21 +14,19 @@ import type { BucketChange, FullTimes, RateBucketStore } from '#domain/workspace
 const idempotencySeconds = limits.idempotencyHours * 60 * 60;
 const secondsOf = ({ at }: IdempotencyKey): number => Math.ceil(at / 1000);
 
-export function dynamoIdempotencyStore(table: Table): IdempotencyStore {
-  return {
-    async find(key) {
-      const item = await table.get(keys.idempotencyKey(key.workspaceId, key.hash));
-      // DynamoDB's TTL may delete an expired item days later.
-      return item === undefined || (item.ttl as number) <= secondsOf(key) ? undefined : recordOf(item);
-    },
+export const dynamoIdempotencyStore = (table: Table): IdempotencyStore => ({
+  async find(key) {
+    const item = await table.get(keys.idempotencyKey(key.workspaceId, key.hash));
+    // DynamoDB's TTL may delete an expired item days later.
+    return item === undefined || (item.ttl as number) <= secondsOf(key) ? undefined : recordOf(item);
+  },
 
-    async store(key, work) {
-      const put = idempotencyPut(key, work);
-      const { isDone, item } = await table.putIf({ ...put, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
-      return recordOf(isDone || item === undefined ? put.Item : item);
-    },
-  };
-}
+  async store(key, work) {
+    const put = idempotencyPut(key, work);
+    const { isDone, item } = await table.putIf({ ...put, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' });
+    return recordOf(isDone || item === undefined ? put.Item : item);
+  },
+});
 
 export const idempotencyPut = (key: IdempotencyKey, work: Work) => ({
   Item: {
@@ -53,27 +51,25 @@ const recordOf = (item: Item): IdempotencyRecord => ({
 /** After `expiresAt`: a function whose clock is behind may still use the buckets. */
 const bucketSeconds = 60;
 
-export function dynamoRateBucketStore(table: Table): RateBucketStore {
-  return {
-    async take({ workspaceId, apiKeyId, limits }, changes, { now, expiresAt }) {
-      const parts = changes.map((change, index) => expressionsOf(change, index, now));
-      const { isDone, item = {} } = await table.updateIf({
-        Key: keys.rateBuckets(workspaceId, apiKeyId, formatLimits(limits)),
-        UpdateExpression: `SET #ttl = :ttl, ${parts.map(({ update }) => update).join(', ')}`,
-        ConditionExpression: parts.map(({ condition }) => condition).join(' AND '),
-        ExpressionAttributeNames: Object.assign({ '#ttl': 'ttl' }, ...parts.map(({ names }) => names)),
-        ExpressionAttributeValues: Object.assign(
-          { ':now': now, ':ttl': Math.ceil(expiresAt / 1000) + bucketSeconds },
-          ...parts.map(({ values }) => values),
-        ),
-        ReturnValues: 'UPDATED_NEW',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-      });
-      // After a write, `item` has only the buckets that were changed.
-      return { taken: isDone, fullTimes: fullTimesOf(item) };
-    },
-  };
-}
+export const dynamoRateBucketStore = (table: Table): RateBucketStore => ({
+  async take({ workspaceId, apiKeyId, limits }, changes, { now, expiresAt }) {
+    const parts = changes.map((change, index) => expressionsOf(change, index, now));
+    const { isDone, item = {} } = await table.updateIf({
+      Key: keys.rateBuckets(workspaceId, apiKeyId, formatLimits(limits)),
+      UpdateExpression: `SET #ttl = :ttl, ${parts.map(({ update }) => update).join(', ')}`,
+      ConditionExpression: parts.map(({ condition }) => condition).join(' AND '),
+      ExpressionAttributeNames: Object.assign({ '#ttl': 'ttl' }, ...parts.map(({ names }) => names)),
+      ExpressionAttributeValues: Object.assign(
+        { ':now': now, ':ttl': Math.ceil(expiresAt / 1000) + bucketSeconds },
+        ...parts.map(({ values }) => values),
+      ),
+      ReturnValues: 'UPDATED_NEW',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    });
+    // After a write, `item` has only the buckets that were changed.
+    return { taken: isDone, fullTimes: fullTimesOf(item) };
+  },
+});
 
 /** DynamoDB has no maximum of two values, so there are two forms: for a full bucket, and for any other. */
 function expressionsOf({ rateClass, amount, isFull, latest }: BucketChange, index: number, now: number) {
