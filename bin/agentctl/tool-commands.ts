@@ -117,7 +117,7 @@ async function check(agentId: string, { workspace }: Options): Promise<Result> {
 
 async function call(id: string, name: string, json: string, { workspace, user }: Options): Promise<Result> {
   // A deferred import: only this command needs it.
-  const { useRemoteTool } = await import('#runtime/composition/use-tool.ts');
+  const { useRemoteTool } = await import('#runtime/composition/check-agent.ts');
   const definition = await definitionOf(id, workspace);
   const of = { agentId: id, workspace, user };
   const result = await useRemoteTool(definition, name, argumentsIn(json), of);

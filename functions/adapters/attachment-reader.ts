@@ -16,7 +16,6 @@ import { recentlyUsed } from '#domain/platform/recently-used.ts';
 import { type Clock, isExpired } from '#domain/platform/services.ts';
 import type { Shares } from '#domain/platform/shares.ts';
 import { startOfText } from './prepared-attachments.ts';
-import { sharedPreparation } from './shared-preparation.ts';
 
 const cachedBytes = 20 * 1024 * 1024;
 
@@ -63,7 +62,7 @@ export function attachmentReader(
   const isPrepared = async (file: StoredFile, signal: AbortSignal): Promise<boolean> =>
     (await prepared.get(file, { whole: 0, start: 0 }, signal)) !== undefined;
 
-  const prepare = async (file: StoredFile, signal: AbortSignal): Promise<void> => {
+  const prepare: Prepare = async (file, signal) => {
     const leave = await shares.wait('preparations', file.workspaceId, signal);
     // The lease may end during this wait. Then another process may have prepared the file.
     const isDone = leases !== undefined && (await isPrepared(file, signal).catch(() => false));
@@ -77,7 +76,9 @@ export function attachmentReader(
     await prepared.put(file, { type: 'unreadable', reason });
   };
 
-  const prepareOnce = sharedPreparation({ clock, leases, prepare, isPrepared });
+  const prepareOnce = sharedPreparation(
+    leases === undefined ? prepare : withLease({ clock, leases, prepare, isPrepared }),
+  );
 
   const load = async (
     file: StoredFile,
@@ -162,3 +163,68 @@ async function originalOf(files: FileStore, file: StoredFile): Promise<Uint8Arra
 
 const sizeOf = (content: AttachmentContent): number =>
   'text' in content ? content.text.length * 2 : content.type === 'image' ? content.bytes.length : 0;
+
+/**
+ * Longer than the 60 s that the preparing function has. After this time another process can take the lease: its owner
+ * may have died, or may still wait.
+ */
+const leaseMilliseconds = 65_000;
+
+/** Preparing a file usually takes 1.5 s. A check is one write to DynamoDB and one read of S3. */
+const checkMilliseconds = 1000;
+
+type Prepare = (file: StoredFile, signal: AbortSignal) => Promise<void>;
+
+/** Concurrent readers of a file share one preparation, whose signal aborts when none waits for it any more. */
+function sharedPreparation(prepare: Prepare): Prepare {
+  const running = new Map<string, { work: Promise<void>; readers: number; stop: AbortController }>();
+  const start = (file: StoredFile) => {
+    const stop = new AbortController();
+    const shared = { work: prepare(file, stop.signal), readers: 0, stop };
+    running.set(file.uuid, shared);
+    return shared;
+  };
+  return async (file, signal) => {
+    const shared = running.get(file.uuid) ?? start(file);
+    shared.readers += 1;
+    try {
+      await untilAborted(shared.work, signal);
+    } finally {
+      shared.readers -= 1;
+      if (shared.readers === 0) {
+        running.delete(file.uuid);
+        shared.stop.abort();
+      }
+    }
+  };
+}
+
+interface Leased extends Pick<ReaderServices, 'clock'> {
+  leases: PreparationLeases;
+  prepare: Prepare;
+  isPrepared: (file: StoredFile, signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Processes share a preparation too. */
+const withLease =
+  ({ clock, leases, prepare, isPrepared }: Leased): Prepare =>
+  async (file, signal) => {
+    let until: number;
+    for (;;) {
+      const now = clock.now().getTime();
+      // The random fraction distinguishes leases of the same millisecond: `releaseLease` recognizes the lease by the
+      // time.
+      until = now + leaseMilliseconds + Math.random();
+      if (await leases.takeLease(file, until, now)) break;
+      await sleep(checkMilliseconds, undefined, { signal });
+      if (await isPrepared(file, signal)) return;
+    }
+    let isDone = false;
+    try {
+      await prepare(file, signal);
+      isDone = await isPrepared(file, signal);
+    } finally {
+      // After a success, the lease stays: a process that has just found no prepared file must not take it.
+      if (!isDone) await leases.releaseLease(file, until);
+    }
+  };

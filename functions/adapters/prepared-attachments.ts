@@ -1,12 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { StandardRetryStrategy } from '@smithy/core/retry';
+import { limits } from '#contract/limits.ts';
 import { readNotices } from '#domain/files/attachments.ts';
 import {
+  type Preparation,
   type PreparedAttachment,
   type PreparedAttachments,
   preparedImageBytes,
   type StoredFile,
   type TextBounds,
 } from '#domain/files/files.ts';
+import { OutboundFailure } from '#domain/platform/failures.ts';
+import { type OutboundRequest, sendOutbound } from './outbound/send-outbound.ts';
 import { bucketObjects, presign } from './s3-objects.ts';
 
 type Read = NonNullable<Awaited<ReturnType<PreparedAttachments['get']>>>;
@@ -142,4 +148,63 @@ export function s3PreparedAttachments(client: S3Client, Bucket: string): Prepare
       await Promise.all([keyOf(file, 'content.json'), keyOf(file, 'image')].map(objects.delete));
     },
   };
+}
+
+/** In milliseconds. Files and their texts may have several megabytes. */
+const times = { response: 30_000, whole: 30_000 };
+
+/** No error contains a presigned address. */
+export function presignedPreparation(retries: StandardRetryStrategy): Preparation {
+  const put = async (address: string, body: Uint8Array, contentType: string): Promise<void> => {
+    const headers = { 'Content-Type': contentType };
+    const { status } = await send(retries, {
+      method: 'PUT',
+      url: new URL(address),
+      headers,
+      body,
+      maxBytes: errorBytes,
+    });
+    if (status !== 200) throw failureOf('write', status);
+  };
+  return {
+    async readFile({ file }) {
+      const maxBytes = limits.fileBytes;
+      const { status, body } = await send(retries, { method: 'GET', url: new URL(file), maxBytes });
+      // A missing object gives 404 and not 403, because the caller that has signed the address may list the bucket.
+      if (status === 404) return undefined;
+      if (status !== 200) throw failureOf('read', status);
+      return body;
+    },
+    putContent: ({ content }, prepared) =>
+      put(content, Buffer.from(preparedJson(prepared)), 'application/json'),
+    putImage: ({ image }, bytes) => put(image, bytes, 'application/octet-stream'),
+  };
+}
+
+const errorBytes = 64 * 1024;
+
+const failureOf = (what: 'read' | 'write', status: number): Error =>
+  new Error(`S3 responded with ${status} to a presigned ${what}`);
+
+async function send(
+  retries: StandardRetryStrategy,
+  request: Pick<OutboundRequest, 'method' | 'url' | 'headers' | 'body' | 'maxBytes'>,
+): Promise<{ status: number; body: Buffer }> {
+  let token = await retries.acquireInitialRetryToken('s3');
+  for (;;) {
+    let failure: Error;
+    try {
+      const { signal } = new AbortController();
+      const response = await sendOutbound({ ...request, rules: undefined, redirects: 0, times, signal });
+      if (response.status < 500 && response.status !== 429) return response;
+      failure = failureOf(request.method === 'GET' ? 'read' : 'write', response.status);
+    } catch (error) {
+      if (!(error instanceof OutboundFailure)) throw error;
+      failure = error;
+    }
+    token = await retries.refreshRetryTokenForRetry(token, { errorType: 'TRANSIENT' }).catch(() => {
+      throw failure;
+    });
+    await sleep(token.getRetryDelay());
+  }
 }

@@ -58,11 +58,6 @@ async function readVersion(
 /** KMS encrypts up to 4,096 bytes in a call. */
 const bytesOfCall = 4096;
 
-interface Cipher<Owner> {
-  encrypt(text: string, owner: Owner): Promise<string>;
-  decrypt(encrypted: string, owner: Owner): Promise<string>;
-}
-
 /**
  * The ciphertext is the base64 of each call's result, with spaces between them.
  * @param contextOf makes KMS's encryption context. It is not secret; decryption fails if it differs
@@ -71,8 +66,8 @@ export const kmsSecretCipher = <Owner>(
   client: KMSClient,
   keyId: string,
   contextOf: (owner: Owner) => Record<string, string>,
-): Cipher<Owner> => ({
-  async encrypt(text, owner) {
+) => ({
+  async encrypt(text: string, owner: Owner): Promise<string> {
     const bytes = Buffer.from(text);
     const calls = Array.from({ length: Math.ceil(bytes.length / bytesOfCall) }, async (_, index) => {
       const { CiphertextBlob } = await client.send(
@@ -88,7 +83,7 @@ export const kmsSecretCipher = <Owner>(
     return (await Promise.all(calls)).join(' ');
   },
 
-  async decrypt(encrypted, owner) {
+  async decrypt(encrypted: string, owner: Owner): Promise<string> {
     const calls = encrypted.split(' ').map(async (ciphertext) => {
       const { Plaintext } = await client.send(
         new DecryptCommand({

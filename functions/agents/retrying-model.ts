@@ -56,7 +56,7 @@ export const timingOf = (clock: Pick<Clock, 'now' | 'after'>): Pick<RetrySetting
 
 /**
  * In milliseconds since 1970: when a model may be called again whose provider has asked to wait up to `maxRetryAfter`.
- * Replies share the wait only if a process has one object for each model: see runtime/composition/model-providers.ts.
+ * Replies share the wait only if a process has one object for each model: see runtime/composition/models-and-tools.ts.
  */
 const readyAt = new WeakMap<Model, number>();
 

@@ -4,11 +4,13 @@ import { type ErrorKind, ServiceError } from '#contract/errors.ts';
 import { formatLimits } from '#contract/rate-limits.ts';
 import { openAiPath } from '#contract/routes/dialect.ts';
 import type { Caller } from '#domain/workspaces/api-keys.ts';
+import { authorizer } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { signedCallerField } from '#runtime/environment/variables.ts';
 import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { endInvocation, runRequest } from '#runtime/observability/invocation.ts';
-import { authorize } from '#runtime/routes/authorize-request.ts';
+
+const authorize = authorizer();
 
 /** The gateway maps this message to 400/10001. */
 const unauthorized = new Error('Unauthorized');

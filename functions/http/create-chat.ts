@@ -2,7 +2,4 @@ import { createChatRoute } from '#contract/routes/chats.ts';
 import { lambdaHandler } from '#runtime/http/lambda-route.ts';
 import { serveWith } from '#runtime/routes/create-chat.ts';
 
-export const handler = lambdaHandler(
-  createChatRoute,
-  serveWith(() => undefined),
-);
+export const handler = lambdaHandler(createChatRoute, serveWith());

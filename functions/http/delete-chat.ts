@@ -1,18 +1,11 @@
 import type { DeletedChatResource } from '#contract/chat.ts';
 import { deleteChatRoute } from '#contract/routes/chats.ts';
 import { deleteChat } from '#domain/chats/chats.ts';
-import { chatDeletion, chats, clock, log, purgeQueue, workspaces } from '#runtime/composition/services.ts';
+import { chatDeletion, chatServices, log, purgeQueue } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
-const services = {
-  chatDeletion: chatDeletion(),
-  chats: chats(),
-  clock,
-  log,
-  purgeQueue: purgeQueue(),
-  workspaces: workspaces(),
-};
+const services = { ...chatServices(), chatDeletion: chatDeletion(), log, purgeQueue: purgeQueue() };
 export const handler = lambdaRoute(
   deleteChatRoute,
   async (request, { awaitRateLimit }) => {

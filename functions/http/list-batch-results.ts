@@ -1,7 +1,7 @@
 import { listBatchResultsRoute } from '#contract/routes/batches.ts';
 import { listBatchResults } from '#domain/batches/batches.ts';
 import { batches, messages } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 
 const services = { batches: batches(), messages: messages() };
 

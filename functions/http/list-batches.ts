@@ -2,7 +2,7 @@ import { listBatchesRoute } from '#contract/routes/batches.ts';
 import { batchResource } from '#domain/batches/batch.ts';
 import { countBatches } from '#domain/batches/batches.ts';
 import { batches } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 
 const services = { batches: batches() };
 

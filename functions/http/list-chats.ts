@@ -2,7 +2,7 @@ import { isAscending } from '#contract/pagination.ts';
 import { listChatsRoute } from '#contract/routes/chats.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { chatPages } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 
 export const handler = listRoute(listChatsRoute, async ({ workspaceId, query }) => {
   const page = await chatPages().page(

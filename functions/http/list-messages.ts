@@ -3,17 +3,11 @@ import { listMessagesRoute } from '#contract/routes/chats.ts';
 import { listMessages } from '#domain/chats/chats.ts';
 import { messageResource } from '#domain/chats/history.ts';
 import type { RatedMessage } from '#domain/chats/message.ts';
-import { chats, clock, fileAddresses, messages, workspaces } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { chatServices, fileAddresses, messages } from '#runtime/composition/services.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
-const services = {
-  chats: chats(),
-  clock,
-  files: fileAddresses(),
-  messages: messages(),
-  workspaces: workspaces(),
-};
+const services = { ...chatServices(), files: fileAddresses(), messages: messages() };
 
 export const handler = listRoute(
   listMessagesRoute,
@@ -21,12 +15,8 @@ export const handler = listRoute(
     const { limit, offset, order_by } = request.query;
     const page = { limit, offset, ascending: isAscending(order_by) };
     const { total, pages } = await listMessages(services, { ...(await chatOf(request)), ...page });
-    return { total, pages: resources(request.parameters.chat_id, pages) };
+    const resourceOf = (rated: RatedMessage) => messageResource(services, request.parameters.chat_id, rated);
+    return { total, pages, resourceOf };
   },
   { checkUsers },
 );
-
-async function* resources(chatId: number, pages: AsyncIterable<RatedMessage[]>) {
-  for await (const page of pages)
-    yield await Promise.all(page.map((rated) => messageResource(services, chatId, rated)));
-}

@@ -1,7 +1,7 @@
 import { listModelsRoute } from '#contract/routes/openai.ts';
 import { checkOpenAi, modelResource } from '#domain/completions/start-completion.ts';
 import { agents, workspaces } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 import { openAiForm } from '#runtime/http/openai-form.ts';
 
 const services = { workspaces: workspaces() };
@@ -11,11 +11,7 @@ export const handler = listRoute(
   listModelsRoute,
   async ({ workspaceId }) => {
     await checkOpenAi(services, workspaceId);
-    return { pages: models(workspaceId) };
+    return { pages: agents().listPublished(workspaceId), resourceOf: modelResource };
   },
   { form: openAiForm },
 );
-
-async function* models(workspaceId: string) {
-  for await (const page of agents().listPublished(workspaceId)) yield page.map(modelResource);
-}

@@ -1,12 +1,9 @@
 import { listPublishedAgentsRoute } from '#contract/routes/workspace.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { agents } from '#runtime/composition/services.ts';
-import { listRoute } from '#runtime/http/list-route.ts';
+import { listRoute } from '#runtime/http/lambda-route.ts';
 
 export const handler = listRoute(listPublishedAgentsRoute, async ({ workspaceId }) => ({
-  pages: resources(workspaceId),
+  pages: agents().listPublished(workspaceId),
+  resourceOf: publishedAgentResource,
 }));
-
-async function* resources(workspaceId: string) {
-  for await (const page of agents().listPublished(workspaceId)) yield page.map(publishedAgentResource);
-}

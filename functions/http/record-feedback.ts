@@ -1,10 +1,10 @@
 import { recordFeedbackRoute } from '#contract/routes/messages.ts';
 import { recordFeedback } from '#domain/chats/chats.ts';
-import { chats, clock, feedback, workspaces } from '#runtime/composition/services.ts';
+import { chatServices, feedback } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
-const services = { chats: chats(), clock, feedback: feedback(), workspaces: workspaces() };
+const services = { ...chatServices(), feedback: feedback() };
 
 export const handler = lambdaRoute(
   recordFeedbackRoute,

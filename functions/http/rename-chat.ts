@@ -1,11 +1,11 @@
 import { renameChatRoute } from '#contract/routes/chats.ts';
 import { chatResource } from '#domain/chats/chat.ts';
 import { renameChat } from '#domain/chats/chats.ts';
-import { chats, clock, workspaces } from '#runtime/composition/services.ts';
+import { chatServices } from '#runtime/composition/services.ts';
 import { lambdaRoute } from '#runtime/http/lambda-route.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 
-const services = { chats: chats(), clock, workspaces: workspaces() };
+const services = chatServices();
 
 export const handler = lambdaRoute(
   renameChatRoute,

@@ -2,22 +2,19 @@ import type { SQSEvent } from 'aws-lambda';
 import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import {
-  agents,
   batchAgentRuntime,
   batchSettings,
   chats,
   fileIndex,
   log,
   messages,
-  meter,
   queueServices,
   random,
   rateLimits,
   replyEvents,
-  replySettings,
+  replyServices,
   stageLimits,
   usage,
-  workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
@@ -25,22 +22,18 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
   ...queueServices(),
+  ...replyServices(),
   agentRuntime: batchAgentRuntime(),
-  agents: agents(),
   batchSettings: batchSettings(),
   chats: chats(),
   fileIndex: fileIndex(),
   identifiers,
-  log,
-  meter,
   messages: messages(),
   random,
   rateLimits: rateLimits(),
   replyEvents: replyEvents(),
-  replySettings: replySettings(),
   stageLimits: stageLimits(),
   usage: usage(),
-  workspaces: workspaces(),
 };
 
 /** An error is only logged, because the reconciler replaces lost messages. */

@@ -4,30 +4,22 @@ import { ServiceError } from '#contract/errors.ts';
 import { testAgent } from '#domain/chats/test-agent.ts';
 import {
   agentRuntime,
-  agents,
-  clock,
-  log,
   meter,
   rateLimits,
-  replySettings,
+  replyServices,
   stageLimits,
   usage,
-  workspaces,
 } from '#runtime/composition/services.ts';
 import { observed } from '#runtime/observability/observed.ts';
 
 const services = {
+  ...replyServices(),
   agentRuntime: agentRuntime(),
-  agents: agents(),
-  clock,
-  log,
   // A draft may name a wrong model. This is no outage of a model, so no alarm must report it.
   meter: { ...meter, modelFailed: () => undefined },
   rateLimits: rateLimits(),
-  replySettings: replySettings(),
   stageLimits: stageLimits(),
   usage: usage(),
-  workspaces: workspaces(),
 };
 
 /** Has no route: operators invoke it. */

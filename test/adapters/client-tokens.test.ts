@@ -1,8 +1,7 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { clientTokens } from '#adapters/outbound/client-tokens.ts';
-import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { clientTokens, remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { toolAuth } from '#contract/tools.ts';
 import { credentialOf, SecretValues } from '#domain/tools/tool-secret.ts';
 import { manualClock } from '#support/manual-clock.ts';

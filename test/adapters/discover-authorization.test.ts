@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientTokens } from '#adapters/outbound/client-tokens.ts';
-import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { clientTokens, remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { toolAuth } from '#contract/tools.ts';
 import { credentialOf } from '#domain/tools/tool-secret.ts';
 import { manualClock } from '#support/manual-clock.ts';

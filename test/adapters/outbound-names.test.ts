@@ -32,7 +32,7 @@ async function resolving(names: DnsNames, operatorHosts: Record<string, string[]
 describe('names that a DNS server never answers', () => {
   it('ten at once delay neither the read of a file nor a name of the system', async () => {
     const { server, clock, rules } = await resolving({});
-    const pages = httpWebPages({ rules, textWorker: sampleTextWorker() });
+    const pages = httpWebPages(rules, sampleTextWorker());
     const webhooks = httpWebhookSender({ rules, allowsPlainLoopback: false, timeout: 60_000, clock });
     const events: string[] = [];
     const noted = (what: string) => (result: unknown) => void events.push(`${what}: ${result}`);

@@ -3,9 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { S3Client } from '@aws-sdk/client-s3';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
+import { presignedPreparation, s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
 import { s3FileStore } from '#adapters/s3-objects.ts';
-import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { limits } from '#contract/limits.ts';
 import { preparedImageBytes, type StoredFile } from '#domain/files/files.ts';
 

@@ -5,10 +5,9 @@
 
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
-import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
-import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoBatchStore, dynamoReconciliationIndex } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoChatTraces, dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
@@ -17,7 +16,7 @@ import { dynamoErasures, dynamoRetention } from '#adapters/dynamo/erasure/erasur
 import { dynamoFileIndex } from '#adapters/dynamo/files/file-index.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/request-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
@@ -34,8 +33,7 @@ import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import { createChat, deleteChat, listMessages, renameChat, stopReply } from '#domain/chats/chats.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
-import type { Erasure, Purge } from '#domain/chats/purge.ts';
-import { requeuePurges } from '#domain/chats/purge.ts';
+import { type Erasure, type Purge, requeuePurges } from '#domain/chats/purge.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';

@@ -1,4 +1,4 @@
-import { chatItem } from '#adapters/dynamo/chats/chat-item.ts';
+import { chatItem } from '#adapters/dynamo/chats/chat-items.ts';
 import { attributesOf } from '#adapters/dynamo/chats/message-item.ts';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import { isReplyPosition, type Message, noUsage } from '#domain/chats/message.ts';

@@ -4,8 +4,8 @@ import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.t
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { signCaller } from '#runtime/http/caller-secrets.ts';
 import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
+import { timeForModel } from '#runtime/http/serve-route.ts';
 import { serveRoutes } from '#runtime/http/serve-routes.ts';
-import { timeForModel } from '#runtime/routes/time-for-model.ts';
 
 /**
  * A web function with two routes whose time the test moves, in a thread of its own: `{ advance: milliseconds }`. The

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { reasoningStepTypes } from '#contract/agent.ts';
-import { agentTools } from '#runtime/composition/agent-tools.ts';
+import { agentTools } from '#runtime/composition/models-and-tools.ts';
 
 const unused = (): never => {
   throw new Error('No tool is used');

@@ -4,8 +4,8 @@ import {
   TransactionConflictException,
 } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
+import { dynamoChatDeletion, planChats } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion, planChats } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import type { Cursor, ListPage } from '#contract/pagination.ts';
 import type { Chat } from '#domain/chats/chat.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/request-store.ts';
 import { parseLimits, type RateLimit, rateLimit } from '#contract/rate-limits.ts';
 import { openRateLimits, type RateBucketStore } from '#domain/workspaces/rate-limits.ts';
 import { openMemoryTable } from '#support/memory-table/open-memory-table.ts';

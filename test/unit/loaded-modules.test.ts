@@ -11,7 +11,7 @@ registerHooks({
     return nextLoad(url, context);
   },
 });
-const { agentTools } = await import('#runtime/composition/agent-tools.ts');
+const { agentTools } = await import('#runtime/composition/models-and-tools.ts');
 const { offeredTools } = await import('#agents/tools/agent-tool.ts');
 const { agentDefinition } = await import('#contract/agent.ts');
 const kinds = agentTools(new Proxy({}, { get: () => () => ({}) }));
@@ -23,7 +23,7 @@ const agents = [
   { type: 'consultant_call_http_api', config: { base_url: url, tools: [{ ...tool, method: 'GET', path: '/' }] } },
   { type: 'consultant_call_mcp_tool', config: { url, tools: [{ ...tool, tool: 'x' }] } },
 ];
-const remote = /functions\\/(?:agents\\/tools\\/(?:kinds|remote)\\/.*|adapters\\/mcp\\/.*|adapters\\/outbound\\/(?:remote-http|function-invoker|client-tokens))|@modelcontextprotocol/;
+const remote = /functions\\/(?:agents\\/tools\\/(?:kinds|remote)\\/.*|adapters\\/mcp\\/.*|adapters\\/outbound\\/(?:remote-http|function-invoker))|@modelcontextprotocol/;
 for (const entry of agents) {
   const offered = await offeredTools(kinds, agentDefinition.parse({ name: 'A', unified_tools: [entry] }));
   if (offered.length !== 1) throw new Error(entry.type);

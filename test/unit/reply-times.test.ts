@@ -7,7 +7,7 @@ import { completeChatRoute } from '#contract/routes/openai.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { writeStoredStream } from '#runtime/http/event-stream.ts';
-import { timeForModel } from '#runtime/routes/time-for-model.ts';
+import { timeForModel } from '#runtime/http/serve-route.ts';
 import { type ManualClock, manualClock, watchEnd } from '#support/manual-clock.ts';
 import { openMemoryChat } from '#support/memory-chat.ts';
 

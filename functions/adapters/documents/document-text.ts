@@ -170,10 +170,6 @@ export class DocumentText {
     }
   }
 
-  openCell(): void {
-    this.openBlock(true);
-  }
-
   closeCell(): void {
     const { text, tables, columns } = this.popBlock();
     const line = this.lines.at(-1);

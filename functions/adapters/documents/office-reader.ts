@@ -88,7 +88,7 @@ export class OfficeReader {
       'a:p': { close: () => text.endParagraph({ isTight: true }) },
       'a:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'a:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
-      'a:tc': { open: () => text.openCell(), close: () => text.closeCell() },
+      'a:tc': { open: () => text.openBlock(true), close: () => text.closeCell() },
       'dgm:relIds': ({ 'r:dm': id }) => this.readBox(id),
       'v:textpath': ({ string = '' }) => text.text(`${string} `),
     };

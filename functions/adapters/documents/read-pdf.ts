@@ -88,13 +88,7 @@ export async function readPdf(bytes: Uint8Array): Promise<Extracted> {
   return extractedOf(completed === undefined ? first : await readPages(completed.bytes, completed.missing));
 }
 
-interface PdfPages {
-  text: string;
-  pageOffsets: number[];
-  unreadable: number[];
-  empty: number[];
-  attachedFiles: number;
-}
+type PdfPages = Awaited<ReturnType<typeof readPages>>;
 
 function extractedOf({ text, pageOffsets, unreadable, empty, attachedFiles }: PdfPages): Extracted {
   const pages = pageOffsets.length;
@@ -128,7 +122,7 @@ function pagesNamed(numbers: readonly number[]): string {
 }
 
 /** @param missing object numbers of the empty pages that replace missing objects */
-async function readPages(bytes: Uint8Array, missing: ReadonlySet<number> = new Set()): Promise<PdfPages> {
+async function readPages(bytes: Uint8Array, missing: ReadonlySet<number> = new Set()) {
   const pdf = await open(bytes);
   try {
     if (pdf.numPages > bounds.pages) throw tooManyPages();

@@ -87,7 +87,7 @@ export class WordDocument {
       'w:sym': ({ 'w:font': font = '', 'w:char': char = '' }) => text.text(symbol(font, char)),
       'w:tbl': { open: () => text.openTable(), close: () => text.closeTable() },
       'w:tr': { open: () => text.openTableLine(), close: () => text.closeTableLine() },
-      'w:tc': { open: () => text.openCell(), close: () => text.closeCell() },
+      'w:tc': { open: () => text.openBlock(true), close: () => text.closeCell() },
       'w:gridSpan': ({ 'w:val': columns }) => text.spanColumns(Number(columns)),
       'w:gridBefore': ({ 'w:val': columns }) => text.emptyCells(Number(columns)),
       'w:trPr': during((isOpen) => {

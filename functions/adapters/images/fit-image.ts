@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { ExtractionFailure, type ImageFitter, preparedImageBytes } from '#domain/files/files.ts';
 import { firstFrame, isWhole, orientationOf } from './image-structure.ts';
-import type { ShrinkRequest } from './shrink-image.ts';
+import type { ShrinkRequest } from './shrinking-thread.ts';
 
 /** Amazon Bedrock's limits for an image. */
 const limits = { bytes: preparedImageBytes, side: 8000 };

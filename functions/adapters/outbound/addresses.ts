@@ -137,6 +137,15 @@ export interface OutboundRules {
   resolve: ResolveHost;
 }
 
+export const outboundRules = (
+  allow: readonly HostAndPort[],
+  denied: readonly HostAndPort[],
+  clock: Clock,
+): OutboundRules => {
+  const operatorHosts = [...allow, ...denied].map(({ host }) => host);
+  return { allow, denied, resolve: hostResolver(operatorHosts, { clock }) };
+};
+
 /**
  * Connect to these addresses only and do not resolve the name again: it may resolve to another address later (DNS
  * rebinding).

@@ -103,11 +103,6 @@ class TextLayout {
   }
 }
 
-interface ReadableText {
-  title: string;
-  text: string;
-}
-
 const skippedElements = new Set('script style template svg iframe noembed noframes object canvas'.split(' '));
 
 /** A shorter <main> is probably an empty shell that a script fills: then the whole page is used. */
@@ -122,7 +117,7 @@ const addressCharacters = 2000;
 const allAddressesCharacters = 5_000_000;
 
 /** In Markdown: the text of the page, or only that of a <main> of some length. 5 MB may take 0.6 s. */
-export function readableHtml(html: string, address: URL): ReadableText {
+export function readableHtml(html: string, address: URL): { title: string; text: string } {
   const reader = new PageReader(address);
   readTags(html, reader, { nameOf: htmlName, isRead: (attribute) => readAttributes.has(attribute) });
   return reader.finish();
@@ -259,7 +254,7 @@ class PageReader implements TagReader {
     if (name === 'main' && this.main !== undefined) this.main.end ??= this.layout.position();
   }
 
-  finish(): ReadableText {
+  finish(): { title: string; text: string } {
     this.layOutText();
     this.layout.closeLink();
     const main = this.main && this.layout.toString(this.main.start, this.main.end);

@@ -10,7 +10,7 @@ import { addUserMessage } from '#agents/conversation.ts';
 /** Of the interface, replies use no more. */
 export type Model = Pick<LanguageModelV4, 'doGenerate' | 'doStream'>;
 
-/** Each provider has an entry in runtime/composition/model-providers.ts. */
+/** Each provider has an entry in runtime/composition/models-and-tools.ts. */
 export interface ModelProvider {
   needsName: boolean;
   /** @param name the text after `PROVIDER:`, possibly empty */

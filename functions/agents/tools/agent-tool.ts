@@ -82,7 +82,7 @@ export const requestForm: AgentTool<Config, Input> = {
   handsOver: true,
 };
 
-/** A tool of the service itself. `kindOf` makes its kind, for the list in runtime/composition/agent-tools.ts. */
+/** A tool of the service itself. `kindOf` makes its kind, for the list in runtime/composition/models-and-tools.ts. */
 export interface AgentTool<Config = unknown, Input = unknown> {
   /** Also the tool's name for the model, unless the entry sets another name. */
   type: string;

@@ -1,26 +1,24 @@
 import * as z from 'zod';
 import { findProvider } from '#agents/models/model-provider.ts';
-import { inspectTools, issuesOfNames } from '#agents/tools/agent-tool.ts';
+import { inspectTools, issuesOfNames, offeredTools, ReplyScope } from '#agents/tools/agent-tool.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { type AgentDefinition, agentDefinition, unifiedTool } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { problemOfSchema } from '#contract/json-schema.ts';
 import { limits } from '#contract/limits.ts';
-import { modelProviders } from './model-providers.ts';
-import { attachments, toolsWith } from './services.ts';
+import { modelProviders } from './models-and-tools.ts';
+import { agents, attachments, toolsWith } from './services.ts';
 
 /** Fields with a mistyped name would otherwise be ignored. */
 const agentFile = agentDefinition
   .strict()
   .extend({ unified_tools: z.array(unifiedTool.strict()).max(32).default([]) });
 
-export interface CheckedAgent {
-  /** Has none of the values that the schema rejects. */
-  definition: AgentDefinition;
-  mistakes: string[];
-}
-
-export async function checkAgent(workspaceId: string, input: unknown): Promise<CheckedAgent> {
+/** @returns a definition with none of the values that the schema rejects */
+export async function checkAgent(
+  workspaceId: string,
+  input: unknown,
+): Promise<{ definition: AgentDefinition; mistakes: string[] }> {
   const { data, error } = agentFile.safeParse(input, { reportInput: true });
   const issues = error?.issues ?? [];
   const { definition, wrongTools } = data ? { definition: data, wrongTools: [] } : soundPartOf(input, issues);
@@ -125,4 +123,32 @@ async function toolMistakes(
     if (mistake !== undefined) mistakes.push(`unified_tools[${index}].config.${mistake}`);
   }
   return mistakes;
+}
+
+/**
+ * For operators' commands only: whatever the tool's approval, and without the timeout of replies.
+ * @throws Error if there is no such tool, the arguments do not fit, or the tool fails
+ */
+export async function useRemoteTool(
+  definition: AgentDefinition,
+  name: string,
+  args: unknown,
+  of: { agentId: string; workspace: string; user?: string | undefined },
+): Promise<unknown> {
+  const tool = (await offeredTools(toolsWith(attachments), definition)).find((each) => each.name === name);
+  if (!tool?.isRemote) throw new Error(`The agent has no tool ${name} of another system`);
+  const read = tool.read(args);
+  if (read.problem !== undefined) throw new Error(`The arguments do not fit the tool: ${read.problem}`);
+  const { agentId, workspace: workspaceId, user = null } = of;
+  const { number = null } = (await agents().published(workspaceId, agentId)) ?? {};
+  const scope = new ReplyScope();
+  try {
+    const use = {
+      ...{ callId: 'tools-call', chat: { externalUserId: user }, scope, attachments: [] },
+      ...{ agents: [{ workspaceId, agentId, number }], signal: new AbortController().signal },
+    } as never;
+    return (await tool.run(read.input, use)).data;
+  } finally {
+    await scope.close();
+  }
 }

@@ -1,5 +1,5 @@
-import { clientTokens } from '#adapters/outbound/client-tokens.ts';
-import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { outboundRules } from '#adapters/outbound/addresses.ts';
+import { clientTokens, remoteHttp } from '#adapters/outbound/remote-http.ts';
 import type { ToolKind } from '#agents/tools/agent-tool.ts';
 import { httpApi } from '#agents/tools/kinds/http-api.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
@@ -17,9 +17,8 @@ import {
   type ToolSecretCipher,
   type ToolSecretStore,
 } from '#domain/tools/tool-secret.ts';
-import { deferred, environment } from '#runtime/environment/environment.ts';
+import { deferred, environment, internalEndpoints } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import { outboundRules } from './outbound-rules.ts';
 import { countUse, requestDepth } from './remote-use.ts';
 
 /** Import this module only dynamically, so that it does not slow down the start of functions. */
@@ -65,7 +64,7 @@ function ownError(error: Error & { kind?: OutboundFailureKind }): never {
 /** @param allow addresses that may be called although they are not public, and may get a secret without TLS */
 export function remoteServices(toolSecrets: ToolSecretStore, allow = environment('toolAllow')) {
   const values = new SecretValues({ toolSecrets, toolSecretCipher, clock });
-  const rules = outboundRules(allow);
+  const rules = outboundRules(allow, internalEndpoints(), clock);
   const tokens = clientTokens({ rules, clock });
   return {
     checkTarget: async (...target: Parameters<CheckTarget>) =>

@@ -7,10 +7,9 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { threadedTextExtractor } from '#adapters/documents/threaded-text-extractor.ts';
 import { dynamoAgentReader, dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
-import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
-import { dynamoReconciliationIndex } from '#adapters/dynamo/batches/reconciliation-index.ts';
+import { dynamoBatchStore, dynamoReconciliationIndex } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoChatTraces, dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
@@ -22,19 +21,20 @@ import { keyScanner } from '#adapters/dynamo/table/lists.ts';
 import { dynamoTable, type Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoPriceStore } from '#adapters/dynamo/workspaces/price-store.ts';
-import { dynamoRateBucketStore, dynamoSlotReports } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
-import { dynamoToolSecretStore } from '#adapters/dynamo/workspaces/tool-secret-store.ts';
-import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import {
+  dynamoIdempotencyStore,
+  dynamoRateBucketStore,
+  dynamoSlotReports,
+} from '#adapters/dynamo/workspaces/request-store.ts';
+import { dynamoPriceStore, dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
+import {
+  dynamoToolSecretStore,
   dynamoWorkspaceDeletion,
   dynamoWorkspaceStore,
 } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import { imageFitter } from '#adapters/images/fit-image.ts';
-import { magicBytes } from '#adapters/magic-bytes.ts';
+import { presignedPreparation } from '#adapters/prepared-attachments.ts';
 import { sqsBatchQueue, sqsPurgeQueue, stepFunctionsBatchWorkflow } from '#adapters/queues.ts';
-import { presignedPreparation } from '#adapters/shared-preparation.ts';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import type { HostAndPort } from '#contract/urls.ts';
@@ -53,6 +53,7 @@ import type { KnowledgeBase, KnowledgeStore } from '#domain/knowledge/knowledge.
 import { Shares } from '#domain/platform/shares.ts';
 import type { ToolSecretCipher } from '#domain/tools/tool-secret.ts';
 import type { SecretCipher, WebhookSender, WebhookServices } from '#domain/webhooks/webhook.ts';
+import { authorizeRequest } from '#domain/workspaces/api-keys.ts';
 import { openRateLimits } from '#domain/workspaces/rate-limits.ts';
 import {
   clientTimeouts,
@@ -64,8 +65,7 @@ import {
 import { actor, clock, identifiers, processClock } from '#runtime/environment/invocation-context.ts';
 import { log } from '#runtime/observability/log.ts';
 import { meter } from '#runtime/observability/meter.ts';
-import { agentTools } from './agent-tools.ts';
-import { modelProviders } from './model-providers.ts';
+import { agentTools, modelProviders } from './models-and-tools.ts';
 
 const dynamoConnections = /* @__PURE__ */ lazily(() => new NodeHttpHandler(clientTimeouts));
 const dynamoClient = (attempts: number): DynamoDBClient =>
@@ -78,14 +78,17 @@ const dynamoClient = (attempts: number): DynamoDBClient =>
   );
 const tableWith = (attempts: number): Table => dynamoTable(dynamoClient(attempts), environment('dataTable'));
 
+const scanner = () => keyScanner(dynamoClient(6), environment('dataTable'));
+
 /** Six attempts if a client waits, because a reply that cannot be stored is lost. */
 const table = /* @__PURE__ */ lazily(() => tableWith(6));
 
-/** Two attempts if a client waits: the limiter lets requests pass if its bucket is unavailable. */
-const rateBuckets = /* @__PURE__ */ lazily(() => dynamoRateBucketStore(tableWith(2)));
-/** One for the process, so that all its requests share what is known of the buckets. */
+/**
+ * One for the process, so that all its requests share what is known of the buckets. Two attempts if a client waits: the
+ * limiter lets requests pass if its bucket is unavailable.
+ */
 export const rateLimits = /* @__PURE__ */ lazily(() =>
-  openRateLimits({ clock, log, rateBuckets: rateBuckets() }),
+  openRateLimits({ clock, log, rateBuckets: dynamoRateBucketStore(tableWith(2)) }),
 );
 export const shares = /* @__PURE__ */ lazily(
   () =>
@@ -109,11 +112,13 @@ const audit = /* @__PURE__ */ auditBy(clock, actor);
 export const auditLog = /* @__PURE__ */ lazily(() => dynamoAuditLog(table()));
 export const workspaces = /* @__PURE__ */ lazily(() => dynamoWorkspaceStore(table(), audit));
 export const workspaceDeletion = /* @__PURE__ */ lazily(() =>
-  dynamoWorkspaceDeletion(
-    table(),
-    keyScanner(dynamoClient(6), environment('dataTable')),
-    auditBy(clock, actor, { inWorkspace: false }),
-  ),
+  dynamoWorkspaceDeletion(table(), scanner(), auditBy(clock, actor, { inWorkspace: false })),
+);
+export const authorizer = /* @__PURE__ */ lazily(() =>
+  authorizeRequest({
+    ...{ apiKeys: apiKeys(), clock, log, meter },
+    ...{ stageLimits: stageLimits(), workspaces: workspaces() },
+  }),
 );
 export const usage = /* @__PURE__ */ lazily(() => dynamoUsageStore(table(), () => environment('usageDays')));
 export const prices = /* @__PURE__ */ lazily(() => dynamoPriceStore(table(), audit));
@@ -122,19 +127,11 @@ export const agents = /* @__PURE__ */ lazily(() => dynamoAgentReader(table()));
 export const agentStore = /* @__PURE__ */ lazily(() => dynamoAgentStore(table(), audit));
 export const requestEraser = /* @__PURE__ */ lazily(() => dynamoRequestEraser(table()));
 export const chatTraces = /* @__PURE__ */ lazily(() => dynamoChatTraces(table(), contents));
-export const erasedObjects = {
-  files: /* @__PURE__ */ deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
-  preparedAttachments: /* @__PURE__ */ deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
-    (await objectStores()).preparedAttachments(),
-  ),
-};
 export const purgeOutbox = /* @__PURE__ */ lazily(() => dynamoPurgeOutbox(table()));
 export const chatDeletion = /* @__PURE__ */ lazily(() => dynamoChatDeletion(table()));
 export const retention = /* @__PURE__ */ lazily(() => dynamoRetention(table()));
 export const erasures = /* @__PURE__ */ lazily(() => dynamoErasures(table(), clock));
-export const personTraces = /* @__PURE__ */ lazily(() =>
-  dynamoPersonTraces(table(), keyScanner(dynamoClient(6), environment('dataTable'))),
-);
+export const personTraces = /* @__PURE__ */ lazily(() => dynamoPersonTraces(table(), scanner()));
 export const chatPages = /* @__PURE__ */ lazily(() => dynamoChatPages(table()));
 export const chats = /* @__PURE__ */ lazily(() => dynamoChatStore(table()));
 export const stops = /* @__PURE__ */ lazily(() => watchStops({ chats: chats(), clock: processClock, log }));
@@ -162,13 +159,25 @@ export const replySettings = /* @__PURE__ */ lazily((): ChatServices['replySetti
     replyBytes: environment('replyBytes'),
   },
 }));
+export const chatServices = /* @__PURE__ */ lazily(() => ({
+  chats: chats(),
+  clock,
+  workspaces: workspaces(),
+}));
+/** For replies of agents, in chats and without. */
+export const replyServices = /* @__PURE__ */ lazily(() => ({
+  agents: agents(),
+  clock,
+  log,
+  meter,
+  replySettings: replySettings(),
+  workspaces: workspaces(),
+}));
 const toolAdapters = () => import('./tool-adapters.ts');
-let createdKnowledge: KnowledgeStore | undefined;
-const knowledgeStore = async (): Promise<KnowledgeStore> => {
+const knowledgeStore = /* @__PURE__ */ lazily(async (): Promise<KnowledgeStore> => {
   const [{ makeKnowledge }, { indexObjects }] = await Promise.all([toolAdapters(), objectStores()]);
-  createdKnowledge ??= makeKnowledge(table(), audit, indexObjects());
-  return createdKnowledge;
-};
+  return makeKnowledge(table(), audit, indexObjects());
+});
 export const knowledge = () => deferred(knowledgeStore);
 export const knowledgeBase = () => deferred<KnowledgeBase>(async () => (await toolAdapters()).knowledgeBase);
 
@@ -212,7 +221,10 @@ export const remoteSystems = async (allow: readonly HostAndPort[]) => {
   return { http, checkTarget, pool: http.openPool(), open: openMcpWith(http) };
 };
 export const erasureServices = /* @__PURE__ */ lazily(() => ({
-  ...erasedObjects,
+  files: deferred<Pick<FileStore, 'delete'>>(async () => (await objectStores()).files()),
+  preparedAttachments: deferred<Pick<PreparedAttachments, 'delete'>>(async () =>
+    (await objectStores()).preparedAttachments(),
+  ),
   batches: batches(),
   chatDeletion: chatDeletion(),
   chatPages: chatPages(),
@@ -303,4 +315,4 @@ export const lazyWebhookSender = /* @__PURE__ */ deferred<WebhookSender>(async (
   (await webhookClients()).webhookSender(),
 );
 
-export { clock, imageFitter, log, magicBytes as contentDetector, meter, random };
+export { clock, imageFitter, log, meter, random };

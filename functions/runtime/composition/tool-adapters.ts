@@ -1,19 +1,17 @@
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { bedrockKnowledgeBase } from '#adapters/bedrock-knowledge-base.ts';
 import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import type { Audit } from '#adapters/dynamo/workspaces/api-key-store.ts';
 import type { IndexObjects } from '#adapters/knowledge/knowledge-index.ts';
-import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
-import { httpWebPages } from '#adapters/outbound/web-pages.ts';
-import { braveSearch, searxng } from '#adapters/outbound/web-search.ts';
+import { bedrockKnowledgeBase, knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
+import { outboundRules } from '#adapters/outbound/addresses.ts';
+import { braveSearch, httpWebPages, searxng } from '#adapters/outbound/web-pages.ts';
 import { cachedSecret } from '#adapters/secrets.ts';
 import { textWorker } from '#adapters/text-thread/text-worker.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { WebPages, WebSearch } from '#domain/agents/agents.ts';
 import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge.ts';
-import { clientTimeouts, environment } from '#runtime/environment/environment.ts';
-import { outboundRules } from './outbound-rules.ts';
+import { environment, internalEndpoints, secretsClient } from '#runtime/environment/environment.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 
 /** Import this module only dynamically, so that it does not slow down the start of functions. */
 
@@ -33,12 +31,9 @@ export const knowledgeBase = bedrockKnowledgeBase(async (input, signal) =>
 );
 
 export const makeWebPages = (): WebPages =>
-  httpWebPages({ rules: outboundRules(environment('outboundAllow')), textWorker: worker });
+  httpWebPages(outboundRules(environment('outboundAllow'), internalEndpoints(), clock), worker);
 
-const braveKey = cachedSecret(
-  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-  () => environment('webSearchApiKeySecret'),
-);
+const braveKey = cachedSecret(secretsClient, () => environment('webSearchApiKeySecret'));
 export const webSearchWith = (provider: 'brave' | 'searxng'): WebSearch =>
   provider === 'brave'
     ? braveSearch(environment('webSearchUrl'), braveKey)

@@ -1,10 +1,10 @@
 import { KMSClient } from '@aws-sdk/client-kms';
+import { outboundRules } from '#adapters/outbound/addresses.ts';
 import { httpWebhookSender } from '#adapters/outbound/http-webhook-sender.ts';
 import { kmsSecretCipher } from '#adapters/secrets.ts';
 import type { DeliveryOwner } from '#domain/webhooks/webhook.ts';
-import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+import { clientTimeouts, environment, internalEndpoints, lazily } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import { outboundRules } from './outbound-rules.ts';
 
 export const secretCipher = lazily(() =>
   kmsSecretCipher<DeliveryOwner>(
@@ -15,7 +15,7 @@ export const secretCipher = lazily(() =>
 );
 export const webhookSender = lazily(() =>
   httpWebhookSender({
-    rules: outboundRules(environment('webhookAllow')),
+    rules: outboundRules(environment('webhookAllow'), internalEndpoints(), clock),
     allowsPlainLoopback: environment('webhookPlainLoopback') === 'true',
     timeout: environment('webhookTimeoutSeconds') * 1000,
     clock,

@@ -1,12 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import {
   cachedSecret,
   cachedVersions,
   type SecretVersions,
   secretCacheMilliseconds,
 } from '#adapters/secrets.ts';
-import { clientTimeouts, environment, lazily } from '#runtime/environment/environment.ts';
+import { environment, lazily, secretsClient } from '#runtime/environment/environment.ts';
 
 /**
  * After a rotation, environments of the web function may have cached the previous value. The minute is for the clocks
@@ -32,10 +31,6 @@ export const acceptedSecrets = (
   previous !== undefined && now - since < overlapMilliseconds(authorizerCacheSeconds)
     ? [current, previous]
     : [current];
-
-const secretsClient = /* @__PURE__ */ lazily(
-  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-);
 
 /** Compares in a time that does not depend on where the texts differ. */
 function isEqualText(one: string, other: string): boolean {

@@ -82,16 +82,7 @@ function openAiErrorOf(error: unknown): OpenAiError {
 /** Proxies may close connections after 30 s of silence. */
 const silenceMilliseconds = 15_000;
 
-export interface CompletionStream {
-  emit(event: StreamEventBody): void;
-  isOpen(): boolean;
-  /**
-   * Writes the end of the response, or the error.
-   * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
-   */
-  end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void;
-  drop(): void;
-}
+export type CompletionStream = ReturnType<typeof openCompletionStream>;
 
 /**
  * The status waits for the first chunk of the reply or for 15 s of silence, so that an earlier failure has its own
@@ -105,7 +96,7 @@ export function openCompletionStream(given: {
   clock: Clock;
   requestId: string;
   onSlowReader: () => void;
-}): CompletionStream {
+}) {
   const { chunks, clock } = given;
   let stream: Writable | undefined;
   let isTooSlow = false;
@@ -129,12 +120,16 @@ export function openCompletionStream(given: {
 
   watchSilence();
   return {
-    emit(event) {
+    emit(event: StreamEventBody): void {
       for (const chunk of chunks.of(event)) write(textOf(chunk));
     },
-    drop: () => cancelSilence(),
-    isOpen: () => stream !== undefined,
-    end(outcome, usage) {
+    drop: (): void => cancelSilence(),
+    isOpen: (): boolean => stream !== undefined,
+    /**
+     * Writes the end of the response, or the error.
+     * @throws `outcome` if it is an error and the status was not sent; Error if the reader was too slow
+     */
+    end(outcome: FinishReason | OpenAiError, usage: TokenUsage): void {
       cancelSilence();
       if (isTooSlow) throw new Error('The reader of a stream was too slow');
       if (!(outcome instanceof OpenAiError))

@@ -1,9 +1,13 @@
 import { Writable } from 'node:stream';
 import middy from '@middy/core';
-import { bytesPerToken } from '#contract/rate-limits.ts';
+import { limits } from '#contract/limits.ts';
+import { bytesPerToken, furtherTokens, type RequestClass, type Tokens } from '#contract/rate-limits.ts';
 import type { Route } from '#contract/routes/route.ts';
+import type { Caller } from '#domain/workspaces/api-keys.ts';
+import type { AwaitRateLimit, BucketOwner, RateLimitDecision } from '#domain/workspaces/rate-limits.ts';
+import { rateLimits } from '#runtime/composition/services.ts';
+import { environment } from '#runtime/environment/environment.ts';
 import { endRequest } from '#runtime/observability/invocation.ts';
-import { type RateLimiter, startRateLimit } from './rate-limiter.ts';
 import { type CheckUsers, noteAgentDepth, type Request, readRequest, type ValidRequest } from './request.ts';
 import { envelopeForm, headersOf, type ResponseForm, type WholeResponse } from './response-form.ts';
 
@@ -185,4 +189,92 @@ export function collectText(give: (text: string) => void): Writable {
       done();
     },
   });
+}
+
+/** Reads may run concurrently with the check; writes and the response must wait for it. */
+export interface RateLimiter {
+  readonly awaitRateLimit: AwaitRateLimit;
+  /** @throws Error while the check is pending */
+  headers(): Record<string, string>;
+  /**
+   * The work itself awaits the rate limit before it writes.
+   * @throws rateLimited, which takes precedence over errors of the work
+   */
+  through<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** @throws badRequest if the limit never allows so many at once; rateLimited */
+  takeMore(tokens: Tokens): Promise<void>;
+  /** Without a check: the bucket may then reject later requests of the key. */
+  charge(tokens: Tokens): void;
+}
+
+export const startRateLimit = (
+  requestClass: RequestClass,
+  { workspaceId, apiKeyId, limits }: Caller,
+): RateLimiter =>
+  limits === null
+    ? withoutLimit
+    : limiterOf({ workspaceId, apiKeyId, limits }, { [requestClass]: 1, ...furtherTokens[requestClass] });
+
+const withoutLimit: RateLimiter = {
+  awaitRateLimit: async () => {},
+  headers: () => ({}),
+  through: (work) => work(),
+  takeMore: async () => {},
+  charge: () => {},
+};
+
+function limiterOf(owner: BucketOwner, tokens: Tokens): RateLimiter {
+  const pending = rateLimits().take(owner, tokens);
+  let resolved = pending instanceof Promise ? undefined : pending;
+  const checked = Promise.resolve(pending).then((decision) => {
+    resolved = decision;
+    if (decision.rejection !== null) throw decision.rejection;
+  });
+  // Until a caller waits for the rejection, this handler avoids an unhandled rejection.
+  checked.catch(() => {});
+  return {
+    awaitRateLimit: () => checked,
+    headers: () => rateHeadersOf(resolved),
+    async through(work) {
+      if (resolved?.rejection) throw resolved.rejection;
+      // A rejection by the limiter takes precedence over any outcome of the work, and in Lambda no work may continue
+      // after the function has returned.
+      const [outcome] = await Promise.allSettled([work(), checked]);
+      await checked;
+      if (outcome.status === 'rejected') throw outcome.reason;
+      return outcome.value;
+    },
+    async takeMore(more) {
+      const decision = await rateLimits().take(owner, more);
+      if (decision.rejection === null) return;
+      resolved = decision;
+      throw decision.rejection;
+    },
+    charge: (used) => rateLimits().charge(owner, used),
+  };
+}
+
+function rateHeadersOf(decision: RateLimitDecision | undefined): Record<string, string> {
+  if (decision === undefined) throw new Error('The response was made before the rate limit check ended');
+  if (decision.bucket === null) return {};
+  const { limit, remaining, reset } = decision.bucket;
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(reset),
+  };
+}
+
+/**
+ * In milliseconds. The time of a reply starts when its request reaches the function.
+ * @param remainingMilliseconds until the timeout of the route
+ */
+export function timeForModel(
+  { timeoutSeconds }: Pick<Route, 'timeoutSeconds'>,
+  isStreamed: boolean,
+  remainingMilliseconds: number,
+): number {
+  const seconds = isStreamed ? limits.replySeconds : environment('plainReplySeconds');
+  const elapsed = timeoutSeconds * 1000 - remainingMilliseconds;
+  return seconds * 1000 - elapsed;
 }

@@ -4,7 +4,7 @@ import { ServiceError, unauthenticated } from '#contract/errors.ts';
 import { uploadFileRoute } from '#contract/routes/files.ts';
 import type { Leave } from '#domain/platform/shares.ts';
 import type { Caller } from '#domain/workspaces/api-keys.ts';
-import { shares } from '#runtime/composition/services.ts';
+import { authorizer, shares } from '#runtime/composition/services.ts';
 import { environment } from '#runtime/environment/environment.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { originSecretHeader } from '#runtime/environment/variables.ts';
@@ -26,18 +26,13 @@ import {
 /** The maximum timeout of a web function. */
 const requestMilliseconds = 900_000;
 
-type Authorize = (apiKey: string) => Promise<Caller>;
+const authorize = authorizer();
 
-export function serveUploads(authorize: Authorize, serve: Serve): void {
-  listen((request, response) => respond(authorize, serve, request, response), requestMilliseconds);
+export function serveUploads(serve: Serve): void {
+  listen((request, response) => respond(serve, request, response), requestMilliseconds);
 }
 
-async function respond(
-  authorize: Authorize,
-  serve: Serve,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function respond(serve: Serve, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const checking = isFromDistribution(request.headers[originSecretHeader]);
   // If the check itself fails, a preflight is still handled, and any other request fails below with a 500.
   if ((await checking.catch(() => undefined)) === false) return rejectDirectRequest(request, response);
@@ -56,7 +51,7 @@ async function respond(
           await checking;
           const ending = rejectionWhileEnding(id);
           if (ending !== undefined) return ending;
-          caller = await callerOf(authorize, request);
+          caller = await callerOf(request);
           leave = shares().take('uploads', caller.workspaceId);
         } catch (error) {
           await endRequest(uploadFileRoute.name, error);
@@ -81,7 +76,7 @@ async function respond(
  * @throws notFound for any request that is not an upload; unauthenticated without a valid API key; accessDenied if the
  *   workspace is disabled or deleted
  */
-async function callerOf(authorize: Authorize, request: IncomingMessage): Promise<Caller> {
+async function callerOf(request: IncomingMessage): Promise<Caller> {
   const { pathname } = new URL(request.url ?? '', 'http://any');
   if (request.method !== uploadFileRoute.method || !pathname.endsWith(uploadFileRoute.path))
     throw new ServiceError('notFound', 'Resource not found');

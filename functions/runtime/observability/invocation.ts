@@ -88,10 +88,8 @@ interface Invocation extends InvocationContext {
 const currentInvocation = () => invocationContext().getStore() as Invocation | undefined;
 
 /** Dropped outside of an invocation, as in an operator's command. */
-export const measurements = {
-  add<Name extends MetricName>(name: Name, value: number, dimensions: Dimensions<Name>): void {
-    currentInvocation()?.measurements.add(name, value, dimensions);
-  },
+export const measurements: Pick<Measurements, 'add'> = {
+  add: (name, value, dimensions) => currentInvocation()?.measurements.add(name, value, dimensions),
 };
 
 interface InvocationStart {

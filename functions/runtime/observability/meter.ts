@@ -49,12 +49,8 @@ export function timeReply(
       measurements.add('timeToFirstDelta', Math.round(performance.now() - startedAt), { route });
     },
     ended({ error }) {
-      addTracedPart({
-        name: 'reply',
-        start: calledAt,
-        end: Date.now(),
-        outcome: error === null ? 'ok' : 'fault',
-      });
+      const outcome = error === null ? 'ok' : 'fault';
+      addTracedPart({ name: 'reply', start: calledAt, end: Date.now(), outcome });
       measurements.add('replyTime', Math.round(performance.now() - startedAt), { route });
       if (error !== null) measurements.add('failedReplies', 1, { route });
     },

@@ -19,36 +19,21 @@ import {
 } from '#domain/completions/completion.ts';
 import { checkOpenAi, startCompletion } from '#domain/completions/start-completion.ts';
 import { combinedUsage, countUsage } from '#domain/workspaces/count-usage.ts';
-import {
-  agentRuntime,
-  agents,
-  clock,
-  log,
-  meter,
-  replySettings,
-  usage,
-  workspaces,
-} from '#runtime/composition/services.ts';
+import { agentRuntime, clock, replyServices, usage } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders } from '#runtime/http/event-stream.ts';
 import { type CompletionStream, openAiForm, openCompletionStream } from '#runtime/http/openai-form.ts';
 import { checkUsers } from '#runtime/http/request.ts';
-import { serveRoute } from '#runtime/http/serve-route.ts';
+import { serveRoute, timeForModel } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/meter.ts';
-import { timeForModel } from './time-for-model.ts';
 
 const services = {
+  ...replyServices(),
   agentRuntime: agentRuntime(),
-  agents: agents(),
-  clock,
   imageInspector,
-  log,
-  meter,
-  replySettings: replySettings(),
   usage: combinedUsage(usage(), clock, isOnlyRequest),
-  workspaces: workspaces(),
 };
 
 export const serve = serveRoute(

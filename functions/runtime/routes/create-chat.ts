@@ -1,20 +1,19 @@
 import { createChatRoute } from '#contract/routes/chats.ts';
 import { type Chat, chatResource } from '#domain/chats/chat.ts';
 import { createChat } from '#domain/chats/chats.ts';
-import { agents, chats, idempotency, newChats, workspaces } from '#runtime/composition/services.ts';
+import { agents, chatServices, idempotency, newChats } from '#runtime/composition/services.ts';
 import { checkUsers, gatewayKeyOf, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 
 const services = {
+  ...chatServices(),
   agents: agents(),
-  chats: chats(),
   idempotency: idempotency(),
   newChats: newChats(),
-  workspaces: workspaces(),
 };
 
 /** @param onCreated called for each new chat, and again if the gateway repeats a request without an idempotency key */
-export const serveWith = (onCreated: (chat: Chat) => void) =>
+export const serveWith = (onCreated?: (chat: Chat) => void) =>
   serveRoute(
     createChatRoute,
     async (request, { awaitRateLimit }) => {
@@ -25,7 +24,7 @@ export const serveWith = (onCreated: (chat: Chat) => void) =>
         { client: idempotencyKeyOf(createChatRoute, request), gateway: gatewayKeyOf(request) },
         awaitRateLimit,
       );
-      if (!replayed) onCreated(chat);
+      if (!replayed) onCreated?.(chat);
       return { data: chatResource(chat), headers: replayHeaders(replayed) };
     },
     { awaitsRateLimit: true, checkUsers },

@@ -1,12 +1,12 @@
 import { resumeStreamRoute } from '#contract/routes/messages.ts';
 import { resumeReply } from '#domain/chats/reply-stream.ts';
-import { chats, clock, replyEvents, workspaces } from '#runtime/composition/services.ts';
+import { chatServices, clock, replyEvents } from '#runtime/composition/services.ts';
 import { eventStreamHeaders, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { chatOf, checkUsers } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 import { annotateInvocation } from '#runtime/observability/invocation.ts';
 
-const services = { chats: chats(), clock, replyEvents: replyEvents(), workspaces: workspaces() };
+const services = { ...chatServices(), replyEvents: replyEvents() };
 export const serve = serveRoute(
   resumeStreamRoute,
   async (request, { open, awaitRateLimit, remainingMilliseconds }) => {

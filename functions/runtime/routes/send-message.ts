@@ -11,47 +11,37 @@ import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { combinedUsage } from '#domain/workspaces/count-usage.ts';
 import {
   agentRuntime,
-  agents,
-  chats,
+  chatServices,
   clock,
   fileIndex,
   idempotency,
-  log,
   messages,
-  meter,
   replyEvents,
-  replySettings,
+  replyServices,
   stops,
   usage,
-  workspaces,
 } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { eventStreamHeaders, openEventStream, writeStoredStream } from '#runtime/http/event-stream.ts';
 import { checkUsers, idempotencyKeyOf, replayHeaders } from '#runtime/http/request.ts';
-import { type OpenResponse, serveRoute } from '#runtime/http/serve-route.ts';
+import { type OpenResponse, serveRoute, timeForModel } from '#runtime/http/serve-route.ts';
 import { abortOnShutdown, isOnlyRequest } from '#runtime/http/web-server.ts';
 import { annotateInvocation, measurements } from '#runtime/observability/invocation.ts';
 import { timeReply } from '#runtime/observability/meter.ts';
-import { timeForModel } from './time-for-model.ts';
 
 export const histories = historyCache(messages(), clock);
 
 const services = {
+  ...chatServices(),
+  ...replyServices(),
   agentRuntime: agentRuntime(),
-  agents: agents(),
-  chats: chats(),
-  clock,
   fileIndex: fileIndex(),
   identifiers,
-  log,
-  meter,
   messages: histories.messages,
   replyEvents: replyEvents(),
-  replySettings: replySettings(),
   stops: stops(),
   idempotency: idempotency(),
   usage: combinedUsage(usage(), clock, isOnlyRequest),
-  workspaces: workspaces(),
 };
 
 export const serve = serveRoute(

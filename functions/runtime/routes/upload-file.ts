@@ -1,15 +1,20 @@
 import { Readable } from 'node:stream';
+import { filetypemime } from 'magic-bytes.js';
 import { bytesPerToken } from '#contract/rate-limits.ts';
 import { uploadFileRoute } from '#contract/routes/files.ts';
 import { uploadedFileResource } from '#domain/files/attachments.ts';
+import type { ContentDetector } from '#domain/files/files.ts';
 import { storeUpload } from '#domain/files/store-upload.ts';
 import { files } from '#runtime/composition/object-stores.ts';
-import { clock, contentDetector, fileIndex, log, meter, usage } from '#runtime/composition/services.ts';
+import { clock, fileIndex, log, meter, usage } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { readForm } from '#runtime/http/read-form.ts';
 import { headerIn } from '#runtime/http/request.ts';
 import { serveRoute } from '#runtime/http/serve-route.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
+
+/** Newer Office files are ZIP archives, so the library returns several types for an archive. */
+const contentDetector: ContentDetector = { detect: (start) => [...new Set(filetypemime(start))] };
 
 const services = {
   clock,

@@ -1,7 +1,7 @@
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoBatchStore } from '#adapters/dynamo/batches/batch-store.ts';
+import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
 import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
-import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-writes.ts';
 import { dynamoFeedbackStore } from '#adapters/dynamo/chats/feedback-store.ts';
 import { dynamoMessageStore } from '#adapters/dynamo/chats/message-store.ts';
 import { dynamoPurgeOutbox } from '#adapters/dynamo/chats/purge-outbox.ts';
@@ -11,8 +11,7 @@ import { dynamoKnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table
 import type { Table } from '#adapters/dynamo/table/table.ts';
 import { dynamoDeliveryStore } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import { auditBy, dynamoApiKeyStore, dynamoAuditLog } from '#adapters/dynamo/workspaces/api-key-store.ts';
-import { dynamoIdempotencyStore } from '#adapters/dynamo/workspaces/idempotency-store.ts';
-import { dynamoRateBucketStore } from '#adapters/dynamo/workspaces/rate-bucket-store.ts';
+import { dynamoIdempotencyStore, dynamoRateBucketStore } from '#adapters/dynamo/workspaces/request-store.ts';
 import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-store.ts';
 import type { ContentStore } from '#domain/chats/message.ts';

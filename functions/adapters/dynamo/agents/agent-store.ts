@@ -2,6 +2,7 @@ import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import {
   attributesOf,
   fieldsOf,
+  getAs,
   type Item,
   ifStill,
   keyOf,
@@ -31,18 +32,12 @@ export function dynamoAgentReader(table: Table): AgentReader {
   // Versions never change, so a cached one needs no read.
   const versions = objectCache<AgentVersion>(cachedBytes);
   return {
-    async get(workspaceId, agentId) {
-      const item = await table.get(keys.agent(workspaceId, agentId));
-      return item && agentOf(item);
-    },
+    get: (workspaceId, agentId) => getAs(table, keys.agent(workspaceId, agentId), agentOf),
     async published(workspaceId, agentId) {
       const entry = await table.get(keys.publishedEntry(workspaceId, agentId));
       if (entry === undefined) return undefined;
       const { version_id: versionId, version_number: number, version_bytes: bytes } = entry;
-      if (versionId === undefined) {
-        const item = await table.get(keys.publishedAgent(workspaceId, agentId));
-        return item && versionOf(item);
-      }
+      if (versionId === undefined) return getAs(table, keys.publishedAgent(workspaceId, agentId), versionOf);
       try {
         const version = await versions.get(versionId as string, bytes as number, async () =>
           versionOf(await table.getNamed(keys.agentVersion(workspaceId, agentId, number as number))),
@@ -75,49 +70,45 @@ const itemOf = (agent: Agent): Item => ({
   ...attributesOf(agent),
 });
 
-export function dynamoAgentStore(table: Table, audit: Audit): AgentStore {
-  return {
-    ...dynamoAgentReader(table),
-    async list(workspaceId) {
-      const items = await table.queryAll(startingWith(keys.agent(workspaceId, '')));
-      return items.map(agentOf).sort((one, other) => one.createdAt.localeCompare(other.createdAt));
-    },
-    async create(agent) {
-      await table.transact([
-        { Put: { Item: itemOf(agent) } },
-        { Put: { Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId } } },
-        ...audit('agent created', agent.workspaceId, agent.id, {
-          name: agent.definition.name,
-          llm_model: agent.definition.llm_model,
-        }),
-      ]);
-    },
-    async save(agent, published) {
-      const before = await table.get(keys.agent(agent.workspaceId, agent.id));
-      const change = describe(agent, published, before && agentOf(before));
-      const isSaved = await transactIfFirst(table, () => [
-        ...saveWrites(agent, published),
-        ...audit(change.action, agent.workspaceId, agent.id, change.changes),
-      ]);
-      if (!isSaved) throw changedMeanwhile('saved');
-    },
-    async version(workspaceId, agentId, number) {
-      const item = await table.get(keys.agentVersion(workspaceId, agentId, number));
-      return item && versionOf(item);
-    },
-    async *versions(workspaceId, agentId) {
-      for await (const page of versionPages(table, workspaceId, agentId)) yield page.map(versionOf);
-    },
-    async delete(workspaceId, agentId, agent) {
-      if (agent !== undefined && !(await transactIfFirst(table, () => deletion(audit, agent))))
-        throw changedMeanwhile('deleted');
-      for await (const page of versionPages(table, workspaceId, agentId))
-        await table.deleteAll(page.map(keyOf));
-      // Last, because a repeated call finds the agent's workspace by it.
-      await table.deleteAll([keys.operatorsAgent(agentId)]);
-    },
-  };
-}
+export const dynamoAgentStore = (table: Table, audit: Audit): AgentStore => ({
+  ...dynamoAgentReader(table),
+  async list(workspaceId) {
+    const items = await table.queryAll(startingWith(keys.agent(workspaceId, '')));
+    return items.map(agentOf).sort((one, other) => one.createdAt.localeCompare(other.createdAt));
+  },
+  async create(agent) {
+    await table.transact([
+      { Put: { Item: itemOf(agent) } },
+      { Put: { Item: { ...keys.operatorsAgent(agent.id), workspace_id: agent.workspaceId } } },
+      ...audit('agent created', agent.workspaceId, agent.id, {
+        name: agent.definition.name,
+        llm_model: agent.definition.llm_model,
+      }),
+    ]);
+  },
+  async save(agent, published) {
+    const before = await getAs(table, keys.agent(agent.workspaceId, agent.id), agentOf);
+    const change = describe(agent, published, before);
+    const isSaved = await transactIfFirst(table, () => [
+      ...saveWrites(agent, published),
+      ...audit(change.action, agent.workspaceId, agent.id, change.changes),
+    ]);
+    if (!isSaved) throw changedMeanwhile('saved');
+  },
+  version: (workspaceId, agentId, number) =>
+    getAs(table, keys.agentVersion(workspaceId, agentId, number), versionOf),
+  async *versions(workspaceId, agentId) {
+    for await (const page of versionPages(table, workspaceId, agentId)) yield page.map(versionOf);
+  },
+  async delete(workspaceId, agentId, agent) {
+    if (agent !== undefined && !(await transactIfFirst(table, () => deletion(audit, agent))))
+      throw changedMeanwhile('deleted');
+    for await (const page of versionPages(table, workspaceId, agentId))
+      await table.deleteAll(page.map(keyOf));
+    // Last, because a repeated call finds the agent's workspace by it.
+    await table.deleteAll([keys.operatorsAgent(agentId)]);
+  },
+});
 
 const changedMeanwhile = (done: string) =>
   new ServiceError('badRequest', `The agent was changed by someone else meanwhile; nothing was ${done}`);

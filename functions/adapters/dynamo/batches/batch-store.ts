@@ -1,16 +1,31 @@
-import { batchItemPartitions, keys } from '#adapters/dynamo/table/keys.ts';
+import { batchItemPartitions, type Key, keys } from '#adapters/dynamo/table/keys.ts';
 import { counting, nextNumbers, readPage } from '#adapters/dynamo/table/lists.ts';
-import { allOf, changingIf, type Item, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import {
+  allOf,
+  between,
+  changingIf,
+  fieldsOf,
+  getAs,
+  type Item,
+  type Table,
+  type Write,
+  where,
+} from '#adapters/dynamo/table/table.ts';
 import { transactIfFirst, transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { deliveryItem, webhookEntry } from '#adapters/dynamo/webhooks/delivery-store.ts';
 import type { ResponseFormat } from '#contract/response-format.ts';
 import { type Batch, isOpen } from '#domain/batches/batch.ts';
-import type { BatchStore, BatchTransitions } from '#domain/batches/batch-store.ts';
+import type {
+  BatchStore,
+  BatchTransitions,
+  ReconciliationIndex,
+  WebhookEntry,
+} from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { Webhook, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { readManifest, readRequest, requestItems } from './batch-requests.ts';
 import { batchOf, claim, itemOf, replaceItem, storedBatch } from './items.ts';
-import { slotTransitions, updateBatch } from './slots.ts';
+import { batchAfter, slotTransitions } from './slots.ts';
 
 const openBatchesUpdate = (workspaceId: string, added: 1 | -1, most: number | null): Write => ({
   Update: {
@@ -71,11 +86,7 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
   replaceItem: replaceItem(table),
   countOpen: async (workspaceId) =>
     ((await table.get(keys.openBatches(workspaceId)))?.n as number | undefined) ?? 0,
-  async get(workspaceId, batchId) {
-    const item = await table.get(keys.batch(workspaceId, batchId));
-    return item && batchOf(item);
-  },
-
+  get: (workspaceId, batchId) => getAs(table, keys.batch(workspaceId, batchId), batchOf),
   async page(workspaceId, { status }, page) {
     const read = async (ids: string[]): Promise<Batch[]> =>
       (await Promise.all(ids.map((id) => table.getNamed(keys.batch(workspaceId, id))))).map(batchOf);
@@ -101,11 +112,8 @@ export const dynamoBatchStore = (table: Table, clock: Clock): BatchStore => ({
     const { format } = await table.getNamed(keys.batchFormat(workspaceId, id));
     return JSON.parse(format as string) as ResponseFormat;
   },
-  async item({ workspaceId, id }, requestIndex) {
-    const found = await table.get(keys.batchItem(workspaceId, id, requestIndex));
-    return found && itemOf(found);
-  },
-
+  item: ({ workspaceId, id }, requestIndex) =>
+    getAs(table, keys.batchItem(workspaceId, id, requestIndex), itemOf),
   async allItems(batch) {
     const partitions = Array.from({ length: Math.min(batchItemPartitions, batch.total) }, (_, index) =>
       table.queryAll(allOf(keys.batchItem(batch.workspaceId, batch.id, index))),
@@ -136,14 +144,12 @@ const changes = (table: Table, clock: Clock) =>
       });
     },
 
-    async incrementExecutionNumber(batch) {
-      const item = await updateBatch(table, batch, {
+    incrementExecutionNumber: (batch) =>
+      batchAfter(table, batch, {
         set: ['run = :next'],
         condition: 'run = :run',
         values: { ':next': batch.executionNumber + 1, ':run': batch.executionNumber },
-      });
-      return item && batchOf(item);
-    },
+      }),
 
     async saveTaskToken({ workspaceId, id }, token, enteredAt) {
       await table.putIf({
@@ -191,3 +197,50 @@ async function openIds(table: Table, workspaceId: string): Promise<string[]> {
   const open = allOf(keys.batchList(workspaceId, 'open').entry(0));
   return (await table.queryAll({ ...open, ScanIndexForward: false })).map(({ id }) => id as string);
 }
+
+/** Enough for two rounds of the reconciler's concurrent checks. */
+const webhooksPerPage = 32;
+
+export function dynamoReconciliationIndex(table: Table): ReconciliationIndex {
+  const { pk: webhooks } = keys.operatorsWebhook('', '', '');
+  return {
+    async openBatches() {
+      const items = await table.queryAll(allOf(keys.operatorsOpenBatch('')));
+      return items.map((item) => ({ workspaceId: item.workspace_id as string, batchId: item.sk as string }));
+    },
+
+    removeOpenBatch: ({ batchId }) => table.transact([{ Delete: { Key: keys.operatorsOpenBatch(batchId) } }]),
+
+    async *workspacesWithWebhooks() {
+      // A space sorts before every id. DynamoDB accepts no empty value of a key.
+      let after = ' ';
+      for (;;) {
+        const pages = table.queryPages({ ...where('sk > :sk', { pk: webhooks, sk: after }), Limit: 1 });
+        const first = (await pages.next()).value?.[0];
+        if (first === undefined) return;
+        const workspaceId = first.workspace_id as string;
+        yield workspaceId;
+        after = `${workspaceId}${afterSeparator}`;
+      }
+    },
+
+    async *webhooksDue(workspaceId, until) {
+      const due = between(
+        keys.operatorsWebhook(workspaceId, '', ''),
+        keys.operatorsWebhook(workspaceId, until, ''),
+      );
+      const pages = table.queryPages({ ...due, Limit: webhooksPerPage });
+      for await (const page of pages) yield* page.map((item) => fieldsOf<WebhookEntry>(item));
+    },
+
+    moveWebhook: (entry, due) =>
+      table.transact([{ Delete: { Key: keyOfEntry(entry) } }, { Put: { Item: webhookEntry(entry, due) } }]),
+    removeWebhook: (entry) => table.transact([{ Delete: { Key: keyOfEntry(entry) } }]),
+  };
+}
+
+/** Sorts after `#`, so that a workspace's id and this character sort after all keys of the workspace. */
+const afterSeparator = '$';
+
+const keyOfEntry = ({ workspaceId, due, batchId }: WebhookEntry): Key =>
+  keys.operatorsWebhook(workspaceId, due, batchId);

@@ -1,5 +1,4 @@
-import { metadataItem, metadataOf } from '#adapters/dynamo/chats/chat-item.ts';
-import { planChats } from '#adapters/dynamo/chats/chat-writes.ts';
+import { metadataItem, metadataOf, planChats } from '#adapters/dynamo/chats/chat-items.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { numbersOfCreation } from '#adapters/dynamo/table/lists.ts';
 import {

@@ -28,7 +28,7 @@ interface BatchUpdate {
 /**
  * @returns the item as `returns` says; if the condition failed, the stored one if `isDone` returns true, else undefined
  */
-export async function updateBatch(
+async function updateBatch(
   table: Table,
   { workspaceId, id }: BatchKey,
   { set = [], remove = [], condition, names, values, returns = 'ALL_NEW', isDone }: BatchUpdate,
@@ -52,7 +52,7 @@ export async function updateBatch(
 const slotIn = (item: Item, number: number): Item | undefined =>
   (item.slots as Record<string, Item> | undefined)?.[number];
 
-const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Batch | undefined> => {
+export const batchAfter = async (...change: Parameters<typeof updateBatch>): Promise<Batch | undefined> => {
   const item = await updateBatch(...change);
   return item && batchOf(item);
 };

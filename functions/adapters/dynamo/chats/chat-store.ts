@@ -1,14 +1,13 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { readPage } from '#adapters/dynamo/table/lists.ts';
-import { changing, changingIf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { changing, changingIf, getAs, type Item, type Table } from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
-import { idempotencyWrites } from '#adapters/dynamo/workspaces/idempotency-store.ts';
+import { idempotencyWrites } from '#adapters/dynamo/workspaces/request-store.ts';
 import { unlessEmpty } from '#contract/metadata.ts';
 import type { Chat, ChatPages, ChatStore, LeaseRequest, NewChat, NewChatStore } from '#domain/chats/chat.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatOf, leaseItem, metadataItem, releasing } from './chat-item.ts';
-import { idsIn, type PlannedChats, planChats } from './chat-writes.ts';
+import { chatOf, idsIn, leaseItem, metadataItem, planChats, releasing } from './chat-items.ts';
 
 /** How often at most a page is read again while a chat on it is missing, such as one that was deleted meanwhile. */
 const rereads = 3;
@@ -51,7 +50,7 @@ async function create(
   newChat: NewChat,
   key: IdempotencyKey | null,
 ): Promise<Chat | undefined> {
-  let planned: PlannedChats | undefined;
+  let planned: Awaited<ReturnType<typeof planChats>> | undefined;
   let lastUse = 0;
   return transactWithRetry<Chat | undefined>(table, {
     attempts: maxAttempts,
@@ -72,10 +71,7 @@ async function create(
 }
 
 export const dynamoChatStore = (table: Table): ChatStore => ({
-  async get(workspaceId, chatId) {
-    const item = await table.get(keys.chat(workspaceId, chatId));
-    return item && chatOf(item);
-  },
+  get: (workspaceId, chatId) => getAs(table, keys.chat(workspaceId, chatId), chatOf),
 
   async change(chat, { name, metadata }, now) {
     const { isDone, item } = await table.updateIf({

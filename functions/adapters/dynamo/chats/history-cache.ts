@@ -15,18 +15,12 @@ const charactersOfAttributes = 500;
 
 const pause = 60_000;
 
-export interface HistoryCache {
-  messages: MessageStore;
-  /** Caches an empty history: the chat must be new. */
-  addNewChat(chat: Chat): void;
-}
-
 /**
  * Adds a cache to `store`. A cached history that has what a prompt needs is not read again: positions have no gaps, and
  * messages never change. If it lacks the last messages, as when several environments serve a chat, the read begins
  * later than without a cache, so the cache pauses.
  */
-export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
+export function historyCache(store: MessageStore, clock: Clock) {
   const cached = recentlyUsed<{ messages: readonly Message[]; characters: number }>(mostCharacters);
   let pausedUntil = 0;
 
@@ -91,7 +85,11 @@ export function historyCache(store: MessageStore, clock: Clock): HistoryCache {
     },
   };
 
-  return { messages, addNewChat: (chat) => cache(nameOf(chat), [], charactersOfAttributes) };
+  return {
+    messages,
+    /** Caches an empty history: the chat must be new. */
+    addNewChat: (chat: Chat) => cache(nameOf(chat), [], charactersOfAttributes),
+  };
 }
 
 const nameOf = ({ workspaceId, id }: Pick<Chat, 'workspaceId' | 'id'>): string => `${workspaceId} ${id}`;

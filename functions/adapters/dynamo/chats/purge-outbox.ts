@@ -140,8 +140,7 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
     for await (const page of table.queryPages(where('sk < :sk', end))) yield page.map(purgeOf);
   },
 
-  postpone: (purge, dueAt, erased = {}) =>
-    updateSame(table, purge, 'SET due_at = :due', { ':due': dueAt }, erased),
+  postpone: (purge, dueAt, erased = {}) => updateSame(table, purge, erased, dueAt),
 
   async remove(purge) {
     await transactIfFirst(table, () => [{ Delete: { Key: outboxKey(purge), ...isSame(purge) } }]);
@@ -152,19 +151,20 @@ export const dynamoPurgeOutbox = (table: Table): PurgeOutbox => ({
 export async function updateSame(
   table: Table,
   purge: Purge | Erasure,
-  change: string,
-  values: Item,
   erased: ErasedPart,
+  dueAt?: number,
 ): Promise<void> {
   const { ExpressionAttributeValues, ...condition } = isSame(purge);
   const counts = Object.entries(erasedCounts.itemOf(erased));
   const additions = counts.map(([name]) => `${name} :${name}`).join(', ');
+  const change = dueAt === undefined ? '' : 'SET due_at = :due';
   await table.updateIf({
     Key: outboxKey(purge),
     UpdateExpression: `${change} ${additions === '' ? '' : `ADD ${additions}`}`.trim(),
     ...condition,
     ExpressionAttributeValues: {
-      ...{ ...ExpressionAttributeValues, ...values },
+      ...ExpressionAttributeValues,
+      ...(dueAt !== undefined && { ':due': dueAt }),
       ...Object.fromEntries(counts.map(([name, count]) => [`:${name}`, count])),
     },
   });

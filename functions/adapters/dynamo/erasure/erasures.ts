@@ -28,7 +28,7 @@ export const dynamoErasures = (table: Table, clock: Clock): Erasures => ({
     const item = await table.get(outboxKey({ ...person, deletedAt: '' }));
     return item && sumOf(nothingErased, erasedCounts.fieldsOf(item));
   },
-  add: (erasure, erased) => updateSame(table, erasure, '', {}, erased),
+  add: (erasure, erased) => updateSame(table, erasure, erased),
 });
 
 async function hasItems(table: Table, { workspaceId, externalUserId }: Person): Promise<boolean> {

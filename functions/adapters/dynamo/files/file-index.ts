@@ -4,6 +4,7 @@ import {
   attributesNamed,
   changing,
   changingIf,
+  getAs,
   type Item,
   ifStill,
   startingWith,
@@ -21,10 +22,7 @@ export const dynamoFileIndex = (table: Table): FileIndex => ({
       Item: { ...keys.file(file.workspaceId, file.uuid), ...fileItem(file), ...ttlOf(file) },
     });
   },
-  async get(workspaceId, uuid) {
-    const item = await table.get(keys.file(workspaceId, uuid));
-    return item && fileOf(item, workspaceId);
-  },
+  get: (workspaceId, uuid) => getAs(table, keys.file(workspaceId, uuid), (item) => fileOf(item, workspaceId)),
   async attach(file, chatId) {
     const { workspaceId, uuid, scope } = file;
     const chatOfFile = keys.chatOfFile(workspaceId, uuid, chatId);

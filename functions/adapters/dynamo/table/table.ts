@@ -97,6 +97,16 @@ export const between = ({ pk, sk: first }: Key, { sk: last }: Pick<Key, 'sk'>) =
   ExpressionAttributeValues: { ':pk': pk, ':first': first, ':last': last },
 });
 
+/** @returns undefined if there is no such item */
+export async function getAs<Read>(
+  table: Pick<Table, 'get'>,
+  key: Key,
+  read: (item: Item) => Read | Promise<Read>,
+): Promise<Read | undefined> {
+  const item = await table.get(key);
+  return item && read(item);
+}
+
 export const keyOf = ({ pk, sk }: Item): Key => ({ pk: pk as string, sk: sk as string });
 
 /**

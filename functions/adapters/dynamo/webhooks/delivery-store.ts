@@ -4,6 +4,7 @@ import {
   between,
   changingIf,
   fieldsOf,
+  getAs,
   type Item,
   ifStill,
   type Table,
@@ -27,73 +28,69 @@ export const webhookEntry = ({ workspaceId, batchId }: DeliveryOwner, due: strin
   due,
 });
 
-export function dynamoDeliveryStore(table: Table, audit: Audit): DeliveryStore {
-  return {
-    async get(owner) {
-      const item = await table.get(keys.webhookDelivery(owner.workspaceId, owner.batchId));
-      return item && deliveryOf(owner, item);
-    },
+export const dynamoDeliveryStore = (table: Table, audit: Audit): DeliveryStore => ({
+  get: (owner) =>
+    getAs(table, keys.webhookDelivery(owner.workspaceId, owner.batchId), (item) => deliveryOf(owner, item)),
 
-    async start(delivery, { at, nextAt }) {
-      const started = {
-        ...delivery,
-        attempts: delivery.attempts + 1,
-        allAttempts: delivery.allAttempts + 1,
-        nextAt,
-      };
-      const attempt: DeliveryAttempt = { number: started.allAttempts, round: started.round, at, ...notEnded };
-      const isStarted = await transactIfFirst(table, () => [
-        replacing(delivery, started),
-        { Put: { Item: attemptItem(delivery, attempt) } },
-      ]);
-      return isStarted ? { delivery: started, attempt } : undefined;
-    },
+  async start(delivery, { at, nextAt }) {
+    const started = {
+      ...delivery,
+      attempts: delivery.attempts + 1,
+      allAttempts: delivery.allAttempts + 1,
+      nextAt,
+    };
+    const attempt: DeliveryAttempt = { number: started.allAttempts, round: started.round, at, ...notEnded };
+    const isStarted = await transactIfFirst(table, () => [
+      replacing(delivery, started),
+      { Put: { Item: attemptItem(delivery, attempt) } },
+    ]);
+    return isStarted ? { delivery: started, attempt } : undefined;
+  },
 
-    async end(delivery, attempt, next) {
-      const isCurrent = await transactIfFirst(table, () => [
-        replacing(delivery, { ...delivery, ...next }),
-        { Put: { Item: attemptItem(delivery, attempt) } },
-      ]);
-      if (!isCurrent) await table.put({ Item: attemptItem(delivery, attempt) });
-    },
+  async end(delivery, attempt, next) {
+    const isCurrent = await transactIfFirst(table, () => [
+      replacing(delivery, { ...delivery, ...next }),
+      { Put: { Item: attemptItem(delivery, attempt) } },
+    ]);
+    if (!isCurrent) await table.put({ Item: attemptItem(delivery, attempt) });
+  },
 
-    async exhaust(delivery) {
-      await transactIfFirst(table, () => [replacing(delivery, { ...delivery, state: 'exhausted' })]);
-    },
+  async exhaust(delivery) {
+    await transactIfFirst(table, () => [replacing(delivery, { ...delivery, state: 'exhausted' })]);
+  },
 
-    async restart(delivery, at) {
-      const restarted: WebhookDelivery = {
-        ...delivery,
-        state: 'pending',
-        round: delivery.round + 1,
-        attempts: 0,
-        nextAt: at,
-      };
-      const isDone = await transactIfFirst(table, () => [
-        replacing(delivery, restarted),
-        { Put: { Item: webhookEntry(delivery, at) } },
-        ...audit('webhook resent', delivery.workspaceId, delivery.batchId, { round: restarted.round }),
-      ]);
-      return isDone ? restarted : undefined;
-    },
+  async restart(delivery, at) {
+    const restarted: WebhookDelivery = {
+      ...delivery,
+      state: 'pending',
+      round: delivery.round + 1,
+      attempts: 0,
+      nextAt: at,
+    };
+    const isDone = await transactIfFirst(table, () => [
+      replacing(delivery, restarted),
+      { Put: { Item: webhookEntry(delivery, at) } },
+      ...audit('webhook resent', delivery.workspaceId, delivery.batchId, { round: restarted.round }),
+    ]);
+    return isDone ? restarted : undefined;
+  },
 
-    replaceWebhook: ({ workspaceId, batchId }, read, replacement) =>
-      transactIfFirst(table, () => [
-        {
-          Update: {
-            Key: keys.batchWebhook(workspaceId, batchId),
-            ...changingIf({ webhook: replacement }, { webhook: read }),
-          },
+  replaceWebhook: ({ workspaceId, batchId }, read, replacement) =>
+    transactIfFirst(table, () => [
+      {
+        Update: {
+          Key: keys.batchWebhook(workspaceId, batchId),
+          ...changingIf({ webhook: replacement }, { webhook: read }),
         },
-        ...audit('webhook secret replaced', workspaceId, batchId, {}),
-      ]),
+      },
+      ...audit('webhook secret replaced', workspaceId, batchId, {}),
+    ]),
 
-    async attempts(owner) {
-      const numbered = (number: number) => keys.deliveryAttempt(owner.workspaceId, owner.batchId, number);
-      return (await table.queryAll(between(numbered(0), numbered(9_999_999)))).map(attemptOf);
-    },
-  };
-}
+  async attempts(owner) {
+    const numbered = (number: number) => keys.deliveryAttempt(owner.workspaceId, owner.batchId, number);
+    return (await table.queryAll(between(numbered(0), numbered(9_999_999)))).map(attemptOf);
+  },
+});
 
 const notEnded = { duration: null, status: null, failure: null };
 

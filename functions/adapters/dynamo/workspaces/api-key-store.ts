@@ -6,6 +6,7 @@ import {
   between,
   changingIf,
   fieldsOf,
+  getAs,
   type Item,
   type Table,
   type Write,
@@ -102,15 +103,11 @@ const auditedChanges = (table: Table, audit: Audit) =>
       ]),
   }) satisfies Partial<ApiKeyStore>;
 
-async function byHash(table: Table, hash: string): Promise<ApiKey | undefined> {
-  const item = await table.get(keys.apiKey(hash));
-  return item && apiKeyOf(item);
-}
+const byHash = (table: Table, hash: string): Promise<ApiKey | undefined> =>
+  getAs(table, keys.apiKey(hash), apiKeyOf);
 
-async function byId(table: Table, keyId: string): Promise<ApiKey | undefined> {
-  const pointer = await table.get(keys.operatorsApiKey(keyId));
-  return pointer && byHash(table, pointer.hash as string);
-}
+const byId = (table: Table, keyId: string): Promise<ApiKey | undefined> =>
+  getAs(table, keys.operatorsApiKey(keyId), ({ hash }) => byHash(table, hash as string));
 
 export type Audit = (
   action: AuditAction,
@@ -133,14 +130,11 @@ export const auditBy =
     }));
   };
 
-export function dynamoAuditLog(table: Table): AuditLog {
-  return {
-    async *between(workspaceId, from, to) {
-      const { pk } =
-        workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
-      // `U` sorts after every time of the last day: in a key, `T` follows the day.
-      for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
-        yield page.map((item) => fieldsOf<AuditEntry>(item));
-    },
-  };
-}
+export const dynamoAuditLog = (table: Table): AuditLog => ({
+  async *between(workspaceId, from, to) {
+    const { pk } = workspaceId === undefined ? keys.operatorsAudit('', '') : keys.audit(workspaceId, '', '');
+    // `U` sorts after every time of the last day: in a key, `T` follows the day.
+    for await (const page of table.queryPages(between({ pk, sk: from }, { sk: `${to}U` })))
+      yield page.map((item) => fieldsOf<AuditEntry>(item));
+  },
+});

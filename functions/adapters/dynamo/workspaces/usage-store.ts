@@ -1,16 +1,22 @@
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { type Key, keys } from '#adapters/dynamo/table/keys.ts';
-import { between, fieldsOf, type Item, type Table } from '#adapters/dynamo/table/table.ts';
+import { between, fieldsOf, type Item, ifStill, type Table } from '#adapters/dynamo/table/table.ts';
+import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
 import { inSnakeCase, sumOf } from '#domain/platform/services.ts';
+import { changesOf } from '#domain/workspaces/audit.ts';
 import {
   type DayOfUsage,
+  inDollars,
   type ModelUsage,
   noCounts,
   noModelUsage,
+  type PriceStore,
+  type Prices,
   type UsageCounts,
   type UsageStore,
   type Use,
 } from '#domain/workspaces/usage.ts';
+import type { Audit } from './api-key-store.ts';
 
 /** They are short, because an item above 1 KB costs a second write unit. */
 const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
@@ -22,12 +28,6 @@ const modelPrefixes: Readonly<Record<keyof ModelUsage, string>> = {
 };
 
 const secondsPerDay = 86_400;
-
-interface Total {
-  Key: Key;
-  writes: number;
-  amounts: Map<string, number>;
-}
 
 const mostTotals = 1000;
 
@@ -41,9 +41,9 @@ export function dynamoUsageStore(
   retentionDays: () => number,
   newProcessId: () => string = randomUUID,
 ): UsageStore {
-  const totals = new Map<string, Total>();
+  const totals = new Map<string, { Key: Key; writes: number; amounts: Map<string, number> }>();
   let processId = newProcessId();
-  const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string): Total => {
+  const totalOf = ({ workspaceId, apiKeyId, agentId }: Use, day: string) => {
     if (totals.size >= mostTotals) {
       totals.clear();
       // New items: without its former total, a further write of an item would lose amounts.
@@ -135,4 +135,31 @@ async function auditKeyOf(table: Table, workspaceId: string): Promise<string> {
   const key = randomBytes(32).toString('base64');
   const put = { Item: { ...Key, key }, ConditionExpression: 'attribute_not_exists(pk)' };
   return (await table.putIf(put)).isDone ? key : auditKeyOf(table, workspaceId);
+}
+
+/** Enough, because operators seldom change prices at the same time. */
+const maxAttempts = 20;
+
+/** All prices are in one item, which has space for thousands in its 400 KB. */
+export function dynamoPriceStore(table: Table, audit: Audit): PriceStore {
+  const read = async () => {
+    const { revision, models = {} } = (await table.get(keys.operatorsPrices())) ?? {};
+    return { revision: revision as number | undefined, models: models as Prices };
+  };
+  return {
+    all: async () => (await read()).models,
+    set: (model, from, price) =>
+      transactWithRetry(table, {
+        attempts: maxAttempts,
+        async plan() {
+          const { revision, models } = await read();
+          const { [from]: before, ...others } = models[model] ?? {};
+          const changed = { ...models, [model]: { ...others, [from]: price } };
+          const Item = { ...keys.operatorsPrices(), revision: (revision ?? 0) + 1, models: changed };
+          const changes = changesOf({ [from]: before && inDollars(before) }, { [from]: inDollars(price) });
+          const put = { Put: { Item, ...ifStill({ revision }) } };
+          return { writes: [put, ...audit('prices changed', null, model, changes)], result: undefined };
+        },
+      }),
+  };
 }

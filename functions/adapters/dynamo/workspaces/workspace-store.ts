@@ -4,6 +4,8 @@ import {
   allOf,
   attributesOf,
   changing,
+  fieldsOf,
+  getAs,
   type Item,
   keyOf,
   type Table,
@@ -22,6 +24,7 @@ import {
   rateLimit,
 } from '#contract/rate-limits.ts';
 import { groupsOf } from '#domain/platform/services.ts';
+import type { ToolSecret, ToolSecretStore } from '#domain/tools/tool-secret.ts';
 import { type AuditAction, changesOf } from '#domain/workspaces/audit.ts';
 import type {
   Workspace,
@@ -128,10 +131,8 @@ export const dynamoWorkspaceStore = (table: Table, audit: Audit): WorkspaceStore
   removeFromWhitelist: changeWhitelist(table, audit, 'whitelist reduced', (Key) => ({ Delete: { Key } })),
 });
 
-async function get(table: Table, workspaceId: string): Promise<Workspace | undefined> {
-  const item = await table.get(keys.workspace(workspaceId));
-  return item && workspaceOf(item);
-}
+const get = (table: Table, workspaceId: string): Promise<Workspace | undefined> =>
+  getAs(table, keys.workspace(workspaceId), workspaceOf);
 
 /** @param days null if the workspace keeps unused chats; undefined for no change */
 function retentionWrites(workspaceId: string, days: number | null | undefined): Write[] {
@@ -226,3 +227,25 @@ function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): bool
 }
 
 const isApiKey = ({ pk, sk }: Item): boolean => (pk as string).startsWith('KEY#') && sk === 'KEY';
+
+const secretOf = ({ sk, ...item }: Item): ToolSecret => ({
+  ...fieldsOf<Omit<ToolSecret, 'name'>>(item),
+  name: sk as string,
+});
+
+export const dynamoToolSecretStore = (table: Table, audit: Audit): ToolSecretStore => ({
+  get: (workspaceId, name) => getAs(table, keys.toolSecret(workspaceId, name), secretOf),
+  list: async (workspaceId) => (await table.queryAll(allOf(keys.toolSecret(workspaceId, '')))).map(secretOf),
+
+  put: (workspaceId, { name, ...secret }) =>
+    table.transact([
+      { Put: { Item: { ...keys.toolSecret(workspaceId, name), ...attributesOf(secret) } } },
+      ...audit('secret set', workspaceId, name, { hosts: secret.hosts }),
+    ]),
+
+  remove: (workspaceId, name) =>
+    transactIfFirst(table, () => [
+      { Delete: { Key: keys.toolSecret(workspaceId, name), ConditionExpression: 'attribute_exists(pk)' } },
+      ...audit('secret removed', workspaceId, name, {}),
+    ]),
+});

@@ -1,14 +1,76 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
 import { type CountChange, counting, nextNumbers, removeEmptyCounts } from '#adapters/dynamo/table/lists.ts';
-import { changingIf, type Item, ifStill, type Table, type Write } from '#adapters/dynamo/table/table.ts';
+import {
+  attributesNamed,
+  changing,
+  changingIf,
+  type Item,
+  ifStill,
+  type Table,
+  type Write,
+} from '#adapters/dynamo/table/table.ts';
 import { transactWithRetry } from '#adapters/dynamo/table/transact-with-retry.ts';
+import type { Metadata } from '#contract/metadata.ts';
 import { batchIdIn, type Chat, type ChatDeletion, type Lease, type NewChat } from '#domain/chats/chat.ts';
 import { lastChatId } from '#domain/chats/message.ts';
 import { NotStorable } from '#domain/platform/failures.ts';
 import type { Clock } from '#domain/platform/services.ts';
-import { chatItem, chatOf, leaseItem } from './chat-item.ts';
 import { purgeItem } from './purge-outbox.ts';
+
+export const leaseItem = (lease: Chat['lease']): Item => ({ lease_id: lease?.id, lease_until: lease?.until });
+
+/** As one JSON text, because marshalling may fail for an object that has the key `constructor`. */
+export const metadataItem = (metadata: Metadata | undefined): Item => ({
+  metadata: metadata && JSON.stringify(metadata),
+});
+
+export const metadataOf = ({ metadata }: Item): { metadata?: Metadata } =>
+  metadata === undefined ? {} : { metadata: JSON.parse(metadata as string) };
+
+const chats = attributesNamed<Omit<Chat, 'lease' | 'batchId' | 'metadata'>>({
+  id: ['id'],
+  workspaceId: ['workspace_id'],
+  agentId: ['agent_id'],
+  name: ['name'],
+  externalUserId: ['external_user_id', null],
+  createdAt: ['created_at'],
+  updatedAt: ['updated_at'],
+  messageCount: ['message_count'],
+});
+
+/** @param entry the first id of the creation, which is in the keys of the list entries */
+export const chatItem = (chat: Chat, entry: number): Item => ({
+  ...keys.chat(chat.workspaceId, chat.id),
+  ...chats.itemOf(chat),
+  ...leaseItem(chat.lease),
+  ...metadataItem(chat.metadata),
+  entry,
+  // Only the claim of a batch request creates a chat under a lease. The lease id names the request.
+  ...(chat.lease !== null && { created_for: chat.lease.id }),
+});
+
+/** `stop_lease` stays in the item after its lease has ended. */
+const leaseOf = ({ lease_id: id, lease_until: until, stop_lease: stopped }: Item): Chat['lease'] =>
+  id === undefined
+    ? null
+    : { id: id as string, until: until as number, ...(stopped === id && { isStopped: true }) };
+
+export const chatOf = (item: Item): Chat => ({
+  ...chats.fieldsOf(item),
+  lease: leaseOf(item),
+  ...metadataOf(item),
+  ...(item.created_for !== undefined && { batchId: batchIdIn(item.created_for as string) }),
+});
+
+export const releasing = (chat: Chat, leaseId: string, messageCount: number) => ({
+  Key: keys.chat(chat.workspaceId, chat.id),
+  ...changing(
+    { message_count: messageCount, lease_id: null, lease_until: null },
+    { ':lease': leaseId, ':before': chat.messageCount },
+  ),
+  ConditionExpression: 'lease_id = :lease OR (attribute_not_exists(lease_id) AND message_count = :before)',
+});
 
 type Listed = Pick<Chat, 'workspaceId' | 'id' | 'agentId' | 'externalUserId'>;
 
@@ -59,14 +121,8 @@ function countChange({ list, isByAgent, chats }: ListedChats, first: number, sig
   return { list, first, added };
 }
 
-export interface PlannedChats {
-  chats: Chat[];
-  /** None of them has a condition. */
-  writes: Write[];
-}
-
 /**
- * The ids are taken even if the writes fail.
+ * The ids are taken even if the writes fail. None of the writes has a condition.
  * @param newChats of one workspace, at most `numbersOfCreation`
  * @throws NotStorable if the workspace has too few ids left
  */
@@ -74,7 +130,7 @@ export async function planChats(
   table: Table,
   clock: Clock,
   newChats: readonly (NewChat & { lease: Lease | null })[],
-): Promise<PlannedChats> {
+): Promise<{ chats: Chat[]; writes: Write[] }> {
   const [one] = newChats;
   if (one === undefined) return { chats: [], writes: [] };
   const { workspaceId } = one;
