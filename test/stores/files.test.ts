@@ -1,10 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Chat } from '#domain/chats/chat.ts';
+import { eraseChat } from '#domain/erasure/purge-chat.ts';
+import { eraseFile } from '#domain/files/delete-file.ts';
 import type { StoredFile } from '#domain/files/stored-file.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { noObjects } from '#support/memory-objects.ts';
+import { userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 
 const { stores, clock } = closeAfterTests(await openStores());
-const { fileIndex } = stores;
+const { fileIndex, messages } = stores;
 
 let files = 0;
 const fileWith = (changes: Partial<StoredFile> = {}): StoredFile => ({
@@ -89,5 +95,104 @@ describe('the lease to prepare a file', () => {
     expect(await fileIndex.takeLease(file, 200, 100)).toBe(true);
     await fileIndex.releaseLease(file, 200);
     expect(await fileIndex.get('ws_1', file.uuid)).toBeUndefined();
+  });
+});
+
+const workspaceId = `ws_${randomUUID()}`;
+const [chatA, chatB, chatC] = [1, 2, 3];
+
+async function upload(changes: Partial<StoredFile> = {}): Promise<StoredFile> {
+  const file: StoredFile = {
+    ...{ uuid: randomUUID(), workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1 },
+    ...{ scope: 'persistent', createdAt: '2027-01-31T12:00:00.000Z', expiresAt: null },
+    ...changes,
+  };
+  await fileIndex.put(file);
+  return file;
+}
+
+const isStored = async ({ uuid }: StoredFile) => (await fileIndex.get(workspaceId, uuid)) !== undefined;
+const services = { fileIndex, ...noObjects };
+
+describe('a file of a deleted chat', () => {
+  it('is erased if no other chat attaches it, and is erased once more by each further run', async () => {
+    const file = await upload();
+    for (let times = 0; times < 2; times += 1) expect(await fileIndex.attach(file, chatA)).toBe(true);
+    // A function may prepare the file between the runs.
+    for (let run = 0; run < 2; run += 1) expect(await eraseFile(services, file, chatA)).toBe(true);
+    expect(await isStored(file)).toBe(false);
+    expect(await fileIndex.attach(file, chatB)).toBe(false);
+    expect(await fileIndex.isAttached(file)).toBe(false);
+  });
+
+  it('stays until the last chat that attaches it is deleted, and other chats may attach it', async () => {
+    const file = await upload({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
+    for (const chat of [chatA, chatB]) await fileIndex.attach(file, chat);
+    expect(await eraseFile(services, file, chatB)).toBe(false);
+    expect(await fileIndex.attach(file, chatC)).toBe(true);
+    expect(await eraseFile(services, file, chatA)).toBe(false);
+    expect(await isStored(file)).toBe(true);
+    expect(await eraseFile(services, file, chatC)).toBe(true);
+    expect(await isStored(file)).toBe(false);
+  });
+
+  it('is attached in no further chat once it is closed, and stays in those that have it', async () => {
+    const file = await upload();
+    await fileIndex.attach(file, chatA);
+    for (let times = 0; times < 2; times += 1) await fileIndex.close(file);
+    for (const chat of [chatA, chatB]) expect(await fileIndex.attach(file, chat)).toBe(false);
+    expect(await eraseFile(services, file, chatB)).toBe(false);
+    expect(await fileIndex.isAttached(file)).toBe(true);
+    expect(await eraseFile(services, file, chatA)).toBe(true);
+    await fileIndex.close(file);
+    expect(await isStored(file)).toBe(false);
+  });
+
+  it('is erased by the next purge if one was interrupted, although a send has tried to attach it meanwhile', async () => {
+    const file = await upload();
+    await fileIndex.attach(file, chatA);
+    const interrupted = { ...services, files: { delete: () => Promise.reject(new Error('interrupted')) } };
+    await expect(eraseFile(interrupted, file, chatA)).rejects.toThrow('interrupted');
+    expect(await fileIndex.attach(file, chatA)).toBe(false);
+    const purge = { workspaceId, chatId: chatA, deletedAt: new Date().toISOString() };
+    await eraseChat({ ...stores, ...noObjects }, purge, { isLast: true, hasTime: () => true });
+    expect(await isStored(file)).toBe(false);
+  });
+});
+
+describe('the files of a chat', () => {
+  const createChat = (): Promise<Chat> =>
+    stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+  async function talk(chat: Chat, position: number, attachments: StoredFile[]): Promise<void> {
+    for (const file of attachments) expect(await fileIndex.attach(file, chat.id)).toBe(true);
+    await messages.put(chat, { ...userMessage(position, 'Hi'), attachments });
+  }
+  const purge = ({ id: chatId }: Chat, isLast: boolean) =>
+    eraseChat(
+      { ...stores, ...noObjects },
+      { workspaceId, chatId, deletedAt: '2027-02-01T12:00:00.000Z' },
+      { isLast, hasTime: () => true },
+    );
+
+  it('go with it unless another chat attaches them, also those of messages that were never stored', async () => {
+    const [chat, neighbour] = [await createChat(), await createChat()];
+    const [own, common, registered] = [await upload(), await upload(), await upload()];
+    await talk(chat, 1, [own, common]);
+    await talk(chat, 3, [own]);
+    await talk(neighbour, 1, [common]);
+    await fileIndex.attach(registered, chat.id);
+    for (const isLast of [false, false, true]) expect(await purge(chat, isLast)).toBe(true);
+    expect(await Promise.all([own, common, registered].map(isStored))).toEqual([false, true, false]);
+    await purge(neighbour, true);
+    expect(await isStored(common)).toBe(false);
+  });
+
+  it('are erased by the second run of the purge if they come between the two', async () => {
+    const chat = await createChat();
+    const file = await upload();
+    await purge(chat, false);
+    await talk(chat, 1, [file]);
+    await purge(chat, true);
+    expect(await isStored(file)).toBe(false);
   });
 });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { parseLimits } from '#contract/rate-limits.ts';
+import type { BucketChange, BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import { noCounts, noModelUsage, type Use } from '#domain/workspaces/usage.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
@@ -106,5 +108,111 @@ describe('usage', () => {
     await stores.usage.add(use, '2027-01-15');
     await stores.usage.add({ ...use, counts: {} }, '2027-01-15');
     expect(await usageOf(use.workspaceId)).toEqual([]);
+  });
+});
+
+const limitsWith = (sends: string) =>
+  parseLimits(`reads=none,writes=none,sends=${sends},uploads=none,batches=none,open-batches=none`);
+
+describe('rate buckets', () => {
+  const ownerWith = (changes: Partial<BucketOwner> = {}): BucketOwner => ({
+    workspaceId: newId('ws'),
+    apiKeyId: newId('key'),
+    limits: limitsWith('10/m'),
+    ...changes,
+  });
+  const at = 1_800_000_000_000;
+  const amount = 6000;
+  const take = (owner: BucketOwner, now: number, ...changes: BucketChange[]) =>
+    stores.rateBuckets.take(owner, changes, { now, expiresAt: at + 60_000 });
+  const first: BucketChange = { rateClass: 'sends', amount, isFull: true, latest: at };
+  const nextUntil = (latest: number | null): BucketChange => ({ ...first, isFull: false, latest });
+  const taken = (sends: number) => ({ taken: true, fullTimes: { sends } });
+  const notTaken = (sends: number) => ({ taken: false, fullTimes: { sends } });
+
+  it('are full without a token taken', async () => {
+    const owner = ownerWith();
+    const next = nextUntil(at + 9 * amount);
+    expect(await take(owner, at, next)).toEqual({ taken: false, fullTimes: {} });
+    expect(await take(owner, at, first)).toEqual(taken(at + amount));
+  });
+
+  it('are full again at their time, not before', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    const fullAt = at + amount;
+    expect(await take(owner, at, first)).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt - 1, first)).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt, first)).toEqual(taken(fullAt + amount));
+    expect(await take(owner, fullAt + 3 * amount, first)).toEqual(taken(fullAt + 4 * amount));
+  });
+
+  it('have a next token until the latest time, and only while they are not full', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    const fullAt = at + amount;
+    expect(await take(owner, at, nextUntil(fullAt - 1))).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt, nextUntil(fullAt + amount))).toEqual(notTaken(fullAt));
+    expect(await take(owner, at, nextUntil(fullAt))).toEqual(taken(fullAt + amount));
+    expect(await take(owner, fullAt + amount - 1, nextUntil(fullAt + amount))).toEqual(
+      taken(fullAt + 2 * amount),
+    );
+    expect(await take(owner, at, nextUntil(null))).toEqual(taken(fullAt + 3 * amount));
+  });
+
+  it('take parts of a millisecond', async () => {
+    const owner = ownerWith();
+    const third = 333.334;
+    await take(owner, at, { ...first, amount: third });
+    const { fullTimes } = await take(owner, at, { ...nextUntil(at + 2 * third), amount: third });
+    expect(fullTimes.sends).toBeCloseTo(at + 2 * third, 3);
+  });
+
+  it('of several classes change together or not at all', async () => {
+    const owner = ownerWith();
+    const calls: BucketChange = { rateClass: 'modelCalls', amount: 100, isFull: true, latest: null };
+    expect(await take(owner, at, first, calls)).toEqual({
+      taken: true,
+      fullTimes: { sends: at + amount, modelCalls: at + 100 },
+    });
+    // The calls are full again, and the sends have no token until their latest time.
+    const now = at + 200;
+    const found = { sends: at + amount, modelCalls: at + 100 };
+    expect(await take(owner, now, nextUntil(at), calls)).toEqual({ taken: false, fullTimes: found });
+    expect(await take(owner, now, nextUntil(at + amount), { ...calls, isFull: false })).toEqual({
+      taken: false,
+      fullTimes: found,
+    });
+    expect(await take(owner, now, nextUntil(at + amount), calls)).toEqual({
+      taken: true,
+      fullTimes: { sends: at + 2 * amount, modelCalls: now + 100 },
+    });
+  });
+
+  it('give each token to one of many requests', async () => {
+    const owner = ownerWith();
+    const firsts = await Promise.all(Array.from({ length: 20 }, () => take(owner, at, first)));
+    expect(firsts.filter((each) => each.taken)).toEqual([taken(at + amount)]);
+    const next = nextUntil(at + 4 * amount);
+    const changes = await Promise.all(Array.from({ length: 20 }, () => take(owner, at, next)));
+    const given = changes
+      .filter((change) => change.taken)
+      .map(({ fullTimes: { sends = 0 } }) => (sends - at) / amount);
+    expect(given.toSorted()).toEqual([2, 3, 4, 5]);
+    expect(changes.filter((change) => !change.taken)).toEqual(
+      Array.from({ length: 16 }, () => notTaken(at + 5 * amount)),
+    );
+  });
+
+  it('are those of a workspace, key, class and limits', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    for (const changes of [
+      { workspaceId: newId('ws') },
+      { apiKeyId: newId('key') },
+      { limits: limitsWith('10/m:11') },
+    ])
+      expect(await take({ ...owner, ...changes }, at, first)).toEqual(taken(at + amount));
+    expect((await take(owner, at, { ...first, rateClass: 'reads' })).fullTimes.reads).toBe(at + amount);
   });
 });
