@@ -303,26 +303,21 @@ describe('an authorization server', () => {
   });
 
   it.each([
-    ['unauthorized: The authorization server gives no token: status 400', 400, secret, 2],
-    ['unauthorized: The authorization server gives no token: status 401', 401, secret, 2],
-    ['refused: The authorization server gives no token: status 500', 500, secret, 1],
-    ['refused: The authorization server gives no token: status 201', 201, '{}', 1],
-    ['refused: The authorization server gives no token: status 200', 200, secret, 1],
-    ['refused: The authorization server gives no token: status 200', 200, '{"token_type":"bearer"}', 1],
-    [
-      'refused: The authorization server gives no token: status 200',
-      200,
-      '{"access_token":"canary-token","token_type":"mac"}',
-      1,
-    ],
-    [
-      'refused: The authorization server gives no token: status 200',
-      200,
-      '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}',
-      1,
-    ],
-    ['too-large: The answer is larger than 0.064 MB', 200, ' '.repeat(70_000), 1],
-  ])('is a failure without its words: %s (%d)', async (failure, status, body, requests) => {
+    ['unauthorized', 400, secret, 2],
+    ['unauthorized', 401, secret, 2],
+    ['refused', 500, secret, 1],
+    ['refused', 201, '{}', 1],
+    ['refused', 200, secret, 1],
+    ['refused', 200, '{"token_type":"bearer"}', 1],
+    ['refused', 200, '{"access_token":"canary-token","token_type":"mac"}', 1],
+    ['refused', 200, '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}', 1],
+    ['too-large', 200, ' '.repeat(70_000), 1],
+  ])('is a failure without its words: %s (%d)', async (kind, status, body, requests) => {
+    const message =
+      kind === 'too-large'
+        ? 'The answer is larger than 0.064 MB'
+        : `The authorization server gives no token: status ${status}`;
+    const failure = `${kind}: ${message}`;
     const { call, issuer, tools } = await open({
       issue: (_request, response) => response.writeHead(status).end(body),
     });

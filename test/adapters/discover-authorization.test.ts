@@ -20,6 +20,13 @@ interface Options {
 const prm = '/.well-known/oauth-protected-resource';
 const asm = '/.well-known/oauth-authorization-server';
 
+/** A server of tools with these metadata of its resource. */
+const resource = (document: object): Options => ({ tools: { [`${prm}/mcp`]: document } });
+/** An authorization server with these metadata besides the usual ones. */
+const issuerWith = (fields: object): Options => ({
+  issuer: { [asm]: { issuer: 'ISSUER', token_endpoint: 'ISSUER/token', ...fields } },
+});
+
 /** Origins in documents: TOOLS and ISSUER. */
 async function open({ tools = {}, issuer = {}, challenge, isAllowed = true }: Options = {}) {
   const documents = {
@@ -121,7 +128,7 @@ describe('an import finds where clients get their tokens', () => {
     [
       'an issuer with a path',
       {
-        tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp', authorization_servers: ['ISSUER/tenant'] } },
+        ...resource({ resource: 'TOOLS/mcp', authorization_servers: ['ISSUER/tenant'] }),
         issuer: {
           '/tenant/.well-known/openid-configuration': { issuer: 'ISSUER/tenant', token_endpoint: 'ISSUER/t' },
         },
@@ -130,28 +137,12 @@ describe('an import finds where clients get their tokens', () => {
     ],
     [
       'a server that takes fields',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
-          },
-        },
-      },
+      issuerWith({ token_endpoint_auth_methods_supported: ['none', 'client_secret_post'] }),
       { ...usual, method: 'post' },
     ],
     [
       'a server that takes signatures',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['private_key_jwt'],
-          },
-        },
-      },
+      issuerWith({ token_endpoint_auth_methods_supported: ['private_key_jwt'] }),
       { ...usual, method: 'private_key_jwt' },
     ],
   ] as [string, Options, object][])('%s', async (_what, options, found) => {
@@ -177,47 +168,28 @@ describe('an import finds where clients get their tokens', () => {
 });
 
 describe('an import is refused', () => {
+  const noMetadata = `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`;
   it.each([
     [
       'of another issuer',
-      { issuer: { [asm]: { issuer: 'https://evil.example', token_endpoint: 'ISSUER/token' } } },
+      issuerWith({ issuer: 'https://evil.example' }),
       'The authorization server ISSUER says that it is https://evil.example',
     ],
     [
       'of another resource',
-      {
-        tools: {
-          [`${prm}/mcp`]: { resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] },
-        },
-      },
+      resource({ resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] }),
       'The metadata of TOOLS/mcp is about another resource: https://other.example/mcp',
     ],
     [
       'of a resource beside it',
-      { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] } } },
+      resource({ resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] }),
       'The metadata of TOOLS/mcp is about another resource: TOOLS/mc',
     ],
-    [
-      'without metadata',
-      { tools: { [`${prm}/mcp`]: { status: 404 } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
-    ],
-    [
-      'with other metadata',
-      { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp' } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
-    ],
+    ['without metadata', resource({ status: 404 }), noMetadata],
+    ['with other metadata', resource({ resource: 'TOOLS/mcp' }), noMetadata],
     [
       'without a method that we have',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['none'],
-          },
-        },
-      },
+      issuerWith({ token_endpoint_auth_methods_supported: ['none'] }),
       'The authorization server ISSUER takes only none',
     ],
     [

@@ -197,11 +197,6 @@ describe('a call', () => {
     expect(await connect(secure).call(call, signal)).toMatchObject({ content: [{ text: '{"a":1}' }] });
   });
 
-  it('of a removed tool says so', async () => {
-    server.tools = [];
-    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ kind: 'changed' });
-  });
-
   it('never gives a secret that the server repeats', async () => {
     server.call = (_name, _args, { headers }) => ({
       content: [{ type: 'text', text: JSON.stringify(headers) }],

@@ -163,19 +163,7 @@ test('commands use the public interface of the runner alone', () => {
   expect([...used].filter((target) => !open.includes(target))).toEqual([]);
 });
 
-const functionRooms = [
-  'contract',
-  'domain',
-  'agents',
-  'adapters',
-  'runtime',
-  'http',
-  'web',
-  'queues',
-  'workflow',
-  'schedules',
-  'tasks',
-];
+const functionRooms = Object.keys(rooms).filter((room) => rooms[room]?.folder.startsWith('functions/'));
 
 /** The floors of a folder, lowest first. A room imports files of its own and of the floors below. */
 const floors: Readonly<Record<string, readonly (readonly string[])[]>> = {

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
 import { limits } from '#contract/limits.ts';
-import { OpenAiError } from '#contract/openai.ts';
 import type { PromptMessage, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
@@ -130,14 +129,6 @@ function openStream() {
 }
 const role = { role: 'assistant', content: '' };
 
-it('sends its status with the first part', () => {
-  const { open, completion, deltas, say } = openStream();
-  completion.emit({ type: 'response.created', message_id: 1, agent_id: head.model, model: 'demo' });
-  expect(open).not.toHaveBeenCalled();
-  say('Hi');
-  expect(deltas()).toEqual([role, { content: 'Hi' }]);
-});
-
 it('sends its status after 15 s, and an empty delta after each 15 s of silence', async () => {
   const { clock, open, completion, deltas, say } = openStream();
   await clock.advance(14_999);
@@ -154,18 +145,6 @@ it('sends its status after 15 s, and an empty delta after each 15 s of silence',
   expect(deltas()).toEqual([{}, '[DONE]']);
   await clock.advance(60_000);
   expect(deltas()).toEqual([]);
-});
-
-it('throws a failure before its status, and writes a later one without [DONE]', async () => {
-  const failure = new OpenAiError('unavailable', 'internal', { reason: 'The model is busy' });
-  expect(() => openStream().completion.end(failure, noUsage)).toThrow(failure);
-  const { completion, clock, deltas } = openStream();
-  await clock.advance(15_000);
-  deltas();
-  completion.end(failure, noUsage);
-  expect(deltas()).toEqual([
-    { error: { message: 'The model is busy, request id r1', type: 'server_error', param: null, code: null } },
-  ]);
 });
 
 it('never ends as it should for a reader that is too slow', async () => {

@@ -3,19 +3,6 @@ import { firstFrame, imageInspector, isWhole, orientationOf } from '#adapters/im
 import { exifOf, pngChunk, pngOf, smallImages } from '#support/image-bytes.ts';
 import { gif, jpeg, png, webp } from '#support/sample-files.ts';
 
-it.each([
-  ['image/png', png],
-  ['image/jpeg', jpeg],
-  ['image/gif', gif],
-  ['image/webp', webp],
-])('an image of the type %s has a size', async (mediaType, bytes) => {
-  expect(await imageInspector.inspect(bytes)).toEqual({
-    mediaType,
-    width: expect.any(Number),
-    height: expect.any(Number),
-  });
-});
-
 it('no byte after the end of an image is read', async () => {
   // Node.js places small buffers next to each other.
   for (const bytes of [png, jpeg, gif, webp])
@@ -153,13 +140,4 @@ it('a PNG with a damaged byte, or with fewer pixels than its header says, is not
   const narrow = pngOf({ width: 1, height: 20 }, (line) => line.fill(0));
   expect(await isWhole(narrow, 'image/png', { width: 1, height: 20 })).toBe(true);
   expect(await isWhole(narrow, 'image/png', { width: 1, height: 21 })).toBe(false);
-});
-
-it.each([
-  ['image/png', png],
-  ['image/jpeg', jpeg],
-  ['image/gif', gif],
-  ['image/webp', webp],
-])('a sample of one pixel is whole: %s', async (mediaType, bytes) => {
-  expect(await isWhole(bytes, mediaType, onePixel)).toBe(true);
 });

@@ -45,33 +45,26 @@ function expectShort(run: () => unknown): void {
 }
 
 describe('data', () => {
-  const fitting: [keyword: string, schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
-    ['type', { type: 'integer' }, 1.0, 1.5, 'must be integer'],
-    ['types', { type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+  const fitting: [schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
+    [{ type: 'integer' }, 1.0, 1.5, 'must be integer'],
+    [{ type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+    [{ enum: [1, { a: 1, b: [2] }] }, { b: [2], a: 1 }, { a: 1, b: 2 }, 'must be one of the allowed values'],
+    [{ enum: [1] }, 1, true, 'must be one of the allowed values'],
+    [{ const: null }, null, false, 'must be the allowed value'],
+    [{ minimum: 2 }, 2, 1.9, 'must be at least 2'],
+    [{ maximum: 2 }, 2, 2.1, 'must be at most 2'],
+    [{ exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
+    [{ exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
+    [{ multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
+    [{ multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
+    [{ multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
+    [{ minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
+    [{ maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
+    [{ minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
+    [{ maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
+    [{ minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
+    [{ maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
     [
-      'enum',
-      { enum: [1, { a: 1, b: [2] }] },
-      { b: [2], a: 1 },
-      { a: 1, b: 2 },
-      'must be one of the allowed values',
-    ],
-    ['enum of true', { enum: [1] }, 1, true, 'must be one of the allowed values'],
-    ['const', { const: null }, null, false, 'must be the allowed value'],
-    ['minimum', { minimum: 2 }, 2, 1.9, 'must be at least 2'],
-    ['maximum', { maximum: 2 }, 2, 2.1, 'must be at most 2'],
-    ['exclusiveMinimum', { exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
-    ['exclusiveMaximum', { exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
-    ['multipleOf', { multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
-    ['multipleOf an integer', { multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
-    ['multipleOf of large numbers', { multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
-    ['minLength', { minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
-    ['maxLength', { maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
-    ['minItems', { minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
-    ['maxItems', { maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
-    ['minProperties', { minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
-    ['maxProperties', { maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
-    [
-      'uniqueItems',
       { uniqueItems: true },
       [1, true, '1', [1]],
       [
@@ -80,98 +73,52 @@ describe('data', () => {
       ],
       'must not have equal items',
     ],
+    [{ uniqueItems: false, maxItems: 2 }, [1, 1], [1, 1, 1], 'must have at most 2 items'],
+    [{ required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
+    [{ properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
     [
-      'uniqueItems: false',
-      { uniqueItems: false, maxItems: 2 },
-      [1, 1],
-      [1, 1, 1],
-      'must have at most 2 items',
-    ],
-    ['required', { required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
-    ['properties', { properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
-    [
-      'additionalProperties',
       { properties: { a: true }, additionalProperties: false },
       { a: 1 },
       { b: 1 },
       'must not have further properties',
     ],
     [
-      'additionalProperties with a schema',
       { additionalProperties: { items: { type: 'null' } } },
       { a: [null] },
       { secret: [null, 1] },
       '/*/1 must be null',
     ],
     [
-      'propertyNames',
       { propertyNames: { maxLength: 1 } },
       { a: 1 },
       { secret: 1 },
       'has a property whose name must have at most 1 characters',
     ],
-    ['items', { items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
+    [{ items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
+    [{ prefixItems: [true, { type: 'string' }], items: false }, [1, 'a'], [1, 'a', 2], '/2 is not allowed'],
+    [{ items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
+    [{ items: [true], additionalItems: { type: 'null' } }, [1, null], [1, 1], '/1 must be null'],
+    [{ anyOf: [{ type: 'string' }, { minimum: 2 }] }, 'a', 1, 'must match at least one of the alternatives'],
+    [{ oneOf: [{ type: 'integer' }, { minimum: 2 }] }, 1, 2, 'must match exactly one of the alternatives'],
+    [{ allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
+    [{ not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
     [
-      'prefixItems',
-      { prefixItems: [true, { type: 'string' }], items: false },
-      [1, 'a'],
-      [1, 'a', 2],
-      '/2 is not allowed',
-    ],
-    ['items of draft 7', { items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
-    [
-      'additionalItems of draft 7',
-      { items: [true], additionalItems: { type: 'null' } },
-      [1, null],
-      [1, 1],
-      '/1 must be null',
-    ],
-    [
-      'anyOf',
-      { anyOf: [{ type: 'string' }, { minimum: 2 }] },
-      'a',
-      1,
-      'must match at least one of the alternatives',
-    ],
-    [
-      'oneOf',
-      { oneOf: [{ type: 'integer' }, { minimum: 2 }] },
-      1,
-      2,
-      'must match exactly one of the alternatives',
-    ],
-    ['allOf', { allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
-    ['not', { not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
-    [
-      '$ref',
       { properties: { a: { $ref: '#/$defs/b~1~0', minimum: 2 } }, $defs: { 'b/~': { type: 'integer' } } },
       { a: 2 },
       { a: 1 },
       '/a must be at least 2',
     ],
+    [{ type: 'array', items: { $ref: '#' } }, [[], [[]]], [[], [1]], '/1/0 must be array'],
     [
-      '$ref to the root',
-      { type: 'array', items: { $ref: '#' } },
-      [[], [[]]],
-      [[], [1]],
-      '/1/0 must be array',
-    ],
-    [
-      'definitions',
       { additionalProperties: { $ref: '#/definitions/a' }, definitions: { a: { type: 'null' } } },
       { b: null },
       { b: 1 },
       '/* must be null',
     ],
-    [
-      'pattern and format, which are not checked',
-      { pattern: '^a$', format: 'email', type: 'string' },
-      'b',
-      1,
-      'must be string',
-    ],
+    // Both are for the model alone.
+    [{ pattern: '^a$', format: 'email', type: 'string' }, 'b', 1, 'must be string'],
   ];
-  test.each(fitting)('%s', (_keyword, schema, fits, wrong, problem) => {
+  test.each(fitting)('%j fits %j and not %j: %s', (schema, fits, wrong, problem) => {
     expect(problemOfSchema(schema)).toBeUndefined();
     expect(problemOfData(schema, fits)).toBeUndefined();
     expect(problemOfData(schema, wrong)).toBe(problem);
@@ -560,11 +507,6 @@ describe('schemas of client libraries', () => {
     if (rejected !== undefined) return;
     expect(isStrict(schema)).toBe(strict === true);
     expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
-  });
-
-  test('36 of them, of which 32 are accepted', () => {
-    expect(clientSchemas.length).toBe(36);
-    expect(clientSchemas.filter(({ rejected }) => rejected === undefined).length).toBe(32);
   });
 });
 

@@ -1,18 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { buildSync } from 'esbuild';
 import { afterEach, expect, it, onTestFinished, test, vi } from 'vitest';
 import { processClock } from '#runtime/environment/invocation-context.ts';
-import { variables } from '#runtime/environment/variables.ts';
-import {
-  annotateInvocation,
-  endInvocation,
-  measurements,
-  runInvocation,
-} from '#runtime/observability/invocation.ts';
+import { runInvocation } from '#runtime/observability/invocation.ts';
 import { log, withSourcePositions } from '#runtime/observability/log.ts';
 import { sendProviderError } from '#runtime/observability/provider-errors.ts';
 import { showProviderErrors } from '../../bin/local/show-provider-errors.ts';
@@ -81,33 +74,6 @@ function captureLog(): Record<string, unknown>[] {
   vi.spyOn(console, 'info').mockImplementation(add);
   return lines;
 }
-
-it('keeps the log lines and metrics of concurrent invocations apart', async () => {
-  vi.stubEnv(variables.metricsNamespace, 'Test');
-  const lines = captureLog();
-  const indexes = Array.from({ length: 64 }, (_, index) => index);
-  await Promise.all(
-    indexes.map((index) =>
-      runInvocation({ properties: { request_id: `request-${index}` } }, async () => {
-        // The invocations go on in another order at each step.
-        for (let count = 0; count < (index * 7) % 5; count += 1) await turn();
-        annotateInvocation({ chat_id: `chat-${index}` });
-        await turn();
-        log.info('Line', { index });
-        measurements.add('timeToFirstDelta', index, { route: 'send-message' });
-        for (let count = 0; count < (index * 3) % 4; count += 1) await turn();
-        await endInvocation();
-      }),
-    ),
-  );
-  const idsOf = (index: number) => ({ request_id: `request-${index}`, chat_id: `chat-${index}` });
-  const logged = lines.filter(({ message }) => message === 'Line');
-  expect(logged).toHaveLength(indexes.length);
-  for (const line of logged) expect(line).toMatchObject(idsOf(Number(line.index)));
-  const metrics = lines.filter((line) => '_aws' in line);
-  expect(metrics).toHaveLength(indexes.length);
-  for (const line of metrics) expect(line).toMatchObject(idsOf(Number(line.TimeToFirstDelta)));
-});
 
 it('does not give the ids of an invocation to work of the process that it has started', async () => {
   const lines = captureLog();

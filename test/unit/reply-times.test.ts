@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { endOfStream } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.ts';
 import { completeChatRoute } from '#contract/routes/openai.ts';
@@ -73,26 +72,6 @@ describe('a resumed stream may take', () => {
       await new Promise<void>((resolve) => clock.after(1000, resolve));
     }
   }
-
-  it('890 s of the 900 s of its route, and then ends without [DONE], so that its client resumes it', async () => {
-    const clock = manualClock();
-    const stream = new PassThrough();
-    let text = '';
-    stream.on('data', (chunk) => {
-      text += chunk;
-    });
-    const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
-    await clock.advance(0);
-    await clock.advance(limits.resumedSeconds * 1000 - 1);
-    expect(end.isReached).toBe(false);
-    expect(text).toMatch(/data: 889\n\n$/);
-    // The function sees the end when its source has the next event, a moment later.
-    await clock.advance(1);
-    await clock.advance(1000);
-    expect(end.isReached).toBe(true);
-    expect(text).not.toContain(endOfStream);
-    expect(limits.resumedSeconds).toBe(890);
-  });
 
   it('as long for a reader that has stopped to read', async () => {
     const clock = manualClock();

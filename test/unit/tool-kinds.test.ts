@@ -135,26 +135,12 @@ describe('an entry with many tools', () => {
     expect(JSON.stringify(steps) + prompts).not.toContain('crm.example');
   });
 
-  it('is not loaded by an agent without one', async () => {
-    const { deferred, loads } = remoteKind();
-    await reply(deferred, agentDefinition.parse({ name: 'Agent' }), 'Hello');
-    expect(loads()).toBe(0);
-  });
-
   it('does not run with arguments that do not fit', async () => {
     const { deferred, calls } = remoteKind();
     const { steps, prompts } = await reply(deferred, agentWith([find]), 'crm_find {"email":7}');
     expect(calls).toEqual([]);
     expect(steps[1]).toMatchObject({ step: { result: { success: false } } });
     expect(prompts).toContain('do not fit the tool crm_find. /email must be string');
-  });
-
-  it('fails if a person must approve it', async () => {
-    const { deferred, calls } = remoteKind();
-    const { steps } = await reply(deferred, agentWith([remove]), 'crm_delete {"email":"a@b.c"}');
-    expect(calls).toEqual([]);
-    const message = 'This needs the approval of a person, and replies cannot wait for approval yet';
-    expect(steps[1]).toMatchObject({ step: { result: { success: false, data: { message } } } });
   });
 
   it('gives the model the notice before the texts of others, also of a failure, and cuts them', async () => {
