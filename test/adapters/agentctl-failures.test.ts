@@ -81,15 +81,12 @@ it.each<[name: string, sentence: RegExp, status?: number, message?: string]>([
   ],
   ['ServiceUnavailable', /^AWS could not carry out a call \(503, request id R1\): run /, 503],
   ['ValidationException', /^AWS has rejected a call \(ValidationException, 400, request id R1\): check /],
-])(
-  '%s of AWS is a sentence that says what to do',
-  async (name, sentence, status = 400, message = undefined) => {
-    rejectWith(name, status, message);
-    const described = describeAwsFailure(await failureOf(stub.url), 'stack');
-    expect(described).toMatch(sentence);
-    expect(described).not.toContain('Words of AWS');
-  },
-);
+])('%s of AWS says in a sentence what to do', async (name, sentence, status = 400, message = undefined) => {
+  rejectWith(name, status, message);
+  const described = describeAwsFailure(await failureOf(stub.url), 'stack');
+  expect(described).toMatch(sentence);
+  expect(described).not.toContain('Words of AWS');
+});
 
 const remedies: Readonly<Record<string, string>> = {
   'has a certificate of nobody': 'set NODE_EXTRA_CA_CERTS',

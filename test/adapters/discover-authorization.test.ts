@@ -167,52 +167,50 @@ describe('an import finds where clients get their tokens', () => {
   });
 });
 
-describe('an import is refused', () => {
-  const noMetadata = `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`;
-  it.each([
-    [
-      'of another issuer',
-      issuerWith({ issuer: 'https://evil.example' }),
-      'The authorization server ISSUER says that it is https://evil.example',
-    ],
-    [
-      'of another resource',
-      resource({ resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] }),
-      'The metadata of TOOLS/mcp is about another resource: https://other.example/mcp',
-    ],
-    [
-      'of a resource beside it',
-      resource({ resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] }),
-      'The metadata of TOOLS/mcp is about another resource: TOOLS/mc',
-    ],
-    ['without metadata', resource({ status: 404 }), noMetadata],
-    ['with other metadata', resource({ resource: 'TOOLS/mcp' }), noMetadata],
-    [
-      'without a method that we have',
-      issuerWith({ token_endpoint_auth_methods_supported: ['none'] }),
-      'The authorization server ISSUER takes only none',
-    ],
-    [
-      'that redirects',
-      { issuer: { [asm]: { status: 302, headers: { location: 'TOOLS/elsewhere' } } } },
-      'The server redirects, which tools do not follow',
-    ],
-    [
-      'that leads inside',
-      { challenge: 'Bearer resource_metadata="http://169.254.169.254/latest"' },
-      'The address is not allowed',
-    ],
-    [
-      'at an address without a host',
-      { challenge: 'Bearer resource_metadata="/named"' },
-      'TOOLS/mcp names metadata of OAuth at /named, which is no URL',
-    ],
-    ['at an address inside', { isAllowed: false }, 'The address is not allowed'],
-  ] as [string, Options, string][])('%s', async (_what, options, problem) => {
-    const { discover, paths } = await open(options);
-    expect(await discover()).toBe(problem);
-    expect(paths()).not.toContain('/elsewhere');
-  });
+const noMetadata = `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`;
+it.each([
+  [
+    'of another issuer',
+    issuerWith({ issuer: 'https://evil.example' }),
+    'The authorization server ISSUER says that it is https://evil.example',
+  ],
+  [
+    'of another resource',
+    resource({ resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] }),
+    'The metadata of TOOLS/mcp is about another resource: https://other.example/mcp',
+  ],
+  [
+    'of a resource beside it',
+    resource({ resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] }),
+    'The metadata of TOOLS/mcp is about another resource: TOOLS/mc',
+  ],
+  ['without metadata', resource({ status: 404 }), noMetadata],
+  ['with other metadata', resource({ resource: 'TOOLS/mcp' }), noMetadata],
+  [
+    'without a method that we have',
+    issuerWith({ token_endpoint_auth_methods_supported: ['none'] }),
+    'The authorization server ISSUER takes only none',
+  ],
+  [
+    'that redirects',
+    { issuer: { [asm]: { status: 302, headers: { location: 'TOOLS/elsewhere' } } } },
+    'The server redirects, which tools do not follow',
+  ],
+  [
+    'that leads inside',
+    { challenge: 'Bearer resource_metadata="http://169.254.169.254/latest"' },
+    'The address is not allowed',
+  ],
+  [
+    'at an address without a host',
+    { challenge: 'Bearer resource_metadata="/named"' },
+    'TOOLS/mcp names metadata of OAuth at /named, which is no URL',
+  ],
+  ['at an address inside', { isAllowed: false }, 'The address is not allowed'],
+] as [string, Options, string][])('an import is refused: %s', async (_what, options, problem) => {
+  const { discover, paths } = await open(options);
+  expect(await discover()).toBe(problem);
+  expect(paths()).not.toContain('/elsewhere');
 });
 
 it('metadata that change later have no effect: the entry has what the import has found', async () => {

@@ -297,7 +297,7 @@ it('is not begun under a signal that has aborted', async () => {
 });
 
 it.each(['before the answer', 'within it'])(
-  'ends with its signal %s, and so does the connection',
+  'ends with its signal %s, and its connection too',
   async (when) => {
     const arrived = Promise.withResolvers<IncomingMessage>();
     respond = (request, response) => {

@@ -67,18 +67,15 @@ describe('a call', () => {
     });
   });
 
-  it.each([false, true])(
-    'of the earlier era has one session for the connection, streams: %s',
-    async (streams) => {
-      Object.assign(server, { era: 'legacy', streams });
-      const connection = connect(server, { protocol: '2025-11-25' });
-      await connection.call(call, signal);
-      await Promise.all([connection.call(call, signal), connection.call(call, signal)]);
-      await connection.close();
-      const calls = ['tools/call', 'tools/call', 'tools/call'];
-      expect(server.methods()).toEqual(['initialize', 'notifications/initialized', ...calls, 'DELETE']);
-    },
-  );
+  it.each([false, true])('of the earlier era has one session a connection, streams: %s', async (streams) => {
+    Object.assign(server, { era: 'legacy', streams });
+    const connection = connect(server, { protocol: '2025-11-25' });
+    await connection.call(call, signal);
+    await Promise.all([connection.call(call, signal), connection.call(call, signal)]);
+    await connection.close();
+    const calls = ['tools/call', 'tools/call', 'tools/call'];
+    expect(server.methods()).toEqual(['initialize', 'notifications/initialized', ...calls, 'DELETE']);
+  });
 
   it('tries the other era once, after a rejection that proves that nothing ran', async () => {
     server.era = 'legacy';
@@ -220,13 +217,11 @@ describe('a call', () => {
   });
 });
 
-describe('a hostile server costs a failed step, in its time:', () => {
-  it.each(hostileEndpoints)('%s', async (_what, kind, override) => {
-    server.override = override;
-    const startedAt = performance.now();
-    await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure', kind });
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
-  });
+it.each(hostileEndpoints)('a hostile server costs a failed step: %s', async (_what, kind, override) => {
+  server.override = override;
+  const startedAt = performance.now();
+  await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure', kind });
+  expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
 
 it('makes a result of what a server gives', () => {

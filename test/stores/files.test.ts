@@ -25,14 +25,12 @@ const fileWith = (changes: Partial<StoredFile> = {}): StoredFile => ({
   ...changes,
 });
 
-describe('a file in the index', () => {
-  it('is replaced as a whole', async () => {
-    const file = fileWith({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
-    await fileIndex.put(file);
-    const replaced = fileWith({ uuid: file.uuid, name: 'Other.md', size: 1 });
-    await fileIndex.put(replaced);
-    expect(await fileIndex.get('ws_1', file.uuid)).toEqual(replaced);
-  });
+it('a file in the index is replaced as a whole', async () => {
+  const file = fileWith({ scope: 'ephemeral', expiresAt: '2027-02-01T12:00:00.000Z' });
+  await fileIndex.put(file);
+  const replaced = fileWith({ uuid: file.uuid, name: 'Other.md', size: 1 });
+  await fileIndex.put(replaced);
+  expect(await fileIndex.get('ws_1', file.uuid)).toEqual(replaced);
 });
 
 describe('the lease to prepare a file', () => {

@@ -46,43 +46,38 @@ const step = (content: string): ReasoningStep => ({
   token_usage: noUsage,
 });
 
-describe('a stored message', () => {
-  it.each<[what: string, messageOf: (chat: Chat) => Message]>([
-    ['of a user', () => userMessage(1, 'Hi 名前😀')],
-    [
-      'of a user with files',
-      (chat) => userMessage(1, 'Hi', { attachments: [file(chat, 'persistent'), file(chat, 'ephemeral')] }),
-    ],
-    ['that is empty', () => replyMessage(2, '')],
-    [
-      'of an agent with everything',
-      () =>
-        replyMessage(2, 'Hello', {
-          reasoningSteps: [step('one'), { ...step('two'), ended_at: null, result: null }],
-          tokenUsage: {
-            ...{ total_prompt_tokens: 3, total_completion_tokens: 4 },
-            ...{ total_tokens: 7, total_calls: 2, cached_prompt_tokens: 2 },
-          },
-          error: { code: 10005, message: 'Stream timed out' },
-          incomplete: 'max_output_tokens',
-        }),
-    ],
-    ['that another function wrote', () => replyMessage(2, '', { agentVersionId: null })],
-    ['of a resumable reply', () => replyMessage(2, 'Hi', { responseId: 'resp_r-1' })],
-    ['with a text larger than an item', () => userMessage(1, largeText)],
-    ['with steps larger than an item', () => replyMessage(2, 'Hi', { reasoningSteps: [step(largeText)] })],
-    [
-      'with both larger than an item',
-      () => replyMessage(2, largeText, { reasoningSteps: [step(largeText)] }),
-    ],
-  ])('%s is read as it was stored', async (_what, messageOf) => {
-    const chat = await create();
-    const message = messageOf(chat);
-    expect(await messages.put(chat, message)).toBe(true);
-    expect(await historyOf(chat)).toEqual([message]);
-    expect(await messages.recent(chat, message.position, 1_000_000)).toEqual([message]);
-    expect(await messages.contentAt(chat.workspaceId, chat.id, message.position)).toBe(message.content);
-  });
+it.each<[what: string, messageOf: (chat: Chat) => Message]>([
+  ['of a user', () => userMessage(1, 'Hi 名前😀')],
+  [
+    'of a user with files',
+    (chat) => userMessage(1, 'Hi', { attachments: [file(chat, 'persistent'), file(chat, 'ephemeral')] }),
+  ],
+  ['that is empty', () => replyMessage(2, '')],
+  [
+    'of an agent with everything',
+    () =>
+      replyMessage(2, 'Hello', {
+        reasoningSteps: [step('one'), { ...step('two'), ended_at: null, result: null }],
+        tokenUsage: {
+          ...{ total_prompt_tokens: 3, total_completion_tokens: 4 },
+          ...{ total_tokens: 7, total_calls: 2, cached_prompt_tokens: 2 },
+        },
+        error: { code: 10005, message: 'Stream timed out' },
+        incomplete: 'max_output_tokens',
+      }),
+  ],
+  ['that another function wrote', () => replyMessage(2, '', { agentVersionId: null })],
+  ['of a resumable reply', () => replyMessage(2, 'Hi', { responseId: 'resp_r-1' })],
+  ['with a text larger than an item', () => userMessage(1, largeText)],
+  ['with steps larger than an item', () => replyMessage(2, 'Hi', { reasoningSteps: [step(largeText)] })],
+  ['with both larger than an item', () => replyMessage(2, largeText, { reasoningSteps: [step(largeText)] })],
+])('a message %s is read as it was stored', async (_what, messageOf) => {
+  const chat = await create();
+  const message = messageOf(chat);
+  expect(await messages.put(chat, message)).toBe(true);
+  expect(await historyOf(chat)).toEqual([message]);
+  expect(await messages.recent(chat, message.position, 1_000_000)).toEqual([message]);
+  expect(await messages.contentAt(chat.workspaceId, chat.id, message.position)).toBe(message.content);
 });
 
 describe('a message is stored', () => {

@@ -166,38 +166,32 @@ describe('restart', () => {
   });
 });
 
-describe('the attempts of a delivery', () => {
-  it('are listed in the order of their numbers', async () => {
-    let delivery = await deliveryOf();
-    for (let index = 0; index < 12; index += 1) ({ delivery } = await start(delivery));
-    const attempts = await deliveries.attempts(delivery);
-    expect(attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-  });
+it('the attempts of a delivery are listed in the order of their numbers', async () => {
+  let delivery = await deliveryOf();
+  for (let index = 0; index < 12; index += 1) ({ delivery } = await start(delivery));
+  const attempts = await deliveries.attempts(delivery);
+  expect(attempts.map(({ number }) => number)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
 });
 
-describe('a replaced webhook', () => {
-  const former = { events: ['failed' as const], url: 'https://example.com', secret: 'encrypted' };
-  const replacement = { events: ['failed' as const], target: 'encrypted with another secret' };
+const former = { events: ['failed' as const], url: 'https://example.com', secret: 'encrypted' };
+const replacement = { events: ['failed' as const], target: 'encrypted with another secret' };
 
-  it('is not replaced by a caller who read it before another one replaced it', async () => {
-    const delivery = await deliveryOf(former);
-    const other = { ...replacement, target: 'that of another caller' };
-    expect(await deliveries.replaceWebhook(delivery, former, other)).toBe(true);
-    expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(false);
-    expect(await stores.webhookSource.get(delivery)).toEqual(other);
-    expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toHaveLength(1);
-  });
+it('a replaced webhook is not replaced by a caller who read it before another one replaced it', async () => {
+  const delivery = await deliveryOf(former);
+  const other = { ...replacement, target: 'that of another caller' };
+  expect(await deliveries.replaceWebhook(delivery, former, other)).toBe(true);
+  expect(await deliveries.replaceWebhook(delivery, former, replacement)).toBe(false);
+  expect(await stores.webhookSource.get(delivery)).toEqual(other);
+  expect(await auditEntriesOf(stores.auditLog, delivery.workspaceId)).toHaveLength(1);
 });
 
-describe('the source of webhooks', () => {
-  it('has the webhook of a batch, if it has one', async () => {
-    const webhook = { events: ['failed' as const], target: 'encrypted' };
-    const former = { events: ['failed' as const], url: 'https://example.com', secret: null };
-    for (const each of [webhook, former])
-      expect(await stores.webhookSource.get(await deliveryOf(each))).toEqual(each);
-    expect(await stores.webhookSource.get(await deliveryOf())).toBeUndefined();
-    expect(await stores.webhookSource.get({ workspaceId: 'ws_1', batchId: 'missing' })).toBeUndefined();
-  });
+it('the source of webhooks has the webhook of a batch, if it has one', async () => {
+  const webhook = { events: ['failed' as const], target: 'encrypted' };
+  const former = { events: ['failed' as const], url: 'https://example.com', secret: null };
+  for (const each of [webhook, former])
+    expect(await stores.webhookSource.get(await deliveryOf(each))).toEqual(each);
+  expect(await stores.webhookSource.get(await deliveryOf())).toBeUndefined();
+  expect(await stores.webhookSource.get({ workspaceId: 'ws_1', batchId: 'missing' })).toBeUndefined();
 });
 
 const { batches } = stores;

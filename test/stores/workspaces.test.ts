@@ -188,41 +188,39 @@ describe('a whitelist', () => {
   });
 });
 
-describe('the audit log', () => {
-  it('has the entries of whole days, oldest first', async () => {
-    const [one, other] = [newId('ws'), newId('ws')];
-    const start = Date.parse(`${dayOf(clock.now())}T00:00:00.000Z`);
-    const dayAfter = (days: number): string => dayOf(new Date(start + days * 24 * 60 * 60 * 1000));
-    const moveTo = (day: string, time: string) =>
-      clock.advance(Date.parse(`${day}T${time}Z`) - clock.now().getTime());
-    const changes: [day: string, time: string, workspaceId: string, user: string][] = [
-      [dayAfter(1), '23:59:59.999', one, 'the day before'],
-      [dayAfter(2), '00:00:00.000', one, 'first of the first day'],
-      [dayAfter(2), '12:00:00.000', other, 'of another workspace'],
-      [dayAfter(3), '23:59:59.999', one, 'last of the last day'],
-      [dayAfter(4), '00:00:00.000', one, 'the day after'],
-    ];
-    for (const [day, time, workspaceId, user] of changes) {
-      await moveTo(day, time);
-      await stores.workspaces.addToWhitelist(workspaceId, [user]);
-    }
-    const usersBetween = async (workspaceId: string | undefined, from: string, to: string) =>
-      (await Array.fromAsync(stores.auditLog.between(workspaceId, from, to)))
-        .flat()
-        .map(({ at }) => changes.find(([day, time]) => at === `${day}T${time}Z`)?.[3]);
-    expect(await usersBetween(one, dayAfter(2), dayAfter(3))).toEqual([
-      'first of the first day',
-      'last of the last day',
-    ]);
-    expect(await usersBetween(one, dayAfter(2), dayAfter(2))).toEqual(['first of the first day']);
-    expect(await usersBetween(undefined, dayAfter(2), dayAfter(3))).toEqual([
-      'first of the first day',
-      'of another workspace',
-      'last of the last day',
-    ]);
-    expect(await usersBetween(one, dayAfter(5), dayAfter(6))).toEqual([]);
-    expect(await usersBetween(undefined, dayAfter(1), dayAfter(4))).toEqual(
-      changes.map(([, , , user]) => user),
-    );
-  });
+it('the audit log has the entries of whole days, oldest first', async () => {
+  const [one, other] = [newId('ws'), newId('ws')];
+  const start = Date.parse(`${dayOf(clock.now())}T00:00:00.000Z`);
+  const dayAfter = (days: number): string => dayOf(new Date(start + days * 24 * 60 * 60 * 1000));
+  const moveTo = (day: string, time: string) =>
+    clock.advance(Date.parse(`${day}T${time}Z`) - clock.now().getTime());
+  const changes: [day: string, time: string, workspaceId: string, user: string][] = [
+    [dayAfter(1), '23:59:59.999', one, 'the day before'],
+    [dayAfter(2), '00:00:00.000', one, 'first of the first day'],
+    [dayAfter(2), '12:00:00.000', other, 'of another workspace'],
+    [dayAfter(3), '23:59:59.999', one, 'last of the last day'],
+    [dayAfter(4), '00:00:00.000', one, 'the day after'],
+  ];
+  for (const [day, time, workspaceId, user] of changes) {
+    await moveTo(day, time);
+    await stores.workspaces.addToWhitelist(workspaceId, [user]);
+  }
+  const usersBetween = async (workspaceId: string | undefined, from: string, to: string) =>
+    (await Array.fromAsync(stores.auditLog.between(workspaceId, from, to)))
+      .flat()
+      .map(({ at }) => changes.find(([day, time]) => at === `${day}T${time}Z`)?.[3]);
+  expect(await usersBetween(one, dayAfter(2), dayAfter(3))).toEqual([
+    'first of the first day',
+    'last of the last day',
+  ]);
+  expect(await usersBetween(one, dayAfter(2), dayAfter(2))).toEqual(['first of the first day']);
+  expect(await usersBetween(undefined, dayAfter(2), dayAfter(3))).toEqual([
+    'first of the first day',
+    'of another workspace',
+    'last of the last day',
+  ]);
+  expect(await usersBetween(one, dayAfter(5), dayAfter(6))).toEqual([]);
+  expect(await usersBetween(undefined, dayAfter(1), dayAfter(4))).toEqual(
+    changes.map(([, , , user]) => user),
+  );
 });

@@ -307,7 +307,7 @@ describe('an error that no model caused', () => {
   });
 
   it.each([denied, throttled, unreachable, broken])(
-    'before the request to the provider is neither retried nor counted: %s',
+    'before the request is not counted: %s',
     async (thrown) => {
       const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
       expect(error).not.toBeInstanceOf(ModelFailure);

@@ -166,23 +166,21 @@ describe('a batch whose workflow cannot go on', () => {
   });
 });
 
-describe('advanceBatch', () => {
-  it('says what the workflow must wait for', async () => {
-    const { world, batch, work } = await withRequestInWork(2);
-    const phase = async () =>
-      (await advanceBatch(world.services, { workspaceId: 'ws_1', batchId: batch.id })).stage;
-    expect(await phase()).toBe('wait');
-    await cancel(world, batch);
-    expect(await phase()).toBe('finish');
-    await world.advanceDuring(work, 10_000);
-    expect(await phase()).toBe('over');
-    expect(await phase()).toBe('over');
-    expect(world.state.endedBatches).toEqual(['cancelled']);
-    // Its workspace was deleted.
-    const unknown = { workspaceId: 'ws_1', batchId: 'unknown' };
-    expect(await world.functions.advance(unknown)).toEqual({ stage: 'over', webhook: false });
-    expect(await world.functions.fail(unknown)).toEqual({ webhook: false });
-  });
+it('advanceBatch says what the workflow must wait for', async () => {
+  const { world, batch, work } = await withRequestInWork(2);
+  const phase = async () =>
+    (await advanceBatch(world.services, { workspaceId: 'ws_1', batchId: batch.id })).stage;
+  expect(await phase()).toBe('wait');
+  await cancel(world, batch);
+  expect(await phase()).toBe('finish');
+  await world.advanceDuring(work, 10_000);
+  expect(await phase()).toBe('over');
+  expect(await phase()).toBe('over');
+  expect(world.state.endedBatches).toEqual(['cancelled']);
+  // Its workspace was deleted.
+  const unknown = { workspaceId: 'ws_1', batchId: 'unknown' };
+  expect(await world.functions.advance(unknown)).toEqual({ stage: 'over', webhook: false });
+  expect(await world.functions.fail(unknown)).toEqual({ webhook: false });
 });
 
 const keyAt = (world: BatchWorld, fingerprint = 'request') => ({
@@ -194,17 +192,15 @@ const isEmpty = async ({ stores, workflow }: BatchWorld): Promise<boolean> =>
   (await stores.reconciliationIndex.openBatches()).length === 0 &&
   workflow.executions.size === 0;
 
-describe('a new batch', () => {
-  it('is created although its workflow cannot be started: the reconciler starts it', async () => {
-    const world = batchWorld();
-    const { start } = world.workflow;
-    world.workflow.start = async () => {
-      throw new Error('Step Functions is unavailable');
-    };
-    const batch = await world.create(1);
-    world.workflow.start = start;
-    await world.untilEnd(batch);
-  });
+it('a new batch is created although its workflow cannot be started: the reconciler starts it', async () => {
+  const world = batchWorld();
+  const { start } = world.workflow;
+  world.workflow.start = async () => {
+    throw new Error('Step Functions is unavailable');
+  };
+  const batch = await world.create(1);
+  world.workflow.start = start;
+  await world.untilEnd(batch);
 });
 
 describe('a rejection', () => {

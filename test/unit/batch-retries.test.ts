@@ -109,52 +109,42 @@ describe('a reply that the model breaks off', () => {
   });
 });
 
-describe('a reply that cannot be stored', () => {
-  it('because of an outage is stored by the next attempt', async () => {
-    const world = batchWorld();
-    const { put } = world.stores.messages;
-    world.services.messages.put = async (chat, message) => {
-      if (message.content === 'Question 0') throw new Error('The table is unavailable');
-      return put(chat, message);
-    };
-    const batch = await world.create(3);
-    await world.run();
-    expect((await world.results(batch)).map(({ status }) => status)).toEqual([
-      'pending',
-      'success',
-      'success',
-    ]);
-    world.services.messages.put = put;
-    await world.untilEnd(batch);
-    expect(await world.read(batch)).toMatchObject({ completed: 3, failed: 0 });
+it('a reply that cannot be stored because of an outage is stored by the next attempt', async () => {
+  const world = batchWorld();
+  const { put } = world.stores.messages;
+  world.services.messages.put = async (chat, message) => {
+    if (message.content === 'Question 0') throw new Error('The table is unavailable');
+    return put(chat, message);
+  };
+  const batch = await world.create(3);
+  await world.run();
+  expect((await world.results(batch)).map(({ status }) => status)).toEqual(['pending', 'success', 'success']);
+  world.services.messages.put = put;
+  await world.untilEnd(batch);
+  expect(await world.read(batch)).toMatchObject({ completed: 3, failed: 0 });
+});
+
+it('a request that kills its worker fails after ten lost attempts, and takes no other request with it', async () => {
+  const world = batchWorld({ atOnce: 1 });
+  // The worker dies at its first message after it has called the model with this request.
+  world.state.killer = {
+    diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
+  };
+  const batch = await world.create(2);
+  await world.untilEnd(batch);
+  const results = await world.results(batch);
+  expect(results.map(({ status }) => status)).toEqual(['success', 'failed']);
+  expect(results[1]).toMatchObject({
+    error_code: 500,
+    error_message: 'The request could not be processed',
   });
 });
 
-describe('a request that kills its worker', () => {
-  it('fails after ten lost attempts, and takes no other request with it', async () => {
-    const world = batchWorld({ atOnce: 1 });
-    // The worker dies at its first message after it has called the model with this request.
-    world.state.killer = {
-      diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
-    };
-    const batch = await world.create(2);
-    await world.untilEnd(batch);
-    const results = await world.results(batch);
-    expect(results.map(({ status }) => status)).toEqual(['success', 'failed']);
-    expect(results[1]).toMatchObject({
-      error_code: 500,
-      error_message: 'The request could not be processed',
-    });
-  });
-});
-
-describe('the counts and results of an open batch', () => {
-  it('are counted for many batches in the order of the list, without a read before the first take', async () => {
-    const world = batchWorld();
-    const batches = await Promise.all(Array.from({ length: 20 }, () => world.create(1)));
-    world.services.batches.allItems = () => Promise.reject(new Error('No request has started'));
-    expect(await countBatches(world.services, batches)).toEqual(batches);
-  });
+it('the counts and results of an open batch are counted for many batches in the order of the list, without a read before the first take', async () => {
+  const world = batchWorld();
+  const batches = await Promise.all(Array.from({ length: 20 }, () => world.create(1)));
+  world.services.batches.allItems = () => Promise.reject(new Error('No request has started'));
+  expect(await countBatches(world.services, batches)).toEqual(batches);
 });
 
 describe('the requests of one history', () => {
@@ -193,22 +183,20 @@ describe('the requests of one history', () => {
   });
 });
 
-describe('a worker checks once more what may have changed since the creation', () => {
-  it('the texts, which an erasure of their user has removed', async () => {
-    const world = batchWorld();
-    await world.createHistory();
-    const batch = await world.create([{}, { history_id: 1 }, {}]);
-    const { stores } = world;
-    for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
-    await world.run();
-    const erased = { status: 'failed', error_code: 400, error_message: 'The request was erased' };
-    expect(await world.results(batch)).toMatchObject([
-      { ...erased, history_id: null },
-      { ...erased, history_id: 1 },
-      { status: 'success' },
-    ]);
-    expect(
-      (await stores.chats.page({ workspaceId: 'ws_1' }, { limit: 9, offset: 0, ascending: true })).total,
-    ).toBe(2);
-  });
+it('a worker checks once more what may have changed since the creation: the texts, which an erasure of their user has removed', async () => {
+  const world = batchWorld();
+  await world.createHistory();
+  const batch = await world.create([{}, { history_id: 1 }, {}]);
+  const { stores } = world;
+  for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
+  await world.run();
+  const erased = { status: 'failed', error_code: 400, error_message: 'The request was erased' };
+  expect(await world.results(batch)).toMatchObject([
+    { ...erased, history_id: null },
+    { ...erased, history_id: 1 },
+    { status: 'success' },
+  ]);
+  expect(
+    (await stores.chats.page({ workspaceId: 'ws_1' }, { limit: 9, offset: 0, ascending: true })).total,
+  ).toBe(2);
 });

@@ -106,27 +106,25 @@ describe('a send to a chat with a lease', () => {
   });
 });
 
-describe('a function that was slow', () => {
-  it('and stores its message at the position of another turn, makes that one retry at the next', async () => {
-    const [slowPut, put] = [0, 1].map(() => delayedCall(memory.services.messages.put));
-    const sendWith = (message: string, delayed = slowPut, settings = {}) => {
-      const messages = { ...memory.services.messages, put: delayed?.call ?? memory.services.messages.put };
-      return memory.start(input(message), { services: { messages, ...settings } });
-    };
-    const slow = sendWith('Slow', slowPut, withoutLease());
-    await slowPut?.arrived;
-    const retried = sendWith('Retried', put);
-    await put?.arrived;
-    slowPut?.open();
-    const slowTurn = await slow;
-    put?.open();
-    const turn = await retried;
-    expect([slowTurn.turn.position, turn.turn.position]).toEqual([1, 3]);
-    expect((await memory.finish(slowTurn)).reply.error).toEqual(interrupted);
-    expect((await memory.finish(turn)).reply.error).toBeNull();
-    expect(await memory.contents(chat)).toEqual(['Slow', '', 'Retried', 'Hello']);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 4 });
-  });
+it('a function that was slow and stores its message at the position of another turn, makes that one retry at the next', async () => {
+  const [slowPut, put] = [0, 1].map(() => delayedCall(memory.services.messages.put));
+  const sendWith = (message: string, delayed = slowPut, settings = {}) => {
+    const messages = { ...memory.services.messages, put: delayed?.call ?? memory.services.messages.put };
+    return memory.start(input(message), { services: { messages, ...settings } });
+  };
+  const slow = sendWith('Slow', slowPut, withoutLease());
+  await slowPut?.arrived;
+  const retried = sendWith('Retried', put);
+  await put?.arrived;
+  slowPut?.open();
+  const slowTurn = await slow;
+  put?.open();
+  const turn = await retried;
+  expect([slowTurn.turn.position, turn.turn.position]).toEqual([1, 3]);
+  expect((await memory.finish(slowTurn)).reply.error).toEqual(interrupted);
+  expect((await memory.finish(turn)).reply.error).toBeNull();
+  expect(await memory.contents(chat)).toEqual(['Slow', '', 'Retried', 'Hello']);
+  expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 4 });
 });
 
 it('a send that gets its lease with less than half of its time left starts no reply, and frees the chat', async () => {

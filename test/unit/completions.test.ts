@@ -42,25 +42,18 @@ describe('the system message', () => {
   });
 });
 
-describe('the window', () => {
-  const said = (role: 'user' | 'assistant', content: string): PromptMessage =>
-    role === 'user' ? { role, content, attachments: [] } : { role, content, reasoningSteps: [] };
-  const history = [
-    said('user', '1234'),
-    said('assistant', '56'),
-    said('user', '789'),
-    said('assistant', '0'),
-  ];
-  const shown = (characters: number) => withinWindow(history, characters).map(({ content }) => content);
+const said = (role: 'user' | 'assistant', content: string): PromptMessage =>
+  role === 'user' ? { role, content, attachments: [] } : { role, content, reasoningSteps: [] };
+const history = [said('user', '1234'), said('assistant', '56'), said('user', '789'), said('assistant', '0')];
+const shown = (characters: number) => withinWindow(history, characters).map(({ content }) => content);
 
-  it('has whole messages, the newest first, and starts with one of the user once it is cut', () => {
-    expect(shown(10)).toEqual(['1234', '56', '789', '0']);
-    expect(shown(9)).toEqual(['789', '0']);
-    expect(shown(4)).toEqual(['789', '0']);
-    expect(shown(3)).toEqual([]);
-    expect(shown(0)).toEqual([]);
-    expect(withinWindow([said('assistant', 'Hello')], 5)).toHaveLength(1);
-  });
+it('the window has whole messages, the newest first, and starts with one of the user once it is cut', () => {
+  expect(shown(10)).toEqual(['1234', '56', '789', '0']);
+  expect(shown(9)).toEqual(['789', '0']);
+  expect(shown(4)).toEqual(['789', '0']);
+  expect(shown(3)).toEqual([]);
+  expect(shown(0)).toEqual([]);
+  expect(withinWindow([said('assistant', 'Hello')], 5)).toHaveLength(1);
 });
 
 describe('the end of a reply', () => {

@@ -255,51 +255,41 @@ describe('a response', () => {
   });
 });
 
-describe('an entry', () => {
-  const operation = { ...any, name: 'shop_op', method: 'GET', path: '/a' };
-  const withTool = (tool: object, more: object = {}) => ({
-    base_url: 'https://a.example',
-    tools: [{ ...operation, ...tool }],
-    ...more,
-  });
-  const header = (name: string) => ({ parameters: [{ name, in: 'header', fixed: 'x' }] });
-  it.each([
-    [withTool({}), undefined],
-    [withTool({}, { base_url: 'https://a:b@a.example' }), 'base_url'],
-    [withTool({}, { base_url: 'https://a.example/?a=b' }), 'base_url'],
-    [withTool({}, { base_url: 'ftp://a.example' }), 'base_url'],
-    [withTool({}, { timeout_seconds: 76 }), 'timeout_seconds'],
-    [withTool({}, { timeout_seconds: 75 }), undefined],
-    [withTool({}, { tools: [] }), 'tools'],
-    [withTool({ path: '/a/../b' }), 'tools.0.path'],
-    [withTool({ path: '/a%2e' }), 'tools.0.path'],
-    [withTool({ path: '/{id}' }), 'tools.0.path'],
-    [withTool({ parameters: [{ name: 'id', in: 'path', fixed: 'x' }] }), 'tools.0.path'],
-    [withTool({ parameters: [{ name: 'a', in: 'query' }] }), 'tools.0.parameters.0'],
-    [
-      withTool({ parameters: [{ name: 'a', in: 'query', argument: 'a' }] }),
-      'tools.0.input_schema.properties',
-    ],
-    [
-      withTool({ input_schema: { type: 'object', properties: { a: {} } } }),
-      'tools.0.input_schema.properties',
-    ],
-    [withTool(header('X-Api-Key')), 'tools.0.parameters.0.name'],
-    [withTool(header('Host')), 'tools.0.parameters.0.name'],
-    [withTool(header('X-Agent-Depth')), 'tools.0.parameters.0.name'],
-    [withTool(header('x-a'), { headers: { 'X-A': 'b' } }), 'tools.0.parameters.0.name'],
-    [
-      withTool(
-        { parameters: [{ name: 'key', in: 'query', fixed: 'x' }] },
-        { auth: { type: 'query', name: 'key', secret: 'a' } },
-      ),
-      'tools.0.parameters.0.name',
-    ],
-    [withTool({ pick: ['a..b'] }), 'tools.0.pick.0'],
-  ])('%j has its mistake named', (config, place) => {
-    const { error } = httpApiConfig.safeParse(config);
-    expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(
-      place === undefined ? undefined : [place],
-    );
-  });
+const operation = { ...any, name: 'shop_op', method: 'GET', path: '/a' };
+const withTool = (tool: object, more: object = {}) => ({
+  base_url: 'https://a.example',
+  tools: [{ ...operation, ...tool }],
+  ...more,
+});
+const header = (name: string) => ({ parameters: [{ name, in: 'header', fixed: 'x' }] });
+it.each([
+  [withTool({}), undefined],
+  [withTool({}, { base_url: 'https://a:b@a.example' }), 'base_url'],
+  [withTool({}, { base_url: 'https://a.example/?a=b' }), 'base_url'],
+  [withTool({}, { base_url: 'ftp://a.example' }), 'base_url'],
+  [withTool({}, { timeout_seconds: 76 }), 'timeout_seconds'],
+  [withTool({}, { timeout_seconds: 75 }), undefined],
+  [withTool({}, { tools: [] }), 'tools'],
+  [withTool({ path: '/a/../b' }), 'tools.0.path'],
+  [withTool({ path: '/a%2e' }), 'tools.0.path'],
+  [withTool({ path: '/{id}' }), 'tools.0.path'],
+  [withTool({ parameters: [{ name: 'id', in: 'path', fixed: 'x' }] }), 'tools.0.path'],
+  [withTool({ parameters: [{ name: 'a', in: 'query' }] }), 'tools.0.parameters.0'],
+  [withTool({ parameters: [{ name: 'a', in: 'query', argument: 'a' }] }), 'tools.0.input_schema.properties'],
+  [withTool({ input_schema: { type: 'object', properties: { a: {} } } }), 'tools.0.input_schema.properties'],
+  [withTool(header('X-Api-Key')), 'tools.0.parameters.0.name'],
+  [withTool(header('Host')), 'tools.0.parameters.0.name'],
+  [withTool(header('X-Agent-Depth')), 'tools.0.parameters.0.name'],
+  [withTool(header('x-a'), { headers: { 'X-A': 'b' } }), 'tools.0.parameters.0.name'],
+  [
+    withTool(
+      { parameters: [{ name: 'key', in: 'query', fixed: 'x' }] },
+      { auth: { type: 'query', name: 'key', secret: 'a' } },
+    ),
+    'tools.0.parameters.0.name',
+  ],
+  [withTool({ pick: ['a..b'] }), 'tools.0.pick.0'],
+])('an entry %j has its mistake named', (config, place) => {
+  const { error } = httpApiConfig.safeParse(config);
+  expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(place === undefined ? undefined : [place]);
 });

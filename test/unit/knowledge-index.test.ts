@@ -88,50 +88,43 @@ const put = (id: string, ...texts: string[]) => ({
 const found = (index: KnowledgeIndex, query: string) =>
   index.search(query, 5).map(({ found }) => [found.document.name, found.text]);
 
-describe('a stored index', () => {
-  it('is read as it was written, and changed like one that was never stored', async () => {
-    const first = KnowledgeIndex.empty().changed({
-      put: [put('one', 'the red fox', 'the blue fox'), put('two', 'the red hen')],
-      remove: [],
-    });
-    const second = (await KnowledgeIndex.parse((await first.serialize()).object)).changed({
-      put: [put('one', 'the green fox')],
-      remove: ['two'],
-    });
-    const third = await KnowledgeIndex.parse((await second.serialize()).object);
-    expect(found(third, 'red')).toEqual([]);
-    expect(found(third, 'fox')).toEqual([['one.md', 'the green fox']]);
-    const anew = KnowledgeIndex.empty().changed({ put: [put('one', 'the green fox')], remove: [] });
-    expect(third.search('green fox', 5)[0]?.score).toBeCloseTo(
-      anew.search('green fox', 5)[0]?.score ?? 0,
-      10,
-    );
-    expect(third.isEmpty).toBe(false);
-    expect(third.changed({ put: [], remove: ['one'] }).isEmpty).toBe(true);
+it('a stored index is read as it was written, and changed like one that was never stored', async () => {
+  const first = KnowledgeIndex.empty().changed({
+    put: [put('one', 'the red fox', 'the blue fox'), put('two', 'the red hen')],
+    remove: [],
   });
+  const second = (await KnowledgeIndex.parse((await first.serialize()).object)).changed({
+    put: [put('one', 'the green fox')],
+    remove: ['two'],
+  });
+  const third = await KnowledgeIndex.parse((await second.serialize()).object);
+  expect(found(third, 'red')).toEqual([]);
+  expect(found(third, 'fox')).toEqual([['one.md', 'the green fox']]);
+  const anew = KnowledgeIndex.empty().changed({ put: [put('one', 'the green fox')], remove: [] });
+  expect(third.search('green fox', 5)[0]?.score).toBeCloseTo(anew.search('green fox', 5)[0]?.score ?? 0, 10);
+  expect(third.isEmpty).toBe(false);
+  expect(third.changed({ put: [], remove: ['one'] }).isEmpty).toBe(true);
 });
 
-describe('a search', () => {
-  it('reads the head once more when the index that it names has just been replaced', async () => {
-    const { object } = await KnowledgeIndex.empty()
-      .changed({ put: [put('one', 'the red fox')], remove: [] })
-      .serialize();
-    const heads = ['old', 'new', 'new'];
-    const read: string[] = [];
-    const table = {
-      head: async () => ({ revision: 1, objectName: heads.shift() ?? '', indexBytes: 1 }),
-    } as unknown as KnowledgeTable;
-    const objects = {
-      async get(name: string) {
-        read.push(name);
-        return name === 'new' ? object : undefined;
-      },
-    } as unknown as IndexObjects;
-    const store = knowledgeStore(table, objects, sampleTextWorker());
-    expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
-    expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
-    expect(read).toEqual(['old', 'new']);
-  });
+it('a search reads the head once more when the index that it names has just been replaced', async () => {
+  const { object } = await KnowledgeIndex.empty()
+    .changed({ put: [put('one', 'the red fox')], remove: [] })
+    .serialize();
+  const heads = ['old', 'new', 'new'];
+  const read: string[] = [];
+  const table = {
+    head: async () => ({ revision: 1, objectName: heads.shift() ?? '', indexBytes: 1 }),
+  } as unknown as KnowledgeTable;
+  const objects = {
+    async get(name: string) {
+      read.push(name);
+      return name === 'new' ? object : undefined;
+    },
+  } as unknown as IndexObjects;
+  const store = knowledgeStore(table, objects, sampleTextWorker());
+  expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
+  expect(await store.search('workspace', 'fox', 5)).toHaveLength(1);
+  expect(read).toEqual(['old', 'new']);
 });
 
 describe('the cache of objects', () => {

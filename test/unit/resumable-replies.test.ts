@@ -268,21 +268,18 @@ describe('a follower of a reply', () => {
   it.each([
     ['after what is stored', -1, 2],
     ['after what it has', 7, 8],
-  ])(
-    'of a function that died gets an error within two seconds of the lease, numbered %s',
-    async (_where, after, number) => {
-      await lease(30_000);
-      await append(0, ['0', '1']);
-      const { texts, following } = follow(after);
-      await memory.clock.advance(29_999);
-      expect(texts.join('')).not.toContain('error');
-      await memory.clock.advance(2001);
-      await following;
-      const end = texts.at(-1) ?? '';
-      expect(eventOf(end.replace(endOfStream, ''))).toEqual(errorAfter(number));
-      expect(end.endsWith(endOfStream)).toBe(true);
-    },
-  );
+  ])('of a dead function gets an error within 2 s of its lease, number %s', async (_where, after, number) => {
+    await lease(30_000);
+    await append(0, ['0', '1']);
+    const { texts, following } = follow(after);
+    await memory.clock.advance(29_999);
+    expect(texts.join('')).not.toContain('error');
+    await memory.clock.advance(2001);
+    await following;
+    const end = texts.at(-1) ?? '';
+    expect(eventOf(end.replace(endOfStream, ''))).toEqual(errorAfter(number));
+    expect(end.endsWith(endOfStream)).toBe(true);
+  });
 
   it('gets events that were stored just before the lease ended', async () => {
     await lease(600);

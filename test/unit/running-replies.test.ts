@@ -237,43 +237,41 @@ it('the model has failed a reply, or the service has', () => {
   expect(isFailedByModel({ reply: cutShort, error: undefined })).toBe(true);
 });
 
-describe('a reply that is not complete', () => {
-  it.each<[what: string, message: string, end: (reply: ScriptedReply, endCall: () => void) => void]>([
-    [
-      'whose runtime fails',
-      'The reply could not be completed',
-      (reply) => reply.fail(new TypeError('A secret')),
-    ],
-    [
-      'that the runtime cuts short',
-      'Too many calls of models',
-      (reply, endCall) => {
-        endCall();
-        reply.end({ cutShort: 'Too many calls of models' });
-      },
-    ],
-  ])('%s, is stored with its text and an error, and the chat is free', async (_what, message, end) => {
-    memory.model.onReply = (reply) => {
-      const endCall = reply.startCall();
-      reply.text('Hel');
-      end(reply, endCall);
-    };
-    const { reply, events } = await memory.talk(chat, 'Hi');
-    const error = failure(message);
-    expect(reply).toMatchObject({ content: 'Hel', error });
-    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
-    expect(await memory.history(chat)).toMatchObject([
-      { content: 'Hi' },
-      { content: 'Hel', error, agentVersionId: 'version-of-agent-1' },
-    ]);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
-    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
-    expect(memory.uses[0]?.calls).toHaveLength(1);
-    expect(JSON.stringify(memory.logged)).not.toContain('A secret');
-    memory.model.onReply = (next) => next.end();
-    await memory.talk(chat, 'Again');
-    expect(memory.model.replies[1]?.request.history).toMatchObject([{ content: 'Hi' }, { content: 'Hel' }]);
-  });
+it.each<[what: string, message: string, end: (reply: ScriptedReply, endCall: () => void) => void]>([
+  [
+    'whose runtime fails',
+    'The reply could not be completed',
+    (reply) => reply.fail(new TypeError('A secret')),
+  ],
+  [
+    'that the runtime cuts short',
+    'Too many calls of models',
+    (reply, endCall) => {
+      endCall();
+      reply.end({ cutShort: 'Too many calls of models' });
+    },
+  ],
+])('a reply %s is stored with its text and an error, and the chat is free', async (_what, message, end) => {
+  memory.model.onReply = (reply) => {
+    const endCall = reply.startCall();
+    reply.text('Hel');
+    end(reply, endCall);
+  };
+  const { reply, events } = await memory.talk(chat, 'Hi');
+  const error = failure(message);
+  expect(reply).toMatchObject({ content: 'Hel', error });
+  expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+  expect(await memory.history(chat)).toMatchObject([
+    { content: 'Hi' },
+    { content: 'Hel', error, agentVersionId: 'version-of-agent-1' },
+  ]);
+  expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+  expect(memory.uses[0]?.calls).toHaveLength(1);
+  expect(JSON.stringify(memory.logged)).not.toContain('A secret');
+  memory.model.onReply = (next) => next.end();
+  await memory.talk(chat, 'Again');
+  expect(memory.model.replies[1]?.request.history).toMatchObject([{ content: 'Hi' }, { content: 'Hel' }]);
 });
 
 describe('a reply that cannot be stored', () => {
