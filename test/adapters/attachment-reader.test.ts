@@ -12,27 +12,63 @@ import type { FileStore, PreparationLeases, StoredFile } from '#domain/files/sto
 import { listenLocally } from '#support/listen-locally.ts';
 import type { WindowRead } from '#support/read-window.ts';
 
+const prepared = { type: 'unreadable', reason: 'is empty' } as const;
+const bounds = { whole: 1, start: 1 };
+const fileOf = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
+
+/** A reader of files that another process has prepared as soon as `isPrepared` says so. */
+const readerOf = (
+  lambda: Pick<LambdaClient, 'send'>,
+  isPrepared: () => boolean,
+  changes: Partial<Parameters<typeof attachmentReader>[0]> = {},
+) =>
+  attachmentReader(
+    {
+      clock: { now: () => new Date(0) },
+      shares: { wait: async () => () => undefined },
+      files: { readAddress: async () => 'file' } as unknown as FileStore,
+      prepared: {
+        writeAddresses: async () => ({ content: 'content', image: 'image' }),
+        get: async () => (isPrepared() ? prepared : undefined),
+      } as unknown as PreparedAttachments,
+      ...changes,
+    },
+    lambda as LambdaClient,
+    () => 'prepare-attachment',
+  );
+
 it('asks for nothing when the reply has ended before it begins', async () => {
   const received: string[] = [];
   const failingRead = (name: string) => (): never => {
     received.push(name);
     throw new Error(`${name} was called`);
   };
-  const reader = attachmentReader(
-    {
-      clock: { now: () => new Date() },
-      shares: { wait: async () => () => undefined },
-      files: { read: failingRead('files') } as unknown as FileStore,
-      prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
-    },
-    new LambdaClient({ region: 'us-east-1' }),
-    () => 'prepare-attachment',
-  );
-  const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
-  await expect(
-    reader.read(file, { whole: 1, start: 1 }, AbortSignal.abort(new Error('The reply has ended'))),
-  ).rejects.toThrow('The reply has ended');
+  const reader = readerOf(new LambdaClient({ region: 'us-east-1' }), () => true, {
+    files: { read: failingRead('files') } as unknown as FileStore,
+    prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
+  });
+  const ended = AbortSignal.abort(new Error('The reply has ended'));
+  await expect(reader.read(fileOf('file'), bounds, ended)).rejects.toThrow('The reply has ended');
   expect(received).toEqual([]);
+});
+
+it('says after how long Lambda ends a preparation', async () => {
+  const errorMessage = 'RequestId: 1 Error: Task timed out after 60.00 seconds';
+  const timedOut = JSON.stringify({ errorType: 'Sandbox.Timedout', errorMessage });
+  const send = async () => ({ FunctionError: 'Unhandled', Payload: { transformToString: () => timedOut } });
+  let stored: unknown;
+  const reader = readerOf({ send } as never, () => false, {
+    prepared: {
+      get: async () => stored,
+      put: async (_file: unknown, written: unknown) => {
+        stored = written;
+      },
+      writeAddresses: async () => ({ content: '', image: '' }),
+    } as never,
+  });
+  const reason = 'takes longer than 60 s to read';
+  const { signal } = new AbortController();
+  expect(await reader.read(fileOf('a'), bounds, signal)).toEqual({ type: 'unreadable', reason });
 });
 
 it('waits while Lambda throttles the function that prepares files, and as long as the reply does', async () => {
@@ -53,42 +89,25 @@ it('waits while Lambda throttles the function that prepares files, and as long a
   });
   const { url: endpoint, close } = await listenLocally(lambda);
   onTestFinished(close);
-  const reader = attachmentReader(
-    {
-      clock: { now: () => new Date() },
-      shares: { wait: async () => () => undefined },
-      files: { readAddress: async () => 'file' } as unknown as FileStore,
-      prepared: {
-        writeAddresses: async () => ({ content: 'content', image: 'image' }),
-        get: async () => (wasPrepared ? { type: 'unreadable', reason: 'is empty' } : undefined),
-      } as unknown as PreparedAttachments,
-    },
-    new LambdaClient({
-      region: 'us-east-1',
-      endpoint,
-      credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
-      maxAttempts: 1,
-    }),
-    () => 'prepare-attachment',
-  );
-  const file = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
-  const bounds = { whole: 1, start: 1 };
+  const client = new LambdaClient({
+    ...{ region: 'us-east-1', endpoint, maxAttempts: 1 },
+    credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
+  });
+  const reader = readerOf(client, () => wasPrepared);
   const { signal } = new AbortController();
-  expect(await reader.read(file('one'), bounds, signal)).toEqual({ type: 'unreadable', reason: 'is empty' });
+  expect(await reader.read(fileOf('one'), bounds, signal)).toEqual(prepared);
   expect(called).toBe(4);
 
   throttled = Number.POSITIVE_INFINITY;
   wasPrepared = false;
   const reply = new AbortController();
-  const reading = reader.read(file('two'), bounds, reply.signal);
+  const reading = reader.read(fileOf('two'), bounds, reply.signal);
   reply.abort(new Error('The reply has ended'));
   await expect(reading).rejects.toThrow('The reply has ended');
 });
 
 describe('a file that many replies need at once', () => {
-  const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
-  const bounds = { whole: 1, start: 1 };
-  const prepared = { type: 'unreadable', reason: 'is empty' } as const;
+  const file = fileOf('file');
 
   /** Processes that share the table and the bucket. The test ends each preparation, with a success or an error. */
   function openWorkers(count: number, turn: Promise<void> = Promise.resolve()) {
@@ -111,21 +130,9 @@ describe('a file that many replies need at once', () => {
         return invocation.promise;
       },
     } as unknown as LambdaClient;
+    const shares = { wait: () => turn.then(() => () => undefined) };
     const readers = Array.from({ length: count }, () =>
-      attachmentReader(
-        {
-          clock: { now: () => new Date(0) },
-          shares: { wait: () => turn.then(() => () => undefined) },
-          files: { readAddress: async () => 'file' } as unknown as FileStore,
-          prepared: {
-            writeAddresses: async () => ({ content: 'content', image: 'image' }),
-            get: async () => (isPrepared ? prepared : undefined),
-          } as unknown as PreparedAttachments,
-          leases,
-        },
-        lambda,
-        () => 'prepare-attachment',
-      ),
+      readerOf(lambda, () => isPrepared, { shares, leases }),
     );
     const end = (index: number) => {
       isPrepared = true;
@@ -192,7 +199,7 @@ const chunk = (first: number): string =>
   Array.from({ length: 5000 }, (_, word) => `слово ${(first + word).toString().padStart(13)} `).join('');
 const sameChunk = chunk(0);
 
-function* prepared(name: string): Generator<string> {
+function* preparedText(name: string): Generator<string> {
   const characters = { small: 5, searched: searchedCharacters }[name] ?? longCharacters;
   const isOld = name.endsWith('old');
   yield isOld
@@ -210,7 +217,7 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   const server = createServer((request, response) => {
     const name = /attachments\/persistent\/ws\/([^/]+)\/content\.json/.exec(request.url ?? '')?.[1] ?? '';
     const counted = function* (): Generator<string> {
-      for (const chunk of prepared(name)) {
+      for (const chunk of preparedText(name)) {
         bytesSent += Buffer.byteLength(chunk);
         yield chunk;
       }

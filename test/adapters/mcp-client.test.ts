@@ -1,5 +1,5 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openMcp } from '#adapters/mcp/mcp-client.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { resultOf } from '#agents/tools/kinds/mcp.ts';
@@ -8,11 +8,6 @@ import type { McpCall, McpTarget } from '#domain/tools/mcp.ts';
 import { certificate } from '#support/certificate.ts';
 import { hostileEndpoints } from '#support/hostile-endpoints.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 const canary = 'canary-secret-1';
 const secrets = { valueFor: async () => ({ value: canary, forget: () => undefined }) };
@@ -36,14 +31,14 @@ function connect(server: ScriptedMcp, changes: Partial<McpTarget> = {}) {
     auth: { type: 'bearer', secret: 'crm' },
     ...changes,
   });
-  closing.push(() => pool.close());
+  onTestFinished(() => pool.close());
   return connection;
 }
 
 let server: ScriptedMcp;
 beforeEach(async () => {
   server = await scriptedMcp();
-  closing.push(() => server.close());
+  onTestFinished(() => server.close());
 });
 
 describe('a call', () => {
@@ -183,9 +178,9 @@ describe('a call', () => {
 
   it('over TLS reaches a server with a valid certificate alone', async () => {
     const secure = await scriptedMcp({ tls: true });
-    closing.push(() => secure.close());
+    onTestFinished(() => secure.close());
     const trusted = getCACertificates('default');
-    closing.push(() => setDefaultCACertificates(trusted));
+    onTestFinished(() => setDefaultCACertificates(trusted));
     const others = trusted.filter((one) => one.trim() !== certificate.cert.trim());
     setDefaultCACertificates(others);
     await expect(connect(secure).call(call, signal)).rejects.toMatchObject({ kind: 'untrusted' });

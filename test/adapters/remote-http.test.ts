@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { ToolFailure } from '#agents/tools/agent-tool.ts';
 import { requestOf } from '#agents/tools/remote/http-request.ts';
@@ -11,11 +10,6 @@ import type { RemoteRequest } from '#domain/tools/remote-http.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { seededRandom } from '#support/seeded-random.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
 
 interface Received {
   method: string | undefined;
@@ -31,12 +25,9 @@ async function serve(respond: (request: IncomingMessage, response: ServerRespons
     received.push({ method, url, headers, socket: socket.remotePort });
     respond(request, response, Buffer.concat(await Array.fromAsync(request)).toString());
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  closing.push(
-    () => server.closeAllConnections(),
-    () => new Promise((closed) => server.close(closed)),
-  );
-  return { received, port: (server.address() as AddressInfo).port };
+  const { port, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { received, port };
 }
 
 const noTokens = () => expect.unreachable();
@@ -61,7 +52,7 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
     depth: () => depth,
   });
   const pool = http.openPool();
-  closing.push(() => pool.close());
+  onTestFinished(() => pool.close());
   const request = (changes: Partial<RemoteRequest> = {}): RemoteRequest => ({
     ...{ workspaceId: 'ws', url: new URL(`http://127.0.0.1:${port}/mcp`), method: 'POST', headers: {} },
     ...{ body: Buffer.from('{}'), auth: bearer, timeout: 2000, maxBytes: 10_000, pool },
@@ -131,23 +122,6 @@ it('closes the connection of a body without an end that it does not read', async
   await vi.waitFor(() => expect(isClosed).toBe(true), 1000);
 });
 
-it('removes the credential from what the server repeats', async () => {
-  const { port } = await serve(({ headers, url }, response) =>
-    response.end(JSON.stringify({ headers, url })),
-  );
-  const basic = Buffer.from(`ada:${canary}`).toString('base64');
-  for (const auth of [
-    bearer,
-    { type: 'header', name: 'X-Key', prefix: '', secret: 'crm' },
-    { type: 'basic', username: 'ada', secret: 'crm' },
-    { type: 'query', name: 'key', secret: 'crm' },
-  ] as const) {
-    const { text } = await open(port).send({ auth });
-    expect(text).toContain('[secret]');
-    expect(text).not.toMatch(new RegExp(`${canary}|${basic}`));
-  }
-});
-
 it('sends a secret over plain http to an allowed address alone, and nothing to an internal one', async () => {
   const { received, port } = await serve((_request, response) => response.end());
   await expect(open(port, { allow: false }).send()).rejects.toThrow('A secret is sent over https alone');
@@ -185,53 +159,10 @@ closeAfterTests({ close: async () => pool.close() });
 /** Names of properties and parameters that a model could try to choose. */
 const names = ['a', 'b', 'key', 'admin', '__proto__', 'constructor', 'a&admin', 'a=1&admin', 'b]&admin[', ''];
 const texts = [
-  ...[
-    '',
-    '.',
-    '..',
-    '...',
-    '/',
-    '\\',
-    '//evil.example',
-    'a/b',
-    '..%2f',
-    '%2e%2e',
-    '%252e%252e%252f',
-    '%',
-    '%zz',
-    'é',
-    '😀',
-  ],
-  ...[
-    'a&admin=1',
-    '?admin=1',
-    '#admin',
-    ';admin=1',
-    '\r\nX-Admin: 1',
-    '\u0000',
-    ' ',
-    'a b',
-    '+',
-    ',',
-    '@evil.example',
-    ':80',
-  ],
-  ...[
-    'http://evil.example',
-    '{id}',
-    '{{workspace_id}}',
-    '%c0%ae',
-    '＂',
-    '‮',
-    "'",
-    '"',
-    '<',
-    '|',
-    '~',
-    '*',
-    '(',
-    'x'.repeat(300),
-  ],
+  ...['', ' ', 'a b', '\r\nX-Admin: 1', '\u0000', 'x'.repeat(300)],
+  ...'. .. ... / \\ //evil.example a/b ..%2f %2e%2e %252e%252e%252f % %zz é 😀 %c0%ae ＂ ‮'.split(' '),
+  ...'a&admin=1 ?admin=1 #admin ;admin=1 + , @evil.example :80 http://evil.example'.split(' '),
+  ...'{id} {{workspace_id}} \' " < | ~ * ('.split(' '),
 ];
 
 const styles = ['form', 'deepObject', 'json'] as const;

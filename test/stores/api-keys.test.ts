@@ -47,24 +47,17 @@ describe('an API key', () => {
     expect(await stores.apiKeys.list(newId('ws'))).toEqual([]);
   });
 
-  it('is revoked by one of many callers', async () => {
+  it('is revoked once, by one of many callers', async () => {
     const key = await put();
     await clock.advance(1000);
     const days = Array.from({ length: 10 }, (_, index) => `2027-02-0${index}T00:00:00.000Z`);
     const revoked = await Promise.all(days.map((at) => stores.apiKeys.revoke(key.id, at)));
     expect(revoked).toEqual(days.map(() => revoked[0]));
+    expect(await stores.apiKeys.revoke(key.id, '2027-03-02T00:00:00.000Z')).toEqual(revoked[0]);
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual({ ...key, revokedAt: revoked[0]?.revokedAt });
+    expect(days).toContain(revoked[0]?.revokedAt);
     expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
-  });
-
-  it('is revoked once', async () => {
-    const key = await put();
-    const revoked = { ...key, revokedAt: '2027-02-01T00:00:00.000Z' };
-    expect(await stores.apiKeys.revoke(newId('key'), revoked.revokedAt)).toBeUndefined();
-    await clock.advance(1000);
-    expect(await stores.apiKeys.revoke(key.id, revoked.revokedAt)).toEqual(revoked);
-    expect(await stores.apiKeys.revoke(key.id, '2027-02-02T00:00:00.000Z')).toEqual(revoked);
-    expect(await stores.apiKeys.byHash(key.hash)).toEqual(revoked);
-    expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
+    expect(await stores.apiKeys.revoke(newId('key'), '2027-02-01T00:00:00.000Z')).toBeUndefined();
   });
 
   it.each([

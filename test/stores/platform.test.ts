@@ -16,16 +16,6 @@ const keyOf = (hash: string, changes: Partial<IdempotencyKey> = {}): Idempotency
 });
 
 describe('an idempotency key', () => {
-  it('keeps the work of its first request', async () => {
-    const key = keyOf('first');
-    const first = { fingerprint: 'first request', work: { is: 'batch', batchId: 'batch-1' } };
-    expect(await idempotency.find(key)).toBeUndefined();
-    expect(await idempotency.store(key, { is: 'batch', batchId: 'batch-1' })).toEqual(first);
-    const repeated = { ...key, fingerprint: 'second request' };
-    expect(await idempotency.store(repeated, { is: 'batch', batchId: 'batch-2' })).toEqual(first);
-    expect(await idempotency.find(repeated)).toEqual(first);
-  });
-
   it('is free again 24 hours after its first request', async () => {
     const key = keyOf('expiring');
     await idempotency.store(key, { is: 'batch', batchId: 'batch-1' });

@@ -27,6 +27,11 @@ async function leaseTo(until: number): Promise<Chat> {
 
 describe('a send that the gateway repeats', () => {
   const repeated = { requestId: 'request-1' };
+  async function dieBeforeMessage(request: typeof repeated): Promise<void> {
+    const put = () => Promise.reject(new Error('The function has died'));
+    const messages = { ...memory.services.messages, put };
+    await expect(memory.send(input(), { ...request, services: { messages } })).rejects.toThrow('has died');
+  }
 
   it('starts no second turn after its function has died, with or without its message', async () => {
     await memory.talk(chat, 'Before');
@@ -36,21 +41,13 @@ describe('a send that the gateway repeats', () => {
     });
     await started.running.abort();
     const lost = { requestId: 'request-2' };
-    const put = async () => {
-      throw new Error('The function has died');
-    };
-    const messages = { ...memory.services.messages, put };
-    await expect(memory.send(input(), { ...lost, services: { messages } })).rejects.toThrow('has died');
+    await dieBeforeMessage(lost);
     await expect(memory.send(input(), lost)).rejects.toThrow(busy);
     expect(await memory.contents(chat)).toEqual(['Before', 'Hello', 'Hi', '']);
   });
 
   it('gets no reply of another turn that has its position', async () => {
-    const put = async () => {
-      throw new Error('The function has died');
-    };
-    const messages = { ...memory.services.messages, put };
-    await expect(memory.send(input(), { ...repeated, services: { messages } })).rejects.toThrow('has died');
+    await dieBeforeMessage(repeated);
     // A request of a batch takes the lease without an id.
     const { workspaceId, id: chatId, agentId } = chat;
     const lease = { id: 'batch:1:0', until: memory.clock.now().getTime() + 1000 };

@@ -62,35 +62,11 @@ describe('a value in the path', () => {
   });
 
   it.each([
-    ...[
-      '',
-      '.',
-      '..',
-      '/',
-      'a/b',
-      '..\\..',
-      'a\nb',
-      'a\u0000',
-      '%2e',
-      '%2E%2e',
-      '%252e%252e',
-      '..%2F..%2Fadmin',
-    ],
-    ...[
-      'a%2fb',
-      'a%252Fb',
-      'a%5cb',
-      '%00',
-      '..;',
-      '..;a=b',
-      '%2e%2e;',
-      '%c0%af',
-      '%c0%ae%c0%ae',
-      '%e0%80%af',
-      '%f0%80%80%af',
-      '%f8%80%80%80%af',
-    ],
-    ...['%2e%2e%2f%zz', [''], ['a', '..'], { '..': 1 }, ['a/b']],
+    ...['', 'a\nb', 'a\u0000', [''], ['a', '..'], { '..': 1 }, ['a/b']],
+    ...'. .. / a/b ..\\.. %2e %2E%2e %252e%252e ..%2F..%2Fadmin a%2fb a%252Fb a%5cb %00 ..; ..;a=b'.split(
+      ' ',
+    ),
+    ...'%2e%2e; %c0%af %c0%ae%c0%ae %e0%80%af %f0%80%80%af %f8%80%80%80%af %2e%2e%2f%zz'.split(' '),
   ])('%j is not sent', (id) => {
     expect(() => request(order(), { id })).toThrow(
       new ToolFailure('The argument id must be a part of a path, without slashes and dots alone'),

@@ -13,15 +13,19 @@ import { openMemoryChat } from '#support/memory-chat.ts';
 /** What is left of a route's time after the milliseconds that its request has taken. */
 const left = ({ timeoutSeconds }: Route, elapsed: number): number => timeoutSeconds * 1000 - elapsed;
 
+/** Starts a turn whose reply the test plays. */
+async function play(deadline: number) {
+  const memory = await openMemoryChat();
+  const chat = await memory.createChat();
+  memory.model.pause();
+  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
+  return { memory, finishing, reply: memory.model.replies[0] };
+}
+
 describe('a reply may take', () => {
   it.each([sendMessageRoute, completeChatRoute])('300 s from its request, streamed: $name', async (route) => {
-    const memory = await openMemoryChat();
-    const chat = await memory.createChat();
-    memory.model.pause();
     // The request has taken two seconds before its model is called.
-    const deadline = timeForModel(route, true, left(route, 2000));
-    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
-    const [reply] = memory.model.replies;
+    const { memory, finishing, reply } = await play(timeForModel(route, true, left(route, 2000)));
     for (let second = 2; second < 300; second += 1) {
       reply?.text('on ');
       await memory.clock.advance(second === 299 ? 999 : 1000);
@@ -36,11 +40,7 @@ describe('a reply may take', () => {
   });
 
   it('as long as the model makes progress, and 90 s of silence after it', async () => {
-    const memory = await openMemoryChat();
-    const chat = await memory.createChat();
-    memory.model.pause();
-    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline: 300_000 }));
-    const [reply] = memory.model.replies;
+    const { memory, finishing, reply } = await play(300_000);
     for (let round = 0; round < 2; round += 1) {
       reply?.emit({ type: 'progress' });
       await memory.clock.advance(89_999);

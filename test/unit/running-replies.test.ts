@@ -18,6 +18,7 @@ beforeEach(async () => {
 });
 
 const failure = (message: string) => ({ code: 10005, message });
+const failing = (message: string) => () => Promise.reject(new Error(message));
 
 /** Starts a turn whose reply the test plays. */
 async function play(deadline?: number) {
@@ -275,16 +276,9 @@ it.each<[what: string, message: string, end: (reply: ScriptedReply, endCall: () 
 });
 
 describe('a reply that cannot be stored', () => {
-  const storing = (error: Error) => ({
-    ...memory.services.messages,
-    put: async () => {
-      throw error;
-    },
-  });
-
   it('now, keeps the chat lease until it expires: it may be stored although the response is lost', async () => {
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    const messages = storing(new Error('The table is down'));
+    const messages = { ...memory.services.messages, put: failing('The table is down') };
     const { reply } = await memory.finish(started, { messages });
     expect(reply.error).toEqual(failure('The reply could not be stored'));
     expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
@@ -307,12 +301,7 @@ describe('a reply that cannot be stored', () => {
   });
 
   it('is complete although the chat lease cannot be released: the next send closes nothing', async () => {
-    const chats = {
-      ...memory.services.chats,
-      releaseLease: async () => {
-        throw new Error('The table is down');
-      },
-    };
+    const chats = { ...memory.services.chats, releaseLease: failing('The table is down') };
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
     const { reply } = await memory.finish(started, { chats });
     expect(reply.error).toBeNull();
@@ -353,10 +342,7 @@ describe('a turn', () => {
 describe('before the user message is stored', () => {
   it('a failure waits until the aborted model has ended, because Lambda freezes what runs after it', async () => {
     memory.model.onReply = () => undefined;
-    const put = async () => {
-      throw new Error('The table is down');
-    };
-    const messages = { ...memory.services.messages, put };
+    const messages = { ...memory.services.messages, put: failing('The table is down') };
     const sending = memory.send(memory.inputOf(chat, 'Hi'), { services: { messages } });
     const end = watchEnd(sending);
     await vi.waitUntil(() => memory.model.replies[0]?.request.signal.aborted);
@@ -367,12 +353,9 @@ describe('before the user message is stored', () => {
   });
 
   it('a failure to close the turn as well is the same error; the lease expires', async () => {
-    const broken = (message: string) => async () => {
-      throw new Error(message);
-    };
     const services = {
-      messages: { ...memory.services.messages, put: broken('The table is down') },
-      chats: { ...memory.services.chats, openTurn: broken('Still down') },
+      messages: { ...memory.services.messages, put: failing('The table is down') },
+      chats: { ...memory.services.chats, openTurn: failing('Still down') },
     };
     const sending = memory.send(memory.inputOf(chat, 'Hi'), { services });
     await expect(sending).rejects.toThrow('The table is down');
