@@ -105,6 +105,12 @@ const failureOf = (call: Promise<unknown>) =>
     () => expect.unreachable(),
     (error: Error & { kind?: string }) => `${error.kind ?? error.name}: ${error.message}`,
   );
+/** Answers of an authorization server that gives one token for this time, and of a server of tools that takes any. */
+const issuing =
+  (expires_in: unknown): Respond =>
+  (_request, response) =>
+    response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in }));
+const accept: Respond = (_request, response) => response.end();
 const times = <Value>(count: number, make: () => Value) => Array.from({ length: count }, () => make());
 
 describe('a token', () => {
@@ -132,11 +138,7 @@ describe('a token', () => {
     ['of a day', 86_400, 3540],
     ['of all time', 1e300, 3540],
   ])('%s is used until 60 s before its end', async (_what, expires_in, seconds) => {
-    const { call, clock, issuer } = await open({
-      issue: (_request, response) =>
-        response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in })),
-      answer: (_request, response) => response.end(),
-    });
+    const { call, clock, issuer } = await open({ issue: issuing(expires_in), answer: accept });
     await call();
     await clock.advance(seconds * 1000 - 1);
     await call();
@@ -147,11 +149,7 @@ describe('a token', () => {
   });
 
   it.each([0, 60, -1])('of %d s is used once, by all that wait for it', async (expires_in) => {
-    const { call, issuer } = await open({
-      issue: (_request, response) =>
-        response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in })),
-      answer: (_request, response) => response.end(),
-    });
+    const { call, issuer } = await open({ issue: issuing(expires_in), answer: accept });
     await Promise.all(times(5, call));
     expect(issuer.received).toHaveLength(1);
     await call();
@@ -177,7 +175,7 @@ describe('a token', () => {
   });
 
   it('is of one workspace', async () => {
-    const { call, issuer } = await open({ answer: (_request, response) => response.end() });
+    const { call, issuer } = await open({ answer: accept });
     for (const workspaceId of ['one', 'two', 'one']) await call(workspaceId);
     expect(issuer.received).toHaveLength(2);
   });
@@ -186,14 +184,14 @@ describe('a token', () => {
     const sent = Promise.withResolvers<ServerResponse>();
     const { call, issuer } = await open({
       issue: (_request, response) => sent.resolve(response),
-      answer: (_request, response) => response.end(),
+      answer: accept,
     });
     const gone = new AbortController();
     const [first, second] = [call('ws', gone.signal), call()];
     const response = await sent.promise;
     gone.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');
-    response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in: 100 }));
+    issuing(100)({} as Received, response);
     expect(await second).toMatchObject({ status: 200 });
     expect(issuer.received).toHaveLength(1);
   });

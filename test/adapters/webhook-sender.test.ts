@@ -43,16 +43,6 @@ it('never connects to a name that was public and has become private', async () =
   await receiver.close();
 });
 
-it('does not wait for a resolver that says nothing', async () => {
-  const sender = httpWebhookSender({
-    clock,
-    timeout: 1000,
-    allowsPlainLoopback: false,
-    rules: { allow: [], denied: [], resolve: () => new Promise(() => undefined) },
-  });
-  expect(await sender.rejectionOf('https://named.test/')).toBeNull();
-});
-
 it('reads Retry-After as seconds or as a date', () => {
   const now = new Date('2026-01-01T00:00:00Z');
   expect(retryAfterOf('120', now)).toBe(120_000);

@@ -122,17 +122,6 @@ describe('a message with an idempotency key', () => {
   });
   const recordOf = (key: IdempotencyKey) => stores.idempotency.find(key);
 
-  it('is stored with the record of its request', async () => {
-    const chat = await create();
-    const key = keyOf(chat);
-    expect(await messages.putWithKey(chat, userMessage(3), key)).toBe('stored');
-    expect(await historyOf(chat)).toEqual([userMessage(3)]);
-    expect(await recordOf(key)).toEqual({
-      fingerprint: 'request',
-      work: { is: 'turn', chatId: chat.id, position: 3 },
-    });
-  });
-
   it('is not stored at the position of another one, and its key stays free', async () => {
     const chat = await create();
     await messages.put(chat, userMessage(1, 'First'));
@@ -170,14 +159,6 @@ describe('a message with an idempotency key', () => {
 });
 
 describe('the last message of a turn', () => {
-  it('releases the chat lease and sets the count', async () => {
-    const chat = await createLeased();
-    await messages.put(chat, userMessage(1));
-    expect(await messages.putAndRelease(chat, lease.id, replyMessage(2))).toBe('stored');
-    expect(await historyOf(chat)).toEqual([userMessage(1), replyMessage(2)]);
-    expect(await readChat(chat)).toEqual({ ...chat, lease: null, messageCount: 2 });
-  });
-
   it('is not stored if its position is taken, and the chat lease stays', async () => {
     const chat = await createLeased();
     await messages.put(chat, replyMessage(2, 'First'));

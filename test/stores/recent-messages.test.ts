@@ -53,15 +53,6 @@ describe('the newest messages', () => {
     expect(await messages.recent(chat, Promise.resolve(upTo), characters)).toEqual(expected);
   });
 
-  it('wait for a position that is not known yet', async () => {
-    const upTo = Promise.withResolvers<number>();
-    const reading = messages.recent(chat, upTo.promise, 800);
-    const other = await stores.chats.get(chat.workspaceId, chat.id);
-    upTo.resolve(4);
-    expect(other).toEqual(chat);
-    expect(await reading).toEqual(stored.slice(0, 4));
-  });
-
   it('have messages that are stored while the position is not known yet', async () => {
     const own = await create(stored.slice(0, 2));
     const upTo = Promise.withResolvers<number>();
@@ -69,13 +60,6 @@ describe('the newest messages', () => {
     for (const message of stored.slice(2, 4)) await messages.put(own, message);
     upTo.resolve(4);
     expect(await reading).toEqual(stored.slice(0, 4));
-  });
-
-  it('are none if the position is rejected', async () => {
-    const upTo = Promise.withResolvers<number>();
-    const reading = messages.recent(chat, upTo.promise, 800);
-    upTo.reject(new Error('No lease'));
-    await expect(reading).rejects.toThrow('No lease');
   });
 });
 

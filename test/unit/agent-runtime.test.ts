@@ -273,27 +273,15 @@ describe('an error that no model caused', () => {
   /** As the SDK's clients throw it when DynamoDB or Secrets Manager cannot be reached. */
   const unreachable = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
+  const throwing = (error: Error) => (): never => {
+    throw error;
+  };
+  const reading = (error: Error) => ({ attachments: () => ({ read: async () => throwing(error)() }) });
   it.each<[what: string, thrown: Error, settings: Partial<AgentRuntimeSettings>]>([
-    ['a denied read of a file', denied, { attachments: () => ({ read: () => Promise.reject(denied) }) }],
-    ['a throttled table', throttled, { attachments: () => ({ read: () => Promise.reject(throttled) }) }],
-    [
-      'no connection to S3',
-      unreachable,
-      { attachments: () => ({ read: () => Promise.reject(unreachable) }) },
-    ],
-    [
-      'a defect of the loop',
-      broken,
-      {
-        tools: [
-          tool({
-            start: () => {
-              throw broken;
-            },
-          }),
-        ],
-      },
-    ],
+    ['a denied read of a file', denied, reading(denied)],
+    ['a throttled table', throttled, reading(throttled)],
+    ['no connection to S3', unreachable, reading(unreachable)],
+    ['a defect of the loop', broken, { tools: [tool({ start: throwing(broken) })] }],
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
     const { error, reply: failed } = await reply(settings);
     expect(error).toBe(thrown);
@@ -306,17 +294,14 @@ describe('an error that no model caused', () => {
     expect(retried).toEqual([]);
   });
 
-  it.each([denied, throttled, unreachable, broken])(
-    'before the request is not counted: %s',
-    async (thrown) => {
-      const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
-      expect(error).not.toBeInstanceOf(ModelFailure);
-      expect(error).toMatchObject({ message: `A call of a model failed with ${thrown.name}` });
-      expect((error as Error).stack).toContain('agent-runtime.test.ts');
-      expect((error as Error).stack).not.toContain(thrown.message);
-      expect([metered, retried]).toEqual([[], []]);
-    },
-  );
+  it.each([denied, throttled, unreachable, broken])('before a request is not counted: %s', async (thrown) => {
+    const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
+    expect(error).not.toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ message: `A call of a model failed with ${thrown.name}` });
+    expect((error as Error).stack).toContain('agent-runtime.test.ts');
+    expect((error as Error).stack).not.toContain(thrown.message);
+    expect([metered, retried]).toEqual([[], []]);
+  });
 
   it('in a stream is a failure of the model, with its stack and without its text', async () => {
     const stream = new ReadableStream({

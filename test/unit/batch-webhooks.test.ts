@@ -173,17 +173,6 @@ describe('a delivery', () => {
 });
 
 describe('a delivery without an execution', () => {
-  /** The next attempt is due in five seconds. */
-  async function withFailedAttempt() {
-    const world = batchWorld();
-    world.state.receive = () => failing;
-    const batch = await createWith(world, ['completed']);
-    await world.run();
-    const entries = () =>
-      Array.fromAsync(world.stores.reconciliationIndex.webhooksDue(batch.workspaceId, '2100'));
-    return { world, batch, entries };
-  }
-
   it('gets one from the reconciler when an attempt is overdue, and leaves the index at its end', async () => {
     const world = batchWorld();
     world.state.receive = (attempt) => (attempt < 3 ? failing : { status: 200, retryAfter: null });
@@ -202,12 +191,16 @@ describe('a delivery without an execution', () => {
   });
 
   it('has an index entry for the time of its next attempt', async () => {
-    const { world, batch, entries } = await withFailedAttempt();
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed']);
+    await world.run();
     await world.clock.advance(60_000);
     await world.run();
     await world.reconcile();
     const { nextAt } = await deliveryOf(world, batch);
-    expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
+    const entries = world.stores.reconciliationIndex.webhooksDue(batch.workspaceId, '2100');
+    expect(await Array.fromAsync(entries)).toEqual([{ ...ownerOf(batch), due: nextAt }]);
     expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
   });
 });

@@ -34,6 +34,7 @@ it('has an operation for every route', () => {
   expect(without).toEqual(['create-batch']);
 });
 
-it('writes no number that is none', () => {
+it('writes docs/cost.md, in which no number is none', () => {
+  expect(renderCost()).toBe(readFileSync('docs/cost.md', 'utf8'));
   expect(renderCost()).not.toMatch(/NaN|undefined|Infinity|[{}]/);
 });

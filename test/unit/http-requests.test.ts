@@ -23,14 +23,8 @@ const toolOf = ({ properties = {}, ...operation }: Operation) => {
   const taken = [...(operation.parameters ?? []), operation.body].flatMap((part) => part?.argument ?? []);
   const all = { ...Object.fromEntries(taken.map((name) => [name, {}])), ...properties };
   const input_schema = { type: 'object', properties: all };
-  return httpTool.parse({
-    ...any,
-    name: 'shop_op',
-    method: 'GET',
-    path: '/orders',
-    ...operation,
-    input_schema,
-  });
+  const usual = { ...any, name: 'shop_op', method: 'GET', path: '/orders' };
+  return httpTool.parse({ ...usual, ...operation, input_schema });
 };
 
 const chat = { externalUserId: 'ada/../x@y', id: 7 } as never;

@@ -327,8 +327,7 @@ describe('the work is bounded', () => {
   const numbers = Array.from({ length: 40_000 }, (_, index) => index);
   const wide = Object.fromEntries(numbers.slice(0, 20_000).map((index) => [`k${index}`, index]));
   const slow = 'took too many steps to check';
-  const nothing = undefined;
-  const hostile: [name: string, schema: JsonSchema, data: unknown, problem: string | undefined][] = [
+  const hostile: [name: string, schema: JsonSchema, data: unknown, problem?: string][] = [
     ['2^40 references of allOf', twice('allOf', 40), 1, slow],
     ['2^40 references of anyOf', twice('anyOf', 40, false), 1, slow],
     ['2^40 references of oneOf', twice('oneOf', 40), text, slow],
@@ -353,7 +352,7 @@ describe('the work is bounded', () => {
       nested(512, '[', '', ']'),
       'is nested too deeply',
     ],
-    ['unique items', { uniqueItems: true }, numbers, nothing],
+    ['unique items', { uniqueItems: true }, numbers],
     [
       'unique items at every level',
       { uniqueItems: true, items: { $ref: '#' } },
@@ -365,7 +364,6 @@ describe('the work is bounded', () => {
       'an enum of 1,000 values for each of many',
       { items: { enum: numbers.slice(0, 1000) } },
       numbers.map((index) => index % 1000),
-      nothing,
     ],
     [
       'a large constant for each of many',
@@ -375,7 +373,7 @@ describe('the work is bounded', () => {
     ],
     ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
     ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
-    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text, nothing],
+    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text],
     [
       'long names of references',
       {
@@ -385,13 +383,8 @@ describe('the work is bounded', () => {
       numbers,
       slow,
     ],
-    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide, nothing],
-    [
-      'many properties',
-      { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } },
-      wide,
-      nothing,
-    ],
+    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide],
+    ['many properties', { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } }, wide],
     [
       'long required lists, often',
       { items: { required: Array(4000).fill('a') } },
@@ -402,7 +395,6 @@ describe('the work is bounded', () => {
       'a long list of types',
       { items: { type: ['null', 'boolean', 'string', 'array', 'object', 'number'] } },
       numbers,
-      nothing,
     ],
   ];
   /** A schema of 60^6 references to a last one, which checks the same part of the data until the steps end. */

@@ -80,11 +80,6 @@ describe('the content of a message', () => {
   });
 });
 
-it('sends its key', async () => {
-  await bodyFor('scripted');
-  expect(server.calls.at(-1)?.headers.authorization).toBe('Bearer key');
-});
-
 describe('an answer', () => {
   const responseOf = async (script: (call: ModelCall) => void) => {
     server.onCall = script;

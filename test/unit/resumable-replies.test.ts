@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
-import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
+import { type Chat, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
 import { followReply, recordEvents, repeatedStream, resumeReply } from '#domain/chats/reply-stream.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 import { closeAbandonedTurn } from '#domain/chats/turn.ts';
@@ -37,15 +37,6 @@ const release = async () =>
   void (await memory.services.chats.releaseLease(await memory.read(chat), leaseId, chat.messageCount));
 const append = (first: number, texts: string[], isLast = false) =>
   memory.services.replyEvents.append(reply, { first, texts, isLast }, memory.clock.now());
-
-it('a response id says whether its reply is resumable', () => {
-  const [resumable, other] = [true, false].map((is) => ({ id: newLeaseId('uuid', { resumable: is }) }));
-  expect([resumable, other].map((one) => one && isResumable(one))).toEqual([true, false]);
-  expect([resumable, other].map((one) => one && leaseIdOf(responseIdOf(one)))).toEqual([
-    resumable?.id,
-    undefined,
-  ]);
-});
 
 describe('the recorder of a reply', () => {
   const word = { type: 'response.output_text.delta', delta: 'word' } as const;
