@@ -13,6 +13,8 @@ const canary = 'canary-secret-1';
 const secrets = { valueFor: async () => ({ value: canary, forget: () => undefined }) };
 const call: McpCall = { tool: 'echo', args: { a: 1 }, schema: { type: 'object' }, parameterHeaders: {} };
 const { signal } = new AbortController();
+const completed = (id: unknown): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], resultType: 'complete' } });
 
 function connect(server: ScriptedMcp, changes: Partial<McpTarget> = {}) {
   const url = new URL(server.url);
@@ -122,12 +124,9 @@ describe('a call', () => {
         return true;
       }
       expect(headers['last-event-id']).toBe('7');
-      const message = JSON.stringify({
-        jsonrpc: '2.0',
-        id: requested,
-        result: { content: [], resultType: 'complete' },
-      });
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${message}\n\n`);
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`data: ${completed(requested)}\n\n`);
       return true;
     };
     let requested: unknown;
@@ -138,7 +137,7 @@ describe('a call', () => {
     const sockets = new Set<unknown>();
     server.override = (_request, response, id) => {
       sockets.add(response.socket);
-      const message = JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], resultType: 'complete' } });
+      const message = completed(id);
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${message}\n\n`);
       setTimeout(() => response.end(`retry: 5\n\ndata: ${message}\n\nretry: 6\ndata: {\n\n`), 20);
       return true;

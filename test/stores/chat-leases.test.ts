@@ -75,6 +75,12 @@ describe('a chat lease is taken', () => {
     expect(await take(chat)).toMatchObject({ taken: true });
   });
 
+  it('for its own agent alone', async () => {
+    const chat = await create();
+    expect(await take(chat, { agentId: 'agent-2' })).toEqual({ taken: false, chat });
+    expect(await read(chat)).toEqual(chat);
+  });
+
   it.each([
     { owner: null, user: undefined, taken: true },
     { owner: null, user: 'user-1', taken: true },

@@ -294,7 +294,7 @@ describe('an error that no model caused', () => {
     expect(retried).toEqual([]);
   });
 
-  it.each([denied, throttled, unreachable, broken])('before a request is not counted: %s', async (thrown) => {
+  it.each([denied, throttled, unreachable, broken])('before a call is not counted: %s', async (thrown) => {
     const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
     expect(error).not.toBeInstanceOf(ModelFailure);
     expect(error).toMatchObject({ message: `A call of a model failed with ${thrown.name}` });

@@ -227,6 +227,16 @@ describe('a resend', () => {
     expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
   });
 
+  it('is made by one of two operators', async () => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['completed']);
+    await world.run();
+    const outcomes = await Promise.allSettled([resend(world, batch), resend(world, batch)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await world.run();
+    expect(world.state.calls).toHaveLength(2);
+  });
+
   it('is continued by the reconciler if its execution was not started', async () => {
     const world = batchWorld();
     const batch = await createWith(world, ['completed']);

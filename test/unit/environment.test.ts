@@ -2,9 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { environment } from '#runtime/environment/environment.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => vi.unstubAllEnvs());
 
 const complete = 'reads=20/s:40,writes=5/s:10,sends=2/s:5,uploads=2/s:5,batches=10/m,open-batches=10';
 

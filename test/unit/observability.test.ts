@@ -62,21 +62,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The lines of JSON that the functions' log gets, as long as the test runs. */
-function captureLog(): Record<string, unknown>[] {
+it('does not give the ids of an invocation to work of the process that it has started', async () => {
   const lines: Record<string, unknown>[] = [];
   const add = (text: unknown) => {
     for (const line of String(text).split('\n')) if (line.startsWith('{')) lines.push(JSON.parse(line));
     return true;
   };
   vi.spyOn(process.stdout, 'write').mockImplementation(add);
-  vi.spyOn(console, 'log').mockImplementation(add);
-  vi.spyOn(console, 'info').mockImplementation(add);
-  return lines;
-}
-
-it('does not give the ids of an invocation to work of the process that it has started', async () => {
-  const lines = captureLog();
+  for (const method of ['log', 'info'] as const) vi.spyOn(console, method).mockImplementation(add);
   const logged = Promise.withResolvers<void>();
   let cancel = () => {};
   await runInvocation({ properties: { request_id: 'request-1' } }, async () => {

@@ -47,15 +47,11 @@ const query = (name: string, schema: object = { type: 'string' }, more: object =
   ...more,
 });
 
+const pathId = { name: 'id', in: 'path', required: true };
+
 describe('an operation', () => {
   it('is a tool with its parameters and body as arguments', async () => {
-    const id = {
-      name: 'id',
-      in: 'path',
-      required: true,
-      schema: { type: 'integer' },
-      description: 'The order',
-    };
+    const id = { ...pathId, schema: { type: 'integer' }, description: 'The order' };
     const expand = query('expand', { type: 'array', items: { type: 'string' } }, { explode: false });
     const content = {
       'application/json': { schema: { type: 'object', properties: { note: { type: 'string' } } } },
@@ -109,7 +105,7 @@ describe('an operation', () => {
   });
 
   it('has arguments and a name of its own if others have the same', async () => {
-    const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
+    const id = { ...pathId, schema: { type: 'string' } };
     const tool = await toolOf(
       {
         parameters: [id, query('id'), query('filter[id]'), query('body')],
@@ -189,7 +185,7 @@ describe('an operation', () => {
   });
 
   it.each(['matrix', 'label'])('is skipped for the style %s', async (style) => {
-    const id = { name: 'id', in: 'path', required: true, style, schema: {} };
+    const id = { ...pathId, style, schema: {} };
     expect(await toolOf({ parameters: [id] }, {}, '/{id}')).toBe(`id has the style ${style}`);
   });
 });
