@@ -55,56 +55,34 @@ async function failureOf(endpoint: string, requestTimeout = 30_000): Promise<unk
 const denial =
   'User: arn:aws:iam::1:user/ann is not authorized to perform: dynamodb:Scan on resource: arn:aws:dynamodb:x because no identity-based policy allows it';
 
-it.each<[name: string, status: number, message: string, sentence: RegExp]>([
-  [
-    'ExpiredTokenException',
-    400,
-    '',
-    /^The AWS credentials have expired: sign in with aws sso login, or set /,
-  ],
-  ['RequestExpired', 400, '', /^AWS does not accept the time of this machine: set its clock$/],
-  ['UnrecognizedClientException', 400, '', /^AWS does not accept the credentials: check AWS_PROFILE/],
-  ['InvalidSignatureException', 400, '', /^AWS does not accept the credentials: check AWS_PROFILE/],
+it.each<[name: string, sentence: RegExp, status?: number, message?: string]>([
+  ['ExpiredTokenException', /^The AWS credentials have expired: sign in with aws sso login, or set /],
+  ['RequestExpired', /^AWS does not accept the time of this machine: set its clock$/],
+  ['UnrecognizedClientException', /^AWS does not accept the credentials: check AWS_PROFILE/],
+  ['InvalidSignatureException', /^AWS does not accept the credentials: check AWS_PROFILE/],
   [
     'AccessDeniedException',
-    400,
-    denial,
     /^AWS does not allow arn:aws:iam::1:user\/ann to do dynamodb:Scan on arn:aws:dynamodb:x: add the permission \(docs\/operators\.md\), or use other credentials$/,
+    ...([400, denial] as const),
   ],
   [
     'AccessDenied',
+    /^AWS does not allow the credentials to do this: add the permission /,
     403,
     'Access Denied',
-    /^AWS does not allow the credentials to do this: add the permission /,
   ],
-  [
-    'ThrottlingException',
-    400,
-    '',
-    /^AWS takes no more calls at this rate: run the command again in some minutes$/,
-  ],
-  ['ProvisionedThroughputExceededException', 400, '', /^AWS takes no more calls at this rate: /],
-  [
-    'ResourceNotFoundException',
-    400,
-    '',
-    /^AWS does not have what the outputs of the stack name: check --stack, /,
-  ],
+  ['ThrottlingException', /^AWS takes no more calls at this rate: run the command again in some minutes$/],
+  ['ProvisionedThroughputExceededException', /^AWS takes no more calls at this rate: /],
+  ['ResourceNotFoundException', /^AWS does not have what the outputs of the stack name: check --stack, /],
   [
     'InternalServerError',
-    500,
-    '',
     /^AWS could not carry out a call \(500, request id R1\): run the command again /,
+    500,
   ],
-  ['ServiceUnavailable', 503, '', /^AWS could not carry out a call \(503, request id R1\): run /],
-  [
-    'ValidationException',
-    400,
-    '',
-    /^AWS has rejected a call \(ValidationException, 400, request id R1\): check /,
-  ],
-])('%s of AWS is a sentence that says what to do', async (name, status, message, sentence) => {
-  rejectWith(name, status, message || 'Words of AWS');
+  ['ServiceUnavailable', /^AWS could not carry out a call \(503, request id R1\): run /, 503],
+  ['ValidationException', /^AWS has rejected a call \(ValidationException, 400, request id R1\): check /],
+])('%s of AWS says in a sentence what to do', async (name, sentence, status = 400, message = undefined) => {
+  rejectWith(name, status, message);
   const described = describeAwsFailure(await failureOf(stub.url), 'stack');
   expect(described).toMatch(sentence);
   expect(described).not.toContain('Words of AWS');

@@ -1,9 +1,40 @@
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { attachmentReader } from '#adapters/attachment-reader.ts';
 import type { FileStore, PreparationLeases, PreparedAttachments, StoredFile } from '#domain/files/files.ts';
 import { listenLocally } from '#support/listen-locally.ts';
+import type { WindowRead } from '#support/read-window.ts';
+
+const prepared = { type: 'unreadable', reason: 'is empty' } as const;
+const bounds = { whole: 1, start: 1 };
+const fileOf = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
+
+/** A reader of files that another process has prepared as soon as `isPrepared` says so. */
+const readerOf = (
+  lambda: Pick<LambdaClient, 'send'>,
+  isPrepared: () => boolean,
+  changes: Partial<Parameters<typeof attachmentReader>[0]> = {},
+) =>
+  attachmentReader(
+    {
+      clock: { now: () => new Date(0) },
+      shares: { wait: async () => () => undefined },
+      files: { readAddress: async () => 'file' } as unknown as FileStore,
+      prepared: {
+        writeAddresses: async () => ({ content: 'content', image: 'image' }),
+        get: async () => (isPrepared() ? prepared : undefined),
+      } as unknown as PreparedAttachments,
+      ...changes,
+    },
+    lambda as LambdaClient,
+    () => 'prepare-attachment',
+  );
 
 it('asks for nothing when the reply has ended before it begins', async () => {
   const received: string[] = [];
@@ -11,21 +42,32 @@ it('asks for nothing when the reply has ended before it begins', async () => {
     received.push(name);
     throw new Error(`${name} was called`);
   };
-  const reader = attachmentReader(
-    {
-      clock: { now: () => new Date() },
-      shares: { wait: async () => () => undefined },
-      files: { read: failingRead('files') } as unknown as FileStore,
-      prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
-    },
-    new LambdaClient({ region: 'us-east-1' }),
-    () => 'prepare-attachment',
-  );
-  const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
-  await expect(
-    reader.read(file, { whole: 1, start: 1 }, AbortSignal.abort(new Error('The reply has ended'))),
-  ).rejects.toThrow('The reply has ended');
+  const reader = readerOf(new LambdaClient({ region: 'us-east-1' }), () => true, {
+    files: { read: failingRead('files') } as unknown as FileStore,
+    prepared: { get: failingRead('prepared') } as unknown as PreparedAttachments,
+  });
+  const ended = AbortSignal.abort(new Error('The reply has ended'));
+  await expect(reader.read(fileOf('file'), bounds, ended)).rejects.toThrow('The reply has ended');
   expect(received).toEqual([]);
+});
+
+it('says after how long Lambda ends a preparation', async () => {
+  const errorMessage = 'RequestId: 1 Error: Task timed out after 60.00 seconds';
+  const timedOut = JSON.stringify({ errorType: 'Sandbox.Timedout', errorMessage });
+  const send = async () => ({ FunctionError: 'Unhandled', Payload: { transformToString: () => timedOut } });
+  let stored: unknown;
+  const reader = readerOf({ send } as never, () => false, {
+    prepared: {
+      get: async () => stored,
+      put: async (_file: unknown, written: unknown) => {
+        stored = written;
+      },
+      writeAddresses: async () => ({ content: '', image: '' }),
+    } as never,
+  });
+  const reason = 'takes longer than 60 s to read';
+  const { signal } = new AbortController();
+  expect(await reader.read(fileOf('a'), bounds, signal)).toEqual({ type: 'unreadable', reason });
 });
 
 it('waits while Lambda throttles the function that prepares files, and as long as the reply does', async () => {
@@ -46,42 +88,25 @@ it('waits while Lambda throttles the function that prepares files, and as long a
   });
   const { url: endpoint, close } = await listenLocally(lambda);
   onTestFinished(close);
-  const reader = attachmentReader(
-    {
-      clock: { now: () => new Date() },
-      shares: { wait: async () => () => undefined },
-      files: { readAddress: async () => 'file' } as unknown as FileStore,
-      prepared: {
-        writeAddresses: async () => ({ content: 'content', image: 'image' }),
-        get: async () => (wasPrepared ? { type: 'unreadable', reason: 'is empty' } : undefined),
-      } as unknown as PreparedAttachments,
-    },
-    new LambdaClient({
-      region: 'us-east-1',
-      endpoint,
-      credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
-      maxAttempts: 1,
-    }),
-    () => 'prepare-attachment',
-  );
-  const file = (uuid: string) => ({ uuid, workspaceId: 'ws', expiresAt: null }) as StoredFile;
-  const bounds = { whole: 1, start: 1 };
+  const client = new LambdaClient({
+    ...{ region: 'us-east-1', endpoint, maxAttempts: 1 },
+    credentials: { accessKeyId: 'key', secretAccessKey: 'secret' },
+  });
+  const reader = readerOf(client, () => wasPrepared);
   const { signal } = new AbortController();
-  expect(await reader.read(file('one'), bounds, signal)).toEqual({ type: 'unreadable', reason: 'is empty' });
+  expect(await reader.read(fileOf('one'), bounds, signal)).toEqual(prepared);
   expect(called).toBe(4);
 
   throttled = Number.POSITIVE_INFINITY;
   wasPrepared = false;
   const reply = new AbortController();
-  const reading = reader.read(file('two'), bounds, reply.signal);
+  const reading = reader.read(fileOf('two'), bounds, reply.signal);
   reply.abort(new Error('The reply has ended'));
   await expect(reading).rejects.toThrow('The reply has ended');
 });
 
 describe('a file that many replies need at once', () => {
-  const file = { uuid: 'file', workspaceId: 'ws', expiresAt: null } as StoredFile;
-  const bounds = { whole: 1, start: 1 };
-  const prepared = { type: 'unreadable', reason: 'is empty' } as const;
+  const file = fileOf('file');
 
   /** Processes that share the table and the bucket. The test ends each preparation, with a success or an error. */
   function openWorkers(count: number, turn: Promise<void> = Promise.resolve()) {
@@ -104,21 +129,9 @@ describe('a file that many replies need at once', () => {
         return invocation.promise;
       },
     } as unknown as LambdaClient;
+    const shares = { wait: () => turn.then(() => () => undefined) };
     const readers = Array.from({ length: count }, () =>
-      attachmentReader(
-        {
-          clock: { now: () => new Date(0) },
-          shares: { wait: () => turn.then(() => () => undefined) },
-          files: { readAddress: async () => 'file' } as unknown as FileStore,
-          prepared: {
-            writeAddresses: async () => ({ content: 'content', image: 'image' }),
-            get: async () => (isPrepared ? prepared : undefined),
-          } as unknown as PreparedAttachments,
-          leases,
-        },
-        lambda,
-        () => 'prepare-attachment',
-      ),
+      readerOf(lambda, () => isPrepared, { shares, leases }),
     );
     const end = (index: number) => {
       isPrepared = true;
@@ -173,4 +186,61 @@ describe('a file that many replies need at once', () => {
     end(1);
     expect((await outcomes).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   });
+});
+
+/** Cyrillic has two bytes for each character: 38 MB of UTF-8, the most that text extraction returns. */
+const longCharacters = 19_000_000;
+/** A text that is just short enough for a look-up. */
+const searchedCharacters = 3_900_000;
+
+/** A hundred thousand characters, with 5000 words that are in no other chunk. */
+const chunk = (first: number): string =>
+  Array.from({ length: 5000 }, (_, word) => `слово ${(first + word).toString().padStart(13)} `).join('');
+const sameChunk = chunk(0);
+
+function* preparedText(name: string): Generator<string> {
+  const characters = { small: 5, searched: searchedCharacters }[name] ?? longCharacters;
+  const isOld = name.endsWith('old');
+  yield isOld
+    ? '{"type":"text","text":"'
+    : `{"type":"text","characters":${characters},"pageOffsets":[],"text":"`;
+  for (let left = characters; left > 0; left -= sameChunk.length)
+    yield (name === 'searched' ? chunk(left) : sameChunk).slice(0, left);
+  yield isOld ? '","pageOffsets":[]}' : '"}';
+}
+
+it('reads twenty texts of 19 million characters, in either form, and holds less than 100 MB of them', {
+  timeout: 180_000,
+}, async () => {
+  let bytesSent = 0;
+  const server = createServer((request, response) => {
+    const name = /attachments\/persistent\/ws\/([^/]+)\/content\.json/.exec(request.url ?? '')?.[1] ?? '';
+    const counted = function* (): Generator<string> {
+      for (const chunk of preparedText(name)) {
+        bytesSent += Buffer.byteLength(chunk);
+        yield chunk;
+      }
+    };
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    pipeline(Readable.from(counted(), { highWaterMark: 1 }), response).catch(() => undefined);
+  });
+  const { url, close } = await listenLocally(server);
+  onTestFinished(close);
+  const names = Array.from({ length: 20 }, (_, index) => `${index}-${index % 5 === 0 ? 'old' : 'new'}`);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    // In megabytes; the program itself needs about 20.
+    '--max-old-space-size=80',
+    join(import.meta.dirname, '../support/read-window.ts'),
+    url,
+    JSON.stringify([...names, 'searched']),
+  ]);
+  const read = JSON.parse(stdout) as WindowRead;
+  console.log(`${Math.round(bytesSent / 1e6)} MB sent, ${JSON.stringify(read)}`);
+  expect(read.shownCharacters).toBeGreaterThan(20 * 2000);
+  expect(read.shownCharacters).toBeLessThan(80_000);
+  expect(read.shownMegabytes).toBeLessThan(100);
+  expect(read.found).toBe(5);
+  // It includes uncollected garbage, which differs from run to run: 125 to 150 MB were measured. All twenty texts
+  // together have 760 MB.
+  expect(read.searchMegabytes).toBeLessThan(250);
 });

@@ -103,6 +103,12 @@ const failureOf = (call: Promise<unknown>) =>
     () => expect.unreachable(),
     (error: Error & { kind?: string }) => `${error.kind ?? error.name}: ${error.message}`,
   );
+/** Answers of an authorization server that gives one token for this time, and of a server of tools that takes any. */
+const issuing =
+  (expires_in: unknown): Respond =>
+  (_request, response) =>
+    response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in }));
+const accept: Respond = (_request, response) => response.end();
 const times = <Value>(count: number, make: () => Value) => Array.from({ length: count }, () => make());
 
 describe('a token', () => {
@@ -130,11 +136,7 @@ describe('a token', () => {
     ['of a day', 86_400, 3540],
     ['of all time', 1e300, 3540],
   ])('%s is used until 60 s before its end', async (_what, expires_in, seconds) => {
-    const { call, clock, issuer } = await open({
-      issue: (_request, response) =>
-        response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in })),
-      answer: (_request, response) => response.end(),
-    });
+    const { call, clock, issuer } = await open({ issue: issuing(expires_in), answer: accept });
     await call();
     await clock.advance(seconds * 1000 - 1);
     await call();
@@ -145,11 +147,7 @@ describe('a token', () => {
   });
 
   it.each([0, 60, -1])('of %d s is used once, by all that wait for it', async (expires_in) => {
-    const { call, issuer } = await open({
-      issue: (_request, response) =>
-        response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in })),
-      answer: (_request, response) => response.end(),
-    });
+    const { call, issuer } = await open({ issue: issuing(expires_in), answer: accept });
     await Promise.all(times(5, call));
     expect(issuer.received).toHaveLength(1);
     await call();
@@ -175,7 +173,7 @@ describe('a token', () => {
   });
 
   it('is of one workspace', async () => {
-    const { call, issuer } = await open({ answer: (_request, response) => response.end() });
+    const { call, issuer } = await open({ answer: accept });
     for (const workspaceId of ['one', 'two', 'one']) await call(workspaceId);
     expect(issuer.received).toHaveLength(2);
   });
@@ -184,14 +182,14 @@ describe('a token', () => {
     const sent = Promise.withResolvers<ServerResponse>();
     const { call, issuer } = await open({
       issue: (_request, response) => sent.resolve(response),
-      answer: (_request, response) => response.end(),
+      answer: accept,
     });
     const gone = new AbortController();
     const [first, second] = [call('ws', gone.signal), call()];
     const response = await sent.promise;
     gone.abort(new Error('gone'));
     await expect(first).rejects.toThrow('gone');
-    response.end(JSON.stringify({ access_token: 'canary-token', token_type: 'bearer', expires_in: 100 }));
+    issuing(100)({} as Received, response);
     expect(await second).toMatchObject({ status: 200 });
     expect(issuer.received).toHaveLength(1);
   });
@@ -301,26 +299,21 @@ describe('an authorization server', () => {
   });
 
   it.each([
-    ['unauthorized: The authorization server gives no token: status 400', 400, secret, 2],
-    ['unauthorized: The authorization server gives no token: status 401', 401, secret, 2],
-    ['refused: The authorization server gives no token: status 500', 500, secret, 1],
-    ['refused: The authorization server gives no token: status 201', 201, '{}', 1],
-    ['refused: The authorization server gives no token: status 200', 200, secret, 1],
-    ['refused: The authorization server gives no token: status 200', 200, '{"token_type":"bearer"}', 1],
-    [
-      'refused: The authorization server gives no token: status 200',
-      200,
-      '{"access_token":"canary-token","token_type":"mac"}',
-      1,
-    ],
-    [
-      'refused: The authorization server gives no token: status 200',
-      200,
-      '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}',
-      1,
-    ],
-    ['too-large: The answer is larger than 0.064 MB', 200, ' '.repeat(70_000), 1],
-  ])('is a failure without its words: %s (%d)', async (failure, status, body, requests) => {
+    ['unauthorized', 400, secret, 2],
+    ['unauthorized', 401, secret, 2],
+    ['refused', 500, secret, 1],
+    ['refused', 201, '{}', 1],
+    ['refused', 200, secret, 1],
+    ['refused', 200, '{"token_type":"bearer"}', 1],
+    ['refused', 200, '{"access_token":"canary-token","token_type":"mac"}', 1],
+    ['refused', 200, '{"access_token":"canary\\r\\ntoken","token_type":"bearer"}', 1],
+    ['too-large', 200, ' '.repeat(70_000), 1],
+  ])('is a failure without its words: %s (%d)', async (kind, status, body, requests) => {
+    const message =
+      kind === 'too-large'
+        ? 'The answer is larger than 0.064 MB'
+        : `The authorization server gives no token: status ${status}`;
+    const failure = `${kind}: ${message}`;
     const { call, issuer, tools } = await open({
       issue: (_request, response) => response.writeHead(status).end(body),
     });

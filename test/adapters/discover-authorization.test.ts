@@ -19,6 +19,13 @@ interface Options {
 const prm = '/.well-known/oauth-protected-resource';
 const asm = '/.well-known/oauth-authorization-server';
 
+/** A server of tools with these metadata of its resource. */
+const resource = (document: object): Options => ({ tools: { [`${prm}/mcp`]: document } });
+/** An authorization server with these metadata besides the usual ones. */
+const issuerWith = (fields: object): Options => ({
+  issuer: { [asm]: { issuer: 'ISSUER', token_endpoint: 'ISSUER/token', ...fields } },
+});
+
 /** Origins in documents: TOOLS and ISSUER. */
 async function open({ tools = {}, issuer = {}, challenge, isAllowed = true }: Options = {}) {
   const documents = {
@@ -120,7 +127,7 @@ describe('an import finds where clients get their tokens', () => {
     [
       'an issuer with a path',
       {
-        tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp', authorization_servers: ['ISSUER/tenant'] } },
+        ...resource({ resource: 'TOOLS/mcp', authorization_servers: ['ISSUER/tenant'] }),
         issuer: {
           '/tenant/.well-known/openid-configuration': { issuer: 'ISSUER/tenant', token_endpoint: 'ISSUER/t' },
         },
@@ -129,41 +136,24 @@ describe('an import finds where clients get their tokens', () => {
     ],
     [
       'a server that takes fields',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['none', 'client_secret_post'],
-          },
-        },
-      },
+      issuerWith({ token_endpoint_auth_methods_supported: ['none', 'client_secret_post'] }),
       { ...usual, method: 'post' },
     ],
     [
       'a server that takes signatures',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['private_key_jwt'],
-          },
-        },
-      },
+      issuerWith({ token_endpoint_auth_methods_supported: ['private_key_jwt'] }),
       { ...usual, method: 'private_key_jwt' },
     ],
   ] as [string, Options, object][])('%s', async (_what, options, found) => {
     expect(await (await open(options)).discover()).toEqual(found);
   });
 
-  it.each([200, 400, 405, 406])('unless the server asks for none: status %i', async (status) => {
-    const { discover } = await open({ tools: { '/open': { status, headers: {} } } });
-    expect(await discover('/open')).toBeNull();
-  });
-
-  it('unless the server asks for a session', async () => {
-    const { discover } = await open({ tools: { '/open': { status: 404, headers: {}, jsonrpc: '2.0' } } });
+  it.each([
+    ...[200, 400, 405, 406].map((status) => ({ status, headers: {} })),
+    // It asks for a session.
+    { status: 404, headers: {}, jsonrpc: '2.0' },
+  ])('unless the server asks for none: %j', async (response) => {
+    const { discover } = await open({ tools: { '/open': response } });
     expect(await discover('/open')).toBeNull();
   });
 
@@ -175,71 +165,50 @@ describe('an import finds where clients get their tokens', () => {
   });
 });
 
-describe('an import is refused', () => {
-  it.each([
-    [
-      'of another issuer',
-      { issuer: { [asm]: { issuer: 'https://evil.example', token_endpoint: 'ISSUER/token' } } },
-      'The authorization server ISSUER says that it is https://evil.example',
-    ],
-    [
-      'of another resource',
-      {
-        tools: {
-          [`${prm}/mcp`]: { resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] },
-        },
-      },
-      'The metadata of TOOLS/mcp is about another resource: https://other.example/mcp',
-    ],
-    [
-      'of a resource beside it',
-      { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] } } },
-      'The metadata of TOOLS/mcp is about another resource: TOOLS/mc',
-    ],
-    [
-      'without metadata',
-      { tools: { [`${prm}/mcp`]: { status: 404 } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
-    ],
-    [
-      'with other metadata',
-      { tools: { [`${prm}/mcp`]: { resource: 'TOOLS/mcp' } } },
-      `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`,
-    ],
-    [
-      'without a method that we have',
-      {
-        issuer: {
-          [asm]: {
-            issuer: 'ISSUER',
-            token_endpoint: 'ISSUER/token',
-            token_endpoint_auth_methods_supported: ['none'],
-          },
-        },
-      },
-      'The authorization server ISSUER takes only none',
-    ],
-    [
-      'that redirects',
-      { issuer: { [asm]: { status: 302, headers: { location: 'TOOLS/elsewhere' } } } },
-      'The server redirects, which tools do not follow',
-    ],
-    [
-      'that leads inside',
-      { challenge: 'Bearer resource_metadata="http://169.254.169.254/latest"' },
-      'The address is not allowed',
-    ],
-    [
-      'at an address without a host',
-      { challenge: 'Bearer resource_metadata="/named"' },
-      'TOOLS/mcp names metadata of OAuth at /named, which is no URL',
-    ],
-    ['at an address inside', { isAllowed: false }, 'The address is not allowed'],
-  ] as [string, Options, string][])('%s', async (_what, options, problem) => {
-    const { discover, paths } = await open(options);
-    expect(await discover()).toBe(problem);
-    expect(paths()).not.toContain('/elsewhere');
-  });
+const noMetadata = `There are no metadata of OAuth at TOOLS${prm}/mcp, TOOLS${prm}`;
+it.each([
+  [
+    'of another issuer',
+    issuerWith({ issuer: 'https://evil.example' }),
+    'The authorization server ISSUER says that it is https://evil.example',
+  ],
+  [
+    'of another resource',
+    resource({ resource: 'https://other.example/mcp', authorization_servers: ['ISSUER'] }),
+    'The metadata of TOOLS/mcp is about another resource: https://other.example/mcp',
+  ],
+  [
+    'of a resource beside it',
+    resource({ resource: 'TOOLS/mc', authorization_servers: ['ISSUER'] }),
+    'The metadata of TOOLS/mcp is about another resource: TOOLS/mc',
+  ],
+  ['without metadata', resource({ status: 404 }), noMetadata],
+  ['with other metadata', resource({ resource: 'TOOLS/mcp' }), noMetadata],
+  [
+    'without a method that we have',
+    issuerWith({ token_endpoint_auth_methods_supported: ['none'] }),
+    'The authorization server ISSUER takes only none',
+  ],
+  [
+    'that redirects',
+    { issuer: { [asm]: { status: 302, headers: { location: 'TOOLS/elsewhere' } } } },
+    'The server redirects, which tools do not follow',
+  ],
+  [
+    'that leads inside',
+    { challenge: 'Bearer resource_metadata="http://169.254.169.254/latest"' },
+    'The address is not allowed',
+  ],
+  [
+    'at an address without a host',
+    { challenge: 'Bearer resource_metadata="/named"' },
+    'TOOLS/mcp names metadata of OAuth at /named, which is no URL',
+  ],
+  ['at an address inside', { isAllowed: false }, 'The address is not allowed'],
+] as [string, Options, string][])('an import is refused: %s', async (_what, options, problem) => {
+  const { discover, paths } = await open(options);
+  expect(await discover()).toBe(problem);
+  expect(paths()).not.toContain('/elsewhere');
 });
 
 it('metadata that change later have no effect: the entry has what the import has found', async () => {

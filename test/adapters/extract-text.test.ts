@@ -23,13 +23,6 @@ describe('the text of', () => {
     expect(await textOf('windows.csv', Buffer.from('Grün', 'latin1'))).toBe('Grün');
   });
 
-  it('an HTML page, as it is read', async () => {
-    const html =
-      '<title>Refunds</title><script>no()</script><h1>Terms</h1><table><tr><td>Days</td><td>14</td></tr></table>';
-    expect(await textOf('a.html', html)).toBe('Refunds\n\n# Terms\n\nDays | 14');
-    expect(await textOf('latin.html', Buffer.from('<meta charset=latin1><p>Grün', 'latin1'))).toBe('Grün');
-  });
-
   it('a PDF, page by page', async () => {
     const { text, pageOffsets, contentType } = await extract('a.pdf', pdfOf([['One', 'two.'], ['Three.']]));
     expect(text).toBe('One\ntwo.\n\nThree.\n\n');

@@ -37,11 +37,6 @@ it('signs one call in the Region of the function', async () => {
   ]);
 });
 
-it('tells a failure of the function from a result', async () => {
-  respond = { status: 200, headers: { 'x-amz-function-error': 'Unhandled' }, body: '{"errorMessage":"x"}' };
-  expect(await call()).toEqual({ payload: '{"errorMessage":"x"}', hasFailed: true });
-});
-
 it.each([
   [429, 'TooManyRequestsException', 'refused', 'The function is busy; it may answer later'],
   [

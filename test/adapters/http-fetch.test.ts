@@ -228,13 +228,6 @@ it('lets no more come than is read', async () => {
   await vi.waitFor(() => expect(socket.destroyed).toBe(true), 60_000);
 });
 
-it('tells of a connection that is cut before the answer', async () => {
-  respond = (request) => request.socket.destroy();
-  const error = await failureOf(httpFetch(url));
-  expect(error).toBeInstanceOf(TypeError);
-  expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
-});
-
 it('tells of a connection that is cut within the answer, behind what has come', async () => {
   respond = (request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('half', () => request.socket.destroy());
@@ -253,10 +246,19 @@ it('tells of a server that is not there', async () => {
   expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNREFUSED' } });
 });
 
-it('tells of an answer that is no HTTP', async () => {
-  const strange = createTcpServer((socket) => socket.once('data', () => socket.end('Hello\r\n\r\n')));
+it.each<[what: string, respond: (socket: Socket) => unknown, code?: string]>([
+  ['end before the answer', (socket) => socket.destroy(), 'ECONNRESET'],
+  ['answer that is no HTTP', (socket) => socket.end('Hello\r\n\r\n')],
+  [
+    'answer that changes the protocol',
+    (socket) => socket.write('HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
+    'ECONNRESET',
+  ],
+])('tells of a strange %s', async (_what, respondOn, code) => {
+  const strange = createTcpServer((socket) => socket.once('data', () => respondOn(socket)));
   const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
-  expect(error).toMatchObject({ message: 'fetch failed' });
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({ message: 'fetch failed', ...(code !== undefined && { cause: { code } }) });
   strange.close();
 });
 
@@ -297,7 +299,7 @@ it('is not begun under a signal that has aborted', async () => {
 });
 
 it.each(['before the answer', 'within it'])(
-  'ends with its signal %s, and so does the connection',
+  'ends with its signal %s, and its connection too',
   async (when) => {
     const arrived = Promise.withResolvers<IncomingMessage>();
     respond = (request, response) => {
@@ -359,13 +361,6 @@ describe('an answer that is let go of', () => {
     expect(await failureOf(response.text())).toBe(reason);
     expect(uncaught).toEqual([]);
   });
-});
-
-it('tells of an answer that changes the protocol', async () => {
-  respond = (_request, response) =>
-    void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
-  const error = await failureOf(httpFetch(url));
-  expect(error).toMatchObject({ message: 'fetch failed', cause: { code: 'ECONNRESET' } });
 });
 
 it('tells of a status that there is not, and keeps no connection for it', async () => {

@@ -93,6 +93,9 @@ const send = (url: string, rules: OutboundRules | undefined, more: Partial<Outbo
     signal: new AbortController().signal,
     ...more,
   });
+/** A request to a server of this test, whose address is allowed. */
+const sendTo = (port: number, more?: Partial<OutboundRequest>) =>
+  send(`http://127.0.0.1:${port}/`, allowing(port), more);
 const failure = (sent: Promise<unknown>) =>
   sent.then(
     () => 'answered',
@@ -141,32 +144,27 @@ describe('the connection', () => {
     const rules = allowing(port, { resolve });
     const untrusted = "untrusted: The server's certificate is not valid for this address";
     const usual = getCACertificates('default');
+    closing.push(async () => setDefaultCACertificates(usual));
+    // The process that runs the tests may already trust the certificate, because the service of other tests does.
     const others = usual.filter((trusted) => trusted.trim() !== certificate.cert.trim());
-    try {
-      // The process that runs the tests may already trust the certificate, because the service of other tests does.
-      setDefaultCACertificates(others);
-      expect(await failure(send(`https://named.test:${port}/`, rules))).toBe(untrusted);
-      setDefaultCACertificates([...others, certificate.cert]);
-      expect(String((await send(`https://named.test:${port}/`, rules)).body)).toBe('secret');
-      expect(await failure(send(`https://other.test:${port}/`, rules))).toBe(untrusted);
-      expect(await failure(send(`https://127.0.0.1:${port}/`, rules))).toBe(untrusted);
-    } finally {
-      setDefaultCACertificates(usual);
-    }
+    setDefaultCACertificates(others);
+    expect(await failure(send(`https://named.test:${port}/`, rules))).toBe(untrusted);
+    setDefaultCACertificates([...others, certificate.cert]);
+    expect(String((await send(`https://named.test:${port}/`, rules)).body)).toBe('secret');
+    expect(await failure(send(`https://other.test:${port}/`, rules))).toBe(untrusted);
+    expect(await failure(send(`https://127.0.0.1:${port}/`, rules))).toBe(untrusted);
   });
 
   it('is closed when all is read', async () => {
     const { port, sockets } = await serve((_request, response) => response.end('read'));
-    await send(`http://127.0.0.1:${port}/`, allowing(port));
+    await sendTo(port);
     await expect.poll(() => sockets.size).toBe(0);
   });
 
   it('that nobody takes is a failure without particulars', async () => {
     const { port } = await serve((_request, response) => response.end());
     await closing.pop()?.();
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      'unreachable: The server cannot be reached',
-    );
+    expect(await failure(sendTo(port))).toBe('unreachable: The server cannot be reached');
   });
 });
 
@@ -177,25 +175,19 @@ describe('redirects', () => {
       else response.writeHead(300, { Location: '/nowhere' });
       response.end();
     });
-    expect(await send(`http://127.0.0.1:${port}/`, allowing(port))).toMatchObject({ status: 300 });
+    expect(await sendTo(port)).toMatchObject({ status: 300 });
   });
 
+  const inside = 'forbidden: A redirect leads to an address that is not allowed';
+  const malformed =
+    'malformed: The address must be an http or https URL without a user name and password, blanks and backslashes';
   it.each([
-    [
-      'http://169.254.169.254/latest/meta-data/',
-      'forbidden: A redirect leads to an address that is not allowed',
-    ],
-    ['http://10.0.0.1/', 'forbidden: A redirect leads to an address that is not allowed'],
-    ['http://[::1]:1/', 'forbidden: A redirect leads to an address that is not allowed'],
-    ['//inside.test/', 'forbidden: A redirect leads to an address that is not allowed'],
-    [
-      'file:///etc/passwd',
-      'malformed: The address must be an http or https URL without a user name and password, blanks and backslashes',
-    ],
-    [
-      'http://user:word@8.8.8.8/',
-      'malformed: The address must be an http or https URL without a user name and password, blanks and backslashes',
-    ],
+    ['http://169.254.169.254/latest/meta-data/', inside],
+    ['http://10.0.0.1/', inside],
+    ['http://[::1]:1/', inside],
+    ['//inside.test/', inside],
+    ['file:///etc/passwd', malformed],
+    ['http://user:word@8.8.8.8/', malformed],
     ['http://', 'broken: A redirect leads to an invalid address'],
   ])('to %s are not followed', async (location, expected) => {
     const { port } = await serve((_request, response) =>
@@ -212,14 +204,11 @@ describe('redirects', () => {
     const { port } = await listen(server);
     const { resolve } = resolver({ 'named.test': [['127.0.0.1']] });
     const usual = getCACertificates('default');
+    closing.push(async () => setDefaultCACertificates(usual));
     setDefaultCACertificates([...usual, certificate.cert]);
-    try {
-      expect(await failure(send(`https://named.test:${port}/`, allowing(port, { resolve })))).toBe(
-        'forbidden: A redirect leads from https to http',
-      );
-    } finally {
-      setDefaultCACertificates(usual);
-    }
+    expect(await failure(send(`https://named.test:${port}/`, allowing(port, { resolve })))).toBe(
+      'forbidden: A redirect leads from https to http',
+    );
   });
 
   it('of a POST, or where none are wanted, are answers', async () => {
@@ -227,8 +216,8 @@ describe('redirects', () => {
       response.writeHead(307, { Location: '/there' }).end('moved'),
     );
     const post = { method: 'POST' as const, body: Buffer.from('{}') };
-    expect(await send(`http://127.0.0.1:${port}/`, allowing(port), post)).toMatchObject({ status: 307 });
-    expect(await send(`http://127.0.0.1:${port}/`, allowing(port), { redirects: 0 })).toMatchObject({
+    expect(await sendTo(port, post)).toMatchObject({ status: 307 });
+    expect(await sendTo(port, { redirects: 0 })).toMatchObject({
       status: 307,
     });
     expect(received).toHaveLength(2);
@@ -243,7 +232,7 @@ describe('what is sent', () => {
       got.push(request.method, request.headers['x-one'], request.headers['content-length'], body.toString());
       response.writeHead(202).end('ok');
     });
-    const { status } = await send(`http://127.0.0.1:${port}/`, allowing(port), {
+    const { status } = await sendTo(port, {
       method: 'POST',
       headers: { 'X-One': '1' },
       body: Buffer.from('é'),
@@ -260,6 +249,8 @@ describe('what is sent', () => {
 
 describe('a body', () => {
   const text = 'some text '.repeat(1000);
+  const serveEncoded = (coding: string, bytes: Buffer) =>
+    serve((_request, response) => response.writeHead(200, { 'Content-Encoding': coding }).end(bytes));
   it.each([
     ['gzip', gzipSync(text)],
     ['x-gzip', gzipSync(text)],
@@ -269,10 +260,8 @@ describe('a body', () => {
     ['identity', Buffer.from(text)],
     ['deflate', Buffer.alloc(0)],
   ])('in %s is decompressed', async (coding, bytes) => {
-    const { port } = await serve((_request, response) =>
-      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
-    );
-    const { body } = await send(`http://127.0.0.1:${port}/`, allowing(port));
+    const { port } = await serveEncoded(coding, bytes);
+    const { body } = await sendTo(port);
     expect(String(body)).toBe(bytes.length === 0 ? '' : text);
   });
 
@@ -284,10 +273,8 @@ describe('a body', () => {
     ['gzip, br', brotliCompressSync(gzipSync(text))],
     ['zstd', Buffer.from('zstd')],
   ])('that is no %s is broken', async (coding, bytes) => {
-    const { port } = await serve((_request, response) =>
-      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
-    );
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
+    const { port } = await serveEncoded(coding, bytes);
+    expect(await failure(sendTo(port))).toMatch(/^broken: /);
   });
 
   it.each([
@@ -325,13 +312,9 @@ describe('a body', () => {
   ])('of 100 MB in a small %s is refused at the limit', async (coding, compress) => {
     const bytes = compress();
     expect(bytes.length).toBeLessThan(200_000);
-    const { port } = await serve((_request, response) =>
-      response.writeHead(200, { 'Content-Encoding': coding }).end(bytes),
-    );
+    const { port } = await serveEncoded(coding, bytes);
     const before = process.memoryUsage().arrayBuffers;
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      'too-large: The answer is larger than 1 MB',
-    );
+    expect(await failure(sendTo(port))).toBe('too-large: The answer is larger than 1 MB');
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000);
   });
 
@@ -344,9 +327,7 @@ describe('a body', () => {
       };
       more();
     });
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      'too-large: The answer is larger than 1 MB',
-    );
+    expect(await failure(sendTo(port))).toBe('too-large: The answer is larger than 1 MB');
     await expect.poll(() => sockets.size).toBe(0);
     expect(sent).toBeLessThan(20_000_000);
   });
@@ -361,7 +342,7 @@ describe('a body', () => {
       };
       more();
     });
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^too-large: /);
+    expect(await failure(sendTo(port))).toMatch(/^too-large: /);
     await expect.poll(() => sockets.size).toBe(0);
   });
 
@@ -369,7 +350,7 @@ describe('a body', () => {
     const { port } = await serveBytes((socket) => {
       socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort');
     });
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^unreachable: /);
+    expect(await failure(sendTo(port))).toMatch(/^unreachable: /);
   });
 });
 
@@ -382,7 +363,7 @@ describe('an answer that is none', () => {
     ],
   ])('%s is broken', async (_what, bytes) => {
     const { port, sockets } = await serveBytes((socket) => socket.write(bytes));
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toMatch(/^broken: /);
+    expect(await failure(sendTo(port))).toMatch(/^broken: /);
     await expect.poll(() => sockets.size).toBe(0);
   });
 
@@ -394,9 +375,7 @@ describe('an answer that is none', () => {
       };
       more();
     });
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port)))).toBe(
-      "too-large: The answer's headers are larger than 32 KB",
-    );
+    expect(await failure(sendTo(port))).toBe("too-large: The answer's headers are larger than 32 KB");
     await expect.poll(() => sockets.size).toBe(0);
   });
 });
@@ -420,7 +399,7 @@ describe('time', () => {
     ['the end of a body', (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nx'), long],
   ])('is up without %s', async (_what, say, times) => {
     const { port, sockets } = await serveBytes(say);
-    expect(await failure(send(`http://127.0.0.1:${port}/`, allowing(port), { times }))).toBe(
+    expect(await failure(sendTo(port, { times }))).toBe(
       `timeout: It took longer than ${times === slow ? 1 : 2} seconds`,
     );
     await expect.poll(() => sockets.size).toBe(0);
@@ -449,9 +428,7 @@ describe('time', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\nx');
       stop.abort(new Error('given up'));
     });
-    await expect(send(`http://127.0.0.1:${port}/`, allowing(port), { signal: stop.signal })).rejects.toThrow(
-      'given up',
-    );
+    await expect(sendTo(port, { signal: stop.signal })).rejects.toThrow('given up');
     await expect.poll(() => sockets.size).toBe(0);
   });
 });

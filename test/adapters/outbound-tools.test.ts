@@ -15,19 +15,9 @@ it.each([{ max_characters: 100_001 }, { max_characters: 0 }, { max_characters: '
 );
 
 it.each([
-  'a b',
-  'https://a.example',
-  'a.example:443',
-  'a.example/path',
-  'user@a.example',
-  '*',
-  '*.',
-  '*.*.example',
-  'a.*.example',
-  '*.127.0.0.1',
-  '*.[::1]',
-  '',
-  5,
+  ...['a b', '', 5],
+  ...'https://a.example a.example:443 a.example/path user@a.example'.split(' '),
+  ...'* *. *.*.example a.*.example *.127.0.0.1 *.[::1]'.split(' '),
 ])('a fetch cannot be bound to the host %j, which is named', (host) => {
   const { error } = fetching.config.safeParse({ allowed_hosts: ['good.example', host] });
   expect(error?.issues).toMatchObject([{ path: ['allowed_hosts', 1] }]);

@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { S3Client } from '@aws-sdk/client-s3';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -7,25 +6,20 @@ import { presignedPreparation, s3PreparedAttachments } from '#adapters/prepared-
 import { s3FileStore } from '#adapters/s3-objects.ts';
 import { limits } from '#contract/limits.ts';
 import { preparedImageBytes, type StoredFile } from '#domain/files/files.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 
 type Respond = (response: ServerResponse, request: IncomingMessage) => void;
 
 /** An HTTP server in place of S3, which responds with the next of the given responses, and the addresses of one file. */
 async function openAddresses(...responses: Respond[]) {
-  const received: {
-    method?: string | undefined;
-    url?: string | undefined;
-    type?: string | undefined;
-    body: string;
-  }[] = [];
+  const received: Record<'method' | 'url' | 'type' | 'body', string | undefined>[] = [];
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>)).toString();
     received.push({ method: request.method, url: request.url, type: request.headers['content-type'], body });
     responses.shift()?.(response, request);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => void server.close().closeAllConnections());
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url: endpoint, close } = await listenLocally(server);
+  onTestFinished(close);
   const client = clientOf(endpoint);
   const file = storedFile;
   const addresses = {

@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
+import { ToolFailure } from '#agents/tools/agent-tool.ts';
+import { requestOf } from '#agents/tools/remote/http-call.ts';
+import { type HttpTool, httpTool } from '#contract/http-api.ts';
 import type { ToolAuth } from '#contract/tools.ts';
 import type { RemoteRequest } from '#domain/tools/remote-tools.ts';
 import { credentialOf } from '#domain/tools/tool-secret.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0)) await close();
-});
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { seededRandom } from '#support/seeded-random.ts';
 
 interface Received {
   method: string | undefined;
@@ -25,12 +25,9 @@ async function serve(respond: (request: IncomingMessage, response: ServerRespons
     received.push({ method, url, headers, socket: socket.remotePort });
     respond(request, response, Buffer.concat(await Array.fromAsync(request)).toString());
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  closing.push(
-    () => server.closeAllConnections(),
-    () => new Promise((closed) => server.close(closed)),
-  );
-  return { received, port: (server.address() as AddressInfo).port };
+  const { port, close } = await listenLocally(server);
+  onTestFinished(close);
+  return { received, port };
 }
 
 const noTokens = () => expect.unreachable();
@@ -55,7 +52,7 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
     depth: () => depth,
   });
   const pool = http.openPool();
-  closing.push(() => pool.close());
+  onTestFinished(() => pool.close());
   const request = (changes: Partial<RemoteRequest> = {}): RemoteRequest => ({
     ...{ workspaceId: 'ws', url: new URL(`http://127.0.0.1:${port}/mcp`), method: 'POST', headers: {} },
     ...{ body: Buffer.from('{}'), auth: bearer, timeout: 2000, maxBytes: 10_000, pool },
@@ -125,23 +122,6 @@ it('closes the connection of a body without an end that it does not read', async
   await vi.waitFor(() => expect(isClosed).toBe(true), 1000);
 });
 
-it('removes the credential from what the server repeats', async () => {
-  const { port } = await serve(({ headers, url }, response) =>
-    response.end(JSON.stringify({ headers, url })),
-  );
-  const basic = Buffer.from(`ada:${canary}`).toString('base64');
-  for (const auth of [
-    bearer,
-    { type: 'header', name: 'X-Key', prefix: '', secret: 'crm' },
-    { type: 'basic', username: 'ada', secret: 'crm' },
-    { type: 'query', name: 'key', secret: 'crm' },
-  ] as const) {
-    const { text } = await open(port).send({ auth });
-    expect(text).toContain('[secret]');
-    expect(text).not.toMatch(new RegExp(`${canary}|${basic}`));
-  }
-});
-
 it('sends a secret over plain http to an allowed address alone, and nothing to an internal one', async () => {
   const { received, port } = await serve((_request, response) => response.end());
   await expect(open(port, { allow: false }).send()).rejects.toThrow('A secret is sent over https alone');
@@ -153,7 +133,151 @@ it('sends a secret over plain http to an allowed address alone, and nothing to a
   expect(received).toEqual([]);
 });
 
-it('bounds what it reads', async () => {
-  const { port } = await serve((_request, response) => response.end('x'.repeat(10_001)));
-  await expect(open(port).send()).rejects.toMatchObject({ kind: 'too-large' });
+let received: IncomingMessage | undefined;
+const server = createServer((request, response) => {
+  received = request;
+  request.resume();
+  response.end();
+});
+const { url, port } = closeAfterTests(await listenLocally(server));
+
+const http = remoteHttp({
+  rules: { allow: [{ host: '127.0.0.1', port }], denied: [], resolve: async () => [] },
+  credentialOf: async () => ({
+    ...{
+      headers: { Authorization: 'Bearer canary' },
+      query: { key: 'canary' },
+      secrets: [],
+      forget: () => undefined,
+    },
+  }),
+  depth: () => 0,
+});
+const pool = http.openPool();
+closeAfterTests({ close: async () => pool.close() });
+
+/** Names of properties and parameters that a model could try to choose. */
+const names = ['a', 'b', 'key', 'admin', '__proto__', 'constructor', 'a&admin', 'a=1&admin', 'b]&admin[', ''];
+const texts = [
+  ...['', ' ', 'a b', '\r\nX-Admin: 1', '\u0000', 'x'.repeat(300)],
+  ...'. .. ... / \\ //evil.example a/b ..%2f %2e%2e %252e%252e%252f % %zz é 😀 %c0%ae ＂ ‮'.split(' '),
+  ...'a&admin=1 ?admin=1 #admin ;admin=1 + , @evil.example :80 http://evil.example'.split(' '),
+  ...'{id} {{workspace_id}} \' " < | ~ * ('.split(' '),
+];
+
+const styles = ['form', 'deepObject', 'json'] as const;
+
+const generator = (random: () => number) => {
+  const one = <Item>(items: readonly Item[]): Item => items[Math.floor(random() * items.length)] as Item;
+  const text = () => Array.from({ length: 1 + Math.floor(random() * 3) }, () => one(texts)).join('');
+  const value = (levels: number): unknown =>
+    one<() => unknown>([
+      ...[text, text, text, () => random() * 1e9, () => random() < 0.5, () => null],
+      ...(levels === 0
+        ? []
+        : [() => Array.from({ length: Math.floor(random() * 3) }, () => value(levels - 1))]),
+      ...(levels === 0
+        ? []
+        : [
+            () =>
+              Object.fromEntries(
+                Array.from({ length: Math.floor(random() * 3) }, () => [one(names), value(levels - 1)]),
+              ),
+          ]),
+    ])();
+  const serialization = (): object => ({
+    ...(random() < 0.7 && { style: one(styles) }),
+    ...(random() < 0.5 && { explode: random() < 0.5 }),
+  });
+  const tool = (): HttpTool =>
+    httpTool.parse({
+      ...{ name: 'op', approval: 'never', method: one(['GET', 'POST']), path: '/v/{id}.x/{id2}/end' },
+      parameters: [
+        {
+          argument: 'id',
+          name: 'id',
+          in: 'path',
+          explode: random() < 0.5,
+          ...(random() < 0.2 && { style: 'json' }),
+        },
+        { argument: 'id2', name: 'id2', in: 'path' },
+        { argument: 'q', name: 'q', in: 'query', ...serialization() },
+        { argument: 'filter', name: 'filter[x]', in: 'query', ...serialization() },
+        { argument: 'trace', name: 'X-Trace', in: 'header', explode: random() < 0.5 },
+        { name: 'tenant', in: 'query', fixed: 'of {{workspace_id}}' },
+      ],
+      input_schema: {
+        type: 'object',
+        properties: {
+          id: {},
+          id2: {},
+          q: { properties: { a: {}, b: {} } },
+          filter: { allOf: [{ properties: { a: {} } }] },
+          trace: {},
+        },
+      },
+    });
+  const args = (): Record<string, unknown> =>
+    Object.fromEntries(
+      ['id', 'id2', 'q', 'filter', 'trace', ...(random() < 0.02 ? ['tenant', 'key', 'path'] : [])].flatMap(
+        (name) => (random() < 0.9 ? [[name, random() < 0.4 ? `v${random()}` : value(2)]] : []),
+      ),
+    );
+  return { tool, args };
+};
+
+it('a request of any arguments has the path, parameters and headers of its operation', {
+  timeout: 120_000,
+}, async () => {
+  const seed = Number(process.env.SEED ?? Date.now() % 1e9);
+  console.log(`SEED=${seed}`);
+  const generate = generator(seededRandom(seed));
+  const declared = [/^(?:a|b|q|tenant|key|filter\[x\])$/, /^q\[(?:a|b|\d)\]$/, /^filter\[x\]\[(?:a|\d)\]$/];
+  let sent = 0;
+  for (let run = 0; run < 10_000; run += 1) {
+    const [tool, args] = [generate.tool(), generate.args()];
+    const what = `SEED=${seed}, run ${run}: ${JSON.stringify({ parameters: tool.parameters, args })}`;
+    let request: ReturnType<typeof requestOf>;
+    try {
+      request = requestOf({ base_url: `${url}/base/`, headers: { 'X-Entry': 'e' } }, tool, args, (text) =>
+        text.replace('{{workspace_id}}', '1&2'),
+      );
+    } catch (error) {
+      if (!(error instanceof ToolFailure)) throw new Error(what, { cause: error });
+      continue;
+    }
+    sent += 1;
+    const common = { workspaceId: 'w', auth: undefined, timeout: 10_000, maxBytes: 1000, pool };
+    await http.send({ ...request, ...common, signal: new AbortController().signal }, async (_head, chunks) =>
+      Array.fromAsync(chunks),
+    );
+    const [path = '', query = ''] = (received?.url ?? '').split('?');
+    expect(path, what).toMatch(/^\/base\/v\/[^/]+\.x\/[^/]+\/end$/);
+    for (const segment of path.split('/').slice(3, 5))
+      for (const form of [segment, decodeURIComponent(segment)])
+        expect(form, what).not.toMatch(/^\.{0,2}$|[/\\]/);
+    const found = [...new URLSearchParams(query)];
+    for (const [name] of found)
+      expect(
+        declared.some((form) => form.test(name)),
+        `${name} of ${what}`,
+      ).toBe(true);
+    expect(
+      found.filter(([name]) => name === 'key' || name === 'tenant'),
+      what,
+    ).toEqual([
+      ['tenant', 'of 1&2'],
+      ['key', 'canary'],
+    ]);
+    const { 'x-trace': trace, ...headers } = received?.headers ?? {};
+    expect(headers, what).toEqual({
+      ...{ host: `127.0.0.1:${port}`, connection: 'keep-alive', 'accept-encoding': 'gzip, deflate, br' },
+      ...{ 'user-agent': 'agent-service-tools', 'x-agent-depth': '1', authorization: 'Bearer canary' },
+      ...{ accept: 'application/json, */*;q=0.5', 'x-entry': 'e' },
+      ...(request.method === 'POST' && { 'content-length': '0' }),
+    });
+    expect(received?.headersDistinct.host, what).toHaveLength(1);
+  }
+  console.log(`${sent} of 10000 were sent`);
+  expect(sent).toBeGreaterThan(1000);
 });

@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { OutboundRules } from '#adapters/outbound/addresses.ts';
@@ -6,8 +5,7 @@ import { httpWebhookSender, retryAfterOf } from '#adapters/outbound/http-webhook
 import type { OutboundFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { certificate } from '#support/certificate.ts';
-import { listenLocally } from '#support/listen-locally.ts';
-import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
+import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 
 const usual = getCACertificates('default');
 beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
@@ -45,34 +43,6 @@ it('never connects to a name that was public and has become private', async () =
   await receiver.close();
 });
 
-it('connects to the address that it has checked, whatever the name means a moment later', async () => {
-  const receiver = await startWebhookReceiver();
-  const allow = [{ host: '127.0.0.1', port: receiver.port }];
-  const sender = senderOf([['127.0.0.1'], ['127.0.0.2']], allow);
-  expect(await sender.post(`https://named.test:${receiver.port}/`, call)).toEqual({
-    status: 200,
-    retryAfter: null,
-  });
-  await receiver.close();
-});
-
-it('refuses a name of which one address is private, and takes one that does not resolve', async () => {
-  expect(await senderOf([['93.184.216.34', '10.0.0.1']]).rejectionOf('https://named.test/')).toBe(
-    'The address is not allowed',
-  );
-  expect(await senderOf([[]]).rejectionOf('https://named.test/')).toBeNull();
-});
-
-it('does not wait for a resolver that says nothing', async () => {
-  const sender = httpWebhookSender({
-    clock,
-    timeout: 1000,
-    allowsPlainLoopback: false,
-    rules: { allow: [], denied: [], resolve: () => new Promise(() => undefined) },
-  });
-  expect(await sender.rejectionOf('https://named.test/')).toBeNull();
-});
-
 it('reads Retry-After as seconds or as a date', () => {
   const now = new Date('2026-01-01T00:00:00Z');
   expect(retryAfterOf('120', now)).toBe(120_000);
@@ -107,20 +77,4 @@ it('calls plain http at 127.0.0.1 and [::1] alone, and only if the stage allows 
   expect(await sender.rejectionOf('http://127.0.0.1:25/')).toBe('The port 25 is not allowed');
   const internal = plainSender([{ host: 'localhost', port: 8080 }]);
   expect(await internal.rejectionOf('http://127.0.0.1:8080/')).toBe('The address is not allowed');
-});
-
-it('follows no redirect from or to plain http at loopback', async () => {
-  const paths: string[] = [];
-  const plain = createServer((request, response) => {
-    paths.push(request.url ?? '');
-    response.writeHead(307, { location: '/redirected' }).end();
-  });
-  const { url, close } = await listenLocally(plain);
-  expect(await plainSender().post(`${url}/hook`, call)).toMatchObject({ status: 307 });
-  const secure = await startWebhookReceiver(status(307, { location: `${url}/from-https` }));
-  const allow = [{ host: '127.0.0.1', port: secure.port }];
-  expect(await senderOf([['127.0.0.1']], allow).post(secure.url, call)).toMatchObject({ status: 307 });
-  expect(paths).toEqual(['/hook']);
-  await secure.close();
-  await close();
 });

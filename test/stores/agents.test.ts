@@ -87,16 +87,6 @@ const fullDefinition = agentDefinition.parse({
 });
 
 describe('an agent', () => {
-  it('is read as it was created', async () => {
-    const agent = agentWith({ definition: fullDefinition });
-    expect(await agents.get(agent.workspaceId, agent.id)).toBeUndefined();
-    expect(await agents.workspaceOf(agent.id)).toBeUndefined();
-    await agents.create(agent);
-    expect(await agents.get(agent.workspaceId, agent.id)).toEqual(agent);
-    expect(await agents.workspaceOf(agent.id)).toBe(agent.workspaceId);
-    expect(await agents.published(agent.workspaceId, agent.id)).toBeUndefined();
-  });
-
   it('does not change with an object that a caller has', async () => {
     const created = await create({ definition: structuredClone(fullDefinition) });
     const { agent, version } = publicationOf(created);
@@ -113,15 +103,6 @@ describe('an agent', () => {
       Object.assign((object as Agent | AgentVersion).definition.meta, { temperature: 1 });
     expect(await agents.get(workspaceId, id)).toEqual(stored.agent);
     expect(await agents.published(workspaceId, id)).toEqual(stored.version);
-  });
-
-  it('belongs to one workspace', async () => {
-    const { agent } = await publish(await create());
-    const other = newId('ws');
-    expect(await agents.get(other, agent.id)).toBeUndefined();
-    expect(await agents.published(other, agent.id)).toBeUndefined();
-    expect(await agents.list(other)).toEqual([]);
-    expect(await publishedOf(other)).toEqual([]);
   });
 
   it('is in the list of its workspace, in order of creation', async () => {
@@ -144,16 +125,6 @@ describe('an agent', () => {
 });
 
 describe('a save', () => {
-  it('changes the draft alone', async () => {
-    const { agent, version } = await publish(await create());
-    const changed = renamed(agent, 'Cook');
-    await agents.save(changed, 'unchanged');
-    const { workspaceId, id } = agent;
-    expect(await agents.get(workspaceId, id)).toEqual({ ...changed, revision: agent.revision + 1 });
-    expect(await agents.published(workspaceId, id)).toEqual(version);
-    expect(await publishedOf(workspaceId)).toEqual([version]);
-  });
-
   it.each([
     ['a change of the draft', (agent: Agent) => agents.save(renamed(agent, 'Waiter'), 'unchanged')],
     ['a publication', (agent: Agent) => publish(agent)],
@@ -195,31 +166,6 @@ describe('a save', () => {
 });
 
 describe('a published agent', () => {
-  it('has the content of its newest version', async () => {
-    const first = await publish(await create());
-    const { workspaceId, id } = first.agent;
-    expect(await agents.published(workspaceId, id)).toEqual(first.version);
-    const second = await publish(renamed(first.agent, 'Cook'));
-    expect(second.version).toMatchObject({ number: 2, definition: { name: 'Cook' } });
-    expect(await agents.published(workspaceId, id)).toEqual(second.version);
-    expect(await publishedOf(workspaceId)).toEqual([second.version]);
-    expect(await agents.get(workspaceId, id)).toEqual(second.agent);
-  });
-
-  it('leaves the list when it is unpublished, and returns with its next version', async () => {
-    const workspaceId = newId('ws');
-    const { agent } = await publish(await create({ workspaceId }));
-    const { version: other } = await publish(await create({ workspaceId }));
-    await agents.save(unpublished(agent), null);
-    const stored = { ...unpublished(agent), revision: agent.revision + 1 };
-    expect(await agents.get(workspaceId, agent.id)).toEqual(stored);
-    expect(await agents.published(workspaceId, agent.id)).toBeUndefined();
-    expect(await publishedOf(workspaceId)).toEqual([other]);
-    const { version } = await publish(stored);
-    expect(version.number).toBe(2);
-    expect(await publishedOf(workspaceId)).toEqual([version, other]);
-  });
-
   it('may be unpublished before it was ever published', async () => {
     const agent = await create();
     await agents.save(unpublished(agent), null);
@@ -297,46 +243,15 @@ describe('the versions of an agent', () => {
   });
 });
 
-it('the audit log has each change of an agent, but no text of its prompt', async () => {
+it('the audit log has the fields that a change of an agent names, but no text of its prompt', async () => {
   const agent = await create({ definition: fullDefinition });
-  const { workspaceId, id: target } = agent;
+  const definition = { ...fullDefinition, name: 'Cook', system_prompt: 'You are kind to everybody.' };
   await clock.advance(1000);
-  const definition = {
-    ...fullDefinition,
-    name: 'Cook',
-    llm_model: 'demo',
-    system_prompt: 'You are kind to everybody.',
-  };
   await agents.save({ ...agent, definition }, 'unchanged');
-  await clock.advance(1000);
-  await agents.save({ ...agent, revision: 2, definition: { ...definition, use_search: false } }, 'unchanged');
-  await clock.advance(1000);
-  const { agent: published, version } = await publish({ ...agent, revision: 3 });
-  await clock.advance(1000);
-  await agents.save(unpublished(published), null);
-  const entries = await auditOf(agent);
-  const start = Date.parse(agent.createdAt);
-  expect(entries).toEqual(
-    [
-      { action: 'agent created', changes: { name: 'Clerk', llm_model: 'openai:test' } },
-      {
-        action: 'agent updated',
-        changes: {
-          fields: ['llm_model', 'name', 'system_prompt'],
-          name: { from: 'Clerk', to: 'Cook' },
-          llm_model: { from: 'openai:test', to: 'demo' },
-        },
-      },
-      { action: 'agent updated', changes: { fields: ['use_search'] } },
-      { action: 'agent published', changes: { version: 1, version_id: version.id } },
-      { action: 'agent unpublished', changes: {} },
-    ].map((entry, seconds) => ({
-      ...entry,
-      at: new Date(start + seconds * 1000).toISOString(),
-      actor: 'tester',
-      workspaceId,
-      target,
-    })),
-  );
-  expect(JSON.stringify(entries)).not.toContain('kind');
+  const [, updated] = await auditOf(agent);
+  expect(updated).toMatchObject({
+    ...{ at: now(), action: 'agent updated' },
+    changes: { fields: ['name', 'system_prompt'], name: { from: 'Clerk', to: 'Cook' } },
+  });
+  expect(JSON.stringify(updated)).not.toContain('kind');
 });

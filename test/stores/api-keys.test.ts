@@ -37,31 +37,6 @@ describe('an API key', () => {
   const actionsOf = async ({ workspaceId }: ApiKey): Promise<string[]> =>
     (await auditEntriesOf(stores.auditLog, workspaceId)).map(({ action }) => action);
 
-  it('is found by its hash and by its id', async () => {
-    for (const key of [keyWith(), keyWith({ name: null, expiresAt: '2027-03-01T00:00:00.000Z' })]) {
-      expect(await stores.apiKeys.byHash(key.hash)).toBeUndefined();
-      expect(await stores.apiKeys.byId(key.id)).toBeUndefined();
-      await stores.apiKeys.put(key);
-      expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
-      expect(await stores.apiKeys.byId(key.id)).toEqual(key);
-    }
-  });
-
-  it('is stored without a use', async () => {
-    const { hash } = await put({ lastUsedOn: '2027-01-01' });
-    expect(await stores.apiKeys.byHash(hash)).toMatchObject({ lastUsedOn: null });
-  });
-
-  it('does not change with an object that a caller has', async () => {
-    const key = await put();
-    const stored = { ...key };
-    key.name = 'Changed';
-    for (const read of [await stores.apiKeys.byHash(key.hash), await stores.apiKeys.byId(key.id)])
-      (read as ApiKey).name = 'Changed';
-    for (const read of await stores.apiKeys.list(key.workspaceId)) read.name = 'Changed';
-    expect(await stores.apiKeys.byHash(key.hash)).toEqual(stored);
-  });
-
   it('is in the list of its workspace, in order of creation', async () => {
     const workspaceId = newId('ws');
     const third = await put({ workspaceId, createdAt: '2027-01-03T00:00:00.000Z' });
@@ -72,36 +47,17 @@ describe('an API key', () => {
     expect(await stores.apiKeys.list(newId('ws'))).toEqual([]);
   });
 
-  it('is revoked by one of many callers', async () => {
+  it('is revoked once, by one of many callers', async () => {
     const key = await put();
     await clock.advance(1000);
     const days = Array.from({ length: 10 }, (_, index) => `2027-02-0${index}T00:00:00.000Z`);
     const revoked = await Promise.all(days.map((at) => stores.apiKeys.revoke(key.id, at)));
     expect(revoked).toEqual(days.map(() => revoked[0]));
+    expect(await stores.apiKeys.revoke(key.id, '2027-03-02T00:00:00.000Z')).toEqual(revoked[0]);
+    expect(await stores.apiKeys.byHash(key.hash)).toEqual({ ...key, revokedAt: revoked[0]?.revokedAt });
+    expect(days).toContain(revoked[0]?.revokedAt);
     expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
-  });
-
-  it('is revoked once', async () => {
-    const key = await put();
-    const revoked = { ...key, revokedAt: '2027-02-01T00:00:00.000Z' };
-    expect(await stores.apiKeys.revoke(newId('key'), revoked.revokedAt)).toBeUndefined();
-    await clock.advance(1000);
-    expect(await stores.apiKeys.revoke(key.id, revoked.revokedAt)).toEqual(revoked);
-    expect(await stores.apiKeys.revoke(key.id, '2027-02-02T00:00:00.000Z')).toEqual(revoked);
-    expect(await stores.apiKeys.byHash(key.hash)).toEqual(revoked);
-    expect(await actionsOf(key)).toEqual(['key created', 'key revoked']);
-  });
-
-  it('is replaced by a new one and stays until its new expiry', async () => {
-    const expiresAt = '2027-02-01T00:00:00.000Z';
-    for (const old of [await put(), await put({ expiresAt: '2027-05-01T00:00:00.000Z' })]) {
-      const key = keyWith({ workspaceId: old.workspaceId, createdAt: '2027-12-01T00:00:00.000Z' });
-      expect(await stores.apiKeys.replace(old, expiresAt, key)).toBe(true);
-      expect(await stores.apiKeys.byHash(old.hash)).toEqual({ ...old, expiresAt });
-      expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
-      expect(await stores.apiKeys.byId(key.id)).toEqual(key);
-      expect(await stores.apiKeys.list(old.workspaceId)).toEqual([{ ...old, expiresAt }, key]);
-    }
+    expect(await stores.apiKeys.revoke(newId('key'), '2027-02-01T00:00:00.000Z')).toBeUndefined();
   });
 
   it.each([
@@ -180,45 +136,21 @@ describe('an API key', () => {
     expect(await stores.apiKeys.byHash(key.hash)).toEqual(key);
   });
 
-  it('has its changes in the audit log, but not its hash', async () => {
+  it('has the change of its rotation in the audit log, but not its hash', async () => {
     const old = await put({ name: null });
     const { workspaceId } = old;
-    const common = { actor: 'tester', workspaceId, target: old.id };
-    const times = [now()];
-    await clock.advance(1000);
-    times.push(now());
     const key = keyWith({ workspaceId, prefix: 'ak_5678', expiresAt: '2028-01-01T00:00:00.000Z' });
-    await stores.apiKeys.replace(old, '2027-02-01T00:00:00.000Z', key);
     await clock.advance(1000);
-    times.push(now());
-    await stores.apiKeys.revoke(old.id, '2027-01-31T18:00:00.000Z');
+    await stores.apiKeys.replace(old, '2027-02-01T00:00:00.000Z', key);
     const entries = await auditEntriesOf(stores.auditLog, workspaceId);
-    expect(entries).toEqual([
-      {
-        ...common,
-        at: times[0],
-        action: 'key created',
-        changes: { name: null, expires_at: null, key: 'ak_1234…wxyz' },
-      },
-      {
-        ...common,
-        at: times[1],
-        action: 'key rotated',
-        changes: {
-          ends: { from: null, to: '2027-02-01T00:00:00.000Z' },
-          new_key_id: key.id,
-          name: 'Web shop',
-          expires_at: '2028-01-01T00:00:00.000Z',
-          key: 'ak_5678…wxyz',
-        },
-      },
-      {
-        ...common,
-        at: times[2],
-        action: 'key revoked',
-        changes: { revoked_at: '2027-01-31T18:00:00.000Z' },
-      },
-    ]);
+    expect(entries[1]).toMatchObject({ at: now(), action: 'key rotated', target: old.id });
+    expect(entries[1]?.changes).toEqual({
+      ends: { from: null, to: '2027-02-01T00:00:00.000Z' },
+      new_key_id: key.id,
+      name: 'Web shop',
+      expires_at: '2028-01-01T00:00:00.000Z',
+      key: 'ak_5678…wxyz',
+    });
     expect(JSON.stringify(entries)).not.toContain('hash of');
   });
 });

@@ -114,15 +114,12 @@ describe('a slot', () => {
     });
   });
 
-  it.each(['cancelled', 'expired', 'failed'] as const)(
-    'takes nothing of a batch that has %s',
-    async (reason) => {
-      const { batch, slot } = await owned();
-      await batches.stop(batch, { reason, at: at() });
-      expect(await batches.take(batch, { ...slot, takes: 0 }, { size: 10, named: {} })).toBeUndefined();
-      expect(await batches.renew(batch, slot, now() + 5000)).toMatchObject({ stop: { reason } });
-    },
-  );
+  it.each(['cancelled', 'expired', 'failed'] as const)('takes nothing of a %s batch', async (reason) => {
+    const { batch, slot } = await owned();
+    await batches.stop(batch, { reason, at: at() });
+    expect(await batches.take(batch, { ...slot, takes: 0 }, { size: 10, named: {} })).toBeUndefined();
+    expect(await batches.renew(batch, slot, now() + 5000)).toMatchObject({ stop: { reason } });
+  });
 
   it('is passed on, and then only the next owner may change it', async () => {
     const { batch, slot } = await owned();
@@ -145,27 +142,23 @@ describe('a slot', () => {
   });
 });
 
-describe('a stop', () => {
-  it('has the reason that came first, and a repeated write is done', async () => {
-    const batch = await create();
-    const expired = { reason: 'expired', at: at() } as const;
-    expect(await batches.stop(batch, expired)).toEqual({ ...batch, stop: expired });
-    expect(await batches.stop(batch, expired)).toEqual({ ...batch, stop: expired });
-    await clock.advance(1000);
-    expect(await batches.stop(batch, { reason: 'failed', at: at() })).toBeUndefined();
-    const cancel = { reason: 'cancelled', at: at() } as const;
-    expect(await batches.stop(batch, cancel)).toEqual({ ...batch, status: 'cancelling', stop: expired });
-    expect(await batches.stop(batch, cancel)).toBeUndefined();
-  });
+it('a stop has the reason that came first, and a repeated write is done', async () => {
+  const batch = await create();
+  const expired = { reason: 'expired', at: at() } as const;
+  expect(await batches.stop(batch, expired)).toEqual({ ...batch, stop: expired });
+  expect(await batches.stop(batch, expired)).toEqual({ ...batch, stop: expired });
+  await clock.advance(1000);
+  expect(await batches.stop(batch, { reason: 'failed', at: at() })).toBeUndefined();
+  const cancel = { reason: 'cancelled', at: at() } as const;
+  expect(await batches.stop(batch, cancel)).toEqual({ ...batch, status: 'cancelling', stop: expired });
+  expect(await batches.stop(batch, cancel)).toBeUndefined();
 });
 
-describe('a task token', () => {
-  it('is never replaced by an older one', async () => {
-    const batch = await create();
-    expect(await batches.taskToken(batch)).toBeUndefined();
-    for (const token of ['02', '01', '03']) await batches.saveTaskToken(batch, token, `2027-01-${token}`);
-    expect(await batches.taskToken(batch)).toBe('03');
-  });
+it('a task token is never replaced by an older one', async () => {
+  const batch = await create();
+  expect(await batches.taskToken(batch)).toBeUndefined();
+  for (const token of ['02', '01', '03']) await batches.saveTaskToken(batch, token, `2027-01-${token}`);
+  expect(await batches.taskToken(batch)).toBe('03');
 });
 
 describe('the end of a batch', () => {

@@ -32,43 +32,6 @@ describe('a new chat', () => {
     expect(await chats.get(workspaceId, 3)).toBeUndefined();
   });
 
-  it('belongs to one workspace', async () => {
-    const [one, other] = [newWorkspace(), newWorkspace()];
-    await chats.create(newChat(one));
-    expect(await chats.get(other, 1)).toBeUndefined();
-    const page = { limit: 10, offset: 0, ascending: true };
-    for (const filter of [{}, { agentId: 'agent-1' }])
-      expect(await chats.page({ workspaceId: other, ...filter }, page)).toMatchObject({
-        total: 0,
-        chats: [],
-      });
-    expect((await chats.create(newChat(other))).id).toBe(1);
-  });
-
-  it('is not changed by a caller that changes what it was given', async () => {
-    const workspaceId = newWorkspace();
-    const created = await chats.create(newChat(workspaceId));
-    created.name = 'Changed';
-    const read = await chats.get(workspaceId, 1);
-    expect(read?.name).toBe('A chat');
-    if (read !== undefined) read.messageCount = 7;
-    expect((await chats.get(workspaceId, 1))?.messageCount).toBe(0);
-  });
-
-  it('gets an id of its own when twenty are created concurrently', async () => {
-    const workspaceId = newWorkspace();
-    const created = await Promise.all(
-      idsTo(20).map((number) => chats.create(newChat(workspaceId, { name: `chat ${number}` }))),
-    );
-    expect(idsOf(created).sort((one, other) => one - other)).toEqual(idsTo(20));
-    const listed = await chats.page({ workspaceId }, { limit: 100, offset: 0, ascending: true });
-    expect(listed.chats).toEqual(created.toSorted((one, other) => one.id - other.id));
-    const ofAgent = { workspaceId, agentId: 'agent-1' };
-    expect((await chats.page(ofAgent, { limit: 100, offset: 0, ascending: true })).chats).toEqual(
-      listed.chats,
-    );
-  });
-
   it('is never older than the chat before it, although clocks of functions differ', async () => {
     const workspaceId = newWorkspace();
     const first = await chats.create(newChat(workspaceId));
@@ -85,30 +48,6 @@ describe('a chat with an idempotency key', () => {
   const keyOf = (workspaceId: string, hash = 'key'): IdempotencyKey => ({
     ...{ workspaceId, hash, fingerprint: 'request' },
     at: clock.now().getTime(),
-  });
-  const countOf = async (workspaceId: string): Promise<number> =>
-    (await chats.page({ workspaceId }, { limit: 1, offset: 0, ascending: true })).total;
-
-  it('is created with the record of its request', async () => {
-    const workspaceId = newWorkspace();
-    await chats.create(newChat(workspaceId));
-    const key = keyOf(workspaceId);
-    const chat = await chats.createWithKey(newChat(workspaceId), key);
-    expect(await chats.get(workspaceId, 2)).toEqual(chat);
-    expect(await stores.idempotency.find(key)).toEqual({
-      fingerprint: 'request',
-      work: { is: 'chat', chatId: 2, createdAt: chat?.createdAt },
-    });
-  });
-
-  it('is not created if the key is in use', async () => {
-    const workspaceId = newWorkspace();
-    const key = keyOf(workspaceId);
-    await stores.idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
-    expect(await chats.createWithKey(newChat(workspaceId), key)).toBeUndefined();
-    expect(await countOf(workspaceId)).toBe(0);
-    expect(await stores.idempotency.find(key)).toMatchObject({ work: { is: 'batch' } });
-    expect(await chats.createWithKey(newChat(workspaceId), keyOf(workspaceId, 'other'))).toBeDefined();
   });
 
   it('is not created if the key is in use, while others are created at the same time', async () => {
@@ -133,14 +72,6 @@ describe('a chat with an idempotency key', () => {
         .filter(({ externalUserId }) => externalUserId === 'user-3')
         .sort((one, other) => one.id - other.id),
     );
-  });
-
-  it('is created by one of many concurrent requests with the key', async () => {
-    const workspaceId = newWorkspace();
-    const key = keyOf(workspaceId);
-    const created = await Promise.all(idsTo(20).map(() => chats.createWithKey(newChat(workspaceId), key)));
-    expect(created.filter((chat) => chat !== undefined)).toHaveLength(1);
-    expect(await countOf(workspaceId)).toBe(1);
   });
 });
 
@@ -171,24 +102,7 @@ describe('a page of chats', () => {
   };
 
   it.each([
-    { ...{ limit: 3, offset: 0, ascending: true }, ids: [1, 2, 3] },
-    { ...{ limit: 3, offset: 99, ascending: true }, ids: [100, 101, 102] },
-    { ...{ limit: 3, offset: 127, ascending: true }, ids: [128, 129, 130] },
-    { ...{ limit: 3, offset: 128, ascending: true }, ids: [129, 130] },
-    { ...{ limit: 3, offset: 129, ascending: true }, ids: [130] },
-    { ...{ limit: 3, offset: 130, ascending: true }, ids: [] },
-    { ...{ limit: 3, offset: 1000, ascending: true }, ids: [] },
-    { ...{ limit: 3, offset: 0, ascending: false }, ids: [130, 129, 128] },
-    { ...{ limit: 3, offset: 29, ascending: false }, ids: [101, 100, 99] },
-    { ...{ limit: 3, offset: 127, ascending: false }, ids: [3, 2, 1] },
-    { ...{ limit: 3, offset: 128, ascending: false }, ids: [2, 1] },
-    { ...{ limit: 3, offset: 130, ascending: false }, ids: [] },
-    { ...{ limit: 3, offset: 1000, ascending: false }, ids: [] },
-  ])('of $limit from $offset, ascending $ascending, has $ids', async ({ ids, limit, offset, ascending }) => {
-    expect(await pageOf({}, limit, offset, ascending)).toEqual({ total: 130, ids });
-  });
-
-  it.each([
+    {},
     { agentId: 'agent-1' },
     { agentId: 'agent-2' },
     { externalUserId: 'user-1' },
@@ -208,6 +122,11 @@ describe('a page of chats', () => {
       [4, 98],
       [117, 0],
       [1, 117],
+      [3, 99],
+      [3, 127],
+      [3, 128],
+      [3, 130],
+      [3, 1000],
     ] as const) {
       const end = offset + limit;
       expect(await pageOf(filter, limit, offset)).toEqual({ total, ids: ids.slice(offset, end) });
@@ -261,17 +180,5 @@ describe('a page of chats', () => {
     }
     expect(await set({ ...chat, id: 99 }, { colour: 'red' })).toEqual({ isDone: false, chat: undefined });
     expect(await chats.get(own, 99)).toBeUndefined();
-  });
-
-  it('has the chats as they are now', async () => {
-    const own = newWorkspace();
-    const chat = await chats.create(newChat(own));
-    await chats.change(chat, { name: 'Renamed' }, '2027-02-01T00:00:00.000Z');
-    const { chats: found } = await chats.page(
-      { workspaceId: own, agentId: 'agent-1' },
-      { limit: 1, offset: 0, ascending: true },
-    );
-    expect(found).toEqual([{ ...chat, name: 'Renamed', updatedAt: '2027-02-01T00:00:00.000Z' }]);
-    expect(await chats.get(own, 1)).toEqual(found[0]);
   });
 });

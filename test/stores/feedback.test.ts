@@ -33,28 +33,6 @@ const countsOf = async (chat: Chat): Promise<Record<number, object>> => {
   );
 };
 
-it('feedback is counted by type, at its own message', async () => {
-  const chat = await create();
-  expect(await countsOf(chat)).toEqual({ 2: {}, 4: {} });
-  await rate(chat, 'user-1', 'sys_helpful');
-  await rate(chat, 'user-2', 'sys_improve', { content: 'Shorter' });
-  await rate(chat, 'user-3', 'sys_improve');
-  await rate(chat, 'user-1', 'sys_improve', { position: 4 });
-  expect(await countsOf(chat)).toEqual({ 2: { sys_helpful: 1, sys_improve: 2 }, 4: { sys_improve: 1 } });
-});
-
-it('feedback replaces the earlier one of the same user', async () => {
-  const chat = await create();
-  await rate(chat, 'user-1', 'sys_helpful');
-  await rate(chat, 'user-1', 'sys_helpful', { content: 'Very' });
-  expect(await countsOf(chat)).toMatchObject({ 2: { sys_helpful: 1 } });
-  await rate(chat, 'user-1', 'sys_improve');
-  // A type that no user gives any more is not counted, not even as 0.
-  expect((await countsOf(chat))[2]).toEqual({ sys_improve: 1 });
-  await rate(chat, 'user-1', 'sys_helpful');
-  expect((await countsOf(chat))[2]).toEqual({ sys_helpful: 1 });
-});
-
 it('feedback of thirty users who rate concurrently is counted', async () => {
   const chat = await create();
   await Promise.all(
@@ -74,13 +52,6 @@ it('feedback that one user gives ten times concurrently counts once', async () =
   );
   const counts = Object.values((await countsOf(chat))[2] ?? {});
   expect(counts).toEqual([1]);
-});
-
-it('feedback belongs to one chat of one workspace', async () => {
-  const chat = await create();
-  await rate(chat, 'user-1', 'sys_helpful');
-  for (const other of [await create(chat.workspaceId), await create()])
-    expect(await countsOf(other)).toEqual({ 2: {}, 4: {} });
 });
 
 it('feedback of a user in chats of nobody is found and removed, which leaves the counts of the others', async () => {

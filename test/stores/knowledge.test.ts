@@ -80,44 +80,9 @@ describe('the documents of a workspace', () => {
       { found: { text: 'A loaf of bread', document: { name: 'Bread.md' } } },
     ]);
   });
-
-  it('belong to one workspace', async () => {
-    const [one, other] = [newWorkspace(), newWorkspace()];
-    const bread = added('Bread.md', 'A loaf of bread');
-    await put(one, bread);
-    expect(await knowledge.list(other)).toEqual([]);
-    expect(await knowledge.search(other, 'bread', 5)).toBeUndefined();
-    const cake = added('Cake.md', 'A slice of cake');
-    await put(other, cake);
-    await remove(other, bread);
-    expect(await namesOf(one)).toEqual(['Bread.md']);
-    expect(await textsFor(other, 'bread')).toEqual([]);
-    expect(await textsFor(one, 'bread')).toEqual(['A loaf of bread']);
-  });
 });
 
 describe('a change', () => {
-  it('replaces a document of the same id, with its passages', async () => {
-    const workspaceId = newWorkspace();
-    const old = added('Bread.md', 'A loaf of bread', 'A slice of bread');
-    await put(workspaceId, old);
-    const document = documentWith({ id: old.document.id, name: 'Rolls.md' });
-    await put(workspaceId, { document, passages: [{ text: 'A roll with butter', offset: 0 }] });
-    expect(await knowledge.list(workspaceId)).toEqual([document]);
-    expect(await textsFor(workspaceId, 'bread')).toEqual([]);
-    expect(await textsFor(workspaceId, 'butter')).toEqual(['A roll with butter']);
-  });
-
-  it('removes documents with their passages', async () => {
-    const workspaceId = newWorkspace();
-    const [bread, cake] = [added('Bread.md', 'A loaf of bread'), added('Cake.md', 'A slice of cake')];
-    await put(workspaceId, bread, cake);
-    await remove(workspaceId, bread, added('Never added.md', 'Text'));
-    expect(await namesOf(workspaceId)).toEqual(['Cake.md']);
-    expect(await textsFor(workspaceId, 'bread')).toEqual([]);
-    expect(await textsFor(workspaceId, 'cake')).toEqual(['A slice of cake']);
-  });
-
   it('may put and remove at once', async () => {
     const workspaceId = newWorkspace();
     const [bread, cake] = [added('Bread.md', 'A loaf of bread'), added('Cake.md', 'A slice of cake')];
@@ -170,34 +135,17 @@ describe('a change', () => {
     expect(await auditEntriesOf(stores.auditLog, workspaceId)).toHaveLength(4);
   });
 
-  it('is in the audit log, without the texts', async () => {
+  it('names what it removes in the audit log', async () => {
     const workspaceId = newWorkspace();
-    const [bread, cake] = [added('Bread.md', 'A loaf of bread'), added('Cake.md', 'A slice of cake')];
-    const at = clock.now().toISOString();
-    await put(workspaceId, bread, cake);
+    const cake = added('Cake.md', 'A slice of cake');
+    await put(workspaceId, cake);
     await clock.advance(1000);
     await remove(workspaceId, cake);
-    const common = {
-      actor: 'tester',
-      action: 'knowledge changed',
-      workspaceId,
-      target: workspaceId,
-    };
-    expect(await auditEntriesOf(stores.auditLog, workspaceId)).toEqual([
-      {
-        ...common,
-        at,
-        changes: {
-          put: [bread, cake].map(({ document: { id, name } }) => ({ document_id: id, name })),
-          removed: [],
-        },
-      },
-      {
-        ...common,
-        at: clock.now().toISOString(),
-        changes: { put: [], removed: [cake.document.id] },
-      },
-    ]);
+    const [, removal] = await auditEntriesOf(stores.auditLog, workspaceId);
+    expect(removal).toMatchObject({
+      ...{ at: clock.now().toISOString(), action: 'knowledge changed', target: workspaceId },
+      changes: { put: [], removed: [cake.document.id] },
+    });
   });
 });
 
@@ -217,12 +165,6 @@ describe('a search', () => {
     expect(best).toBeGreaterThan(second);
     expect(second).toBeGreaterThan(0);
     expect(await textsFor(workspaceId, 'bread with butter', 1)).toEqual([paged.text]);
-  });
-
-  it('finds nothing if no passage matches', async () => {
-    const workspaceId = newWorkspace();
-    await put(workspaceId, added('Bread.md', 'A loaf of bread'));
-    expect(await knowledge.search(workspaceId, 'zebra', 5)).toEqual([]);
   });
 
   it('is undefined before the first document and after the last', async () => {

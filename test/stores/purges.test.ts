@@ -5,7 +5,7 @@ import type { Purge } from '#domain/chats/purge.ts';
 import { eraseChat } from '#domain/erasure/erasure.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { noObjects } from '#support/memory-objects.ts';
-import { replyMessage, userMessage } from '#support/messages.ts';
+import { userMessage } from '#support/messages.ts';
 import { openStores } from '#support/open-stores.ts';
 
 const { stores } = closeAfterTests(await openStores());
@@ -126,27 +126,6 @@ describe('an erasure in the outbox', () => {
 });
 
 describe('the data of a chat', () => {
-  it('is deleted with its large texts and its feedback, and may be deleted again', async () => {
-    const chat = await create();
-    const neighbour = await create(chat.workspaceId);
-    for (const owner of [chat, neighbour]) {
-      await stores.messages.put(owner, userMessage(1, 'q'.repeat(300_001)));
-      await stores.messages.put(owner, replyMessage(2, 'Hello'));
-      for (const externalUserId of ['ann', 'bob'])
-        await stores.feedback.record(owner, 2, {
-          ...{ externalUserId, type: 'sys_helpful', content: null, createdAt: at },
-        });
-    }
-    const before = await historyOf(neighbour);
-    expect(before).toHaveLength(2);
-    for (let times = 0; times < 2; times += 1) await purge(chat);
-    expect(await historyOf(chat)).toEqual([]);
-    expect(await historyOf(neighbour)).toEqual(before);
-    const { workspaceId } = chat;
-    const ratings = stores.feedback.ofUser({ workspaceId, externalUserId: 'ann' });
-    expect((await Array.fromAsync(ratings)).flat()).toMatchObject([{ chatId: neighbour.id }]);
-  });
-
   it('is undefined as the text of a message, which a chat that exists must have', async () => {
     const chat = await create();
     await stores.messages.put(chat, userMessage(1, 'Hi'));

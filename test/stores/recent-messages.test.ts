@@ -53,15 +53,6 @@ describe('the newest messages', () => {
     expect(await messages.recent(chat, Promise.resolve(upTo), characters)).toEqual(expected);
   });
 
-  it('wait for a position that is not known yet', async () => {
-    const upTo = Promise.withResolvers<number>();
-    const reading = messages.recent(chat, upTo.promise, 800);
-    const other = await stores.chats.get(chat.workspaceId, chat.id);
-    upTo.resolve(4);
-    expect(other).toEqual(chat);
-    expect(await reading).toEqual(stored.slice(0, 4));
-  });
-
   it('have messages that are stored while the position is not known yet', async () => {
     const own = await create(stored.slice(0, 2));
     const upTo = Promise.withResolvers<number>();
@@ -69,13 +60,6 @@ describe('the newest messages', () => {
     for (const message of stored.slice(2, 4)) await messages.put(own, message);
     upTo.resolve(4);
     expect(await reading).toEqual(stored.slice(0, 4));
-  });
-
-  it('are none if the position is rejected', async () => {
-    const upTo = Promise.withResolvers<number>();
-    const reading = messages.recent(chat, upTo.promise, 800);
-    upTo.reject(new Error('No lease'));
-    await expect(reading).rejects.toThrow('No lease');
   });
 });
 
@@ -156,38 +140,36 @@ describe('turns whose content was rejected', () => {
   });
 });
 
-describe('reasoning steps', () => {
-  const stepsOf = (characters: number): ReasoningStep[] => {
-    const step: ReasoningStep = {
-      ...{ id: 'step-1', type: 'consultant_search_web', content: '', args: {}, result: null },
-      ...{ started_at: '2027-01-31T12:00:00.000Z', ended_at: null, token_usage: noUsage },
-    };
-    const empty = JSON.stringify([step]).length;
-    return [{ ...step, content: 's'.repeat(characters - empty) }];
+const stepsOf = (characters: number): ReasoningStep[] => {
+  const step: ReasoningStep = {
+    ...{ id: 'step-1', type: 'consultant_search_web', content: '', args: {}, result: null },
+    ...{ started_at: '2027-01-31T12:00:00.000Z', ended_at: null, token_usage: noUsage },
   };
-  const turnsWith = (...characters: number[]): Message[] =>
-    characters.flatMap((count, index) => [
-      messageAt(2 * index + 1, 'm'),
-      replyMessage(2 * index + 2, 'r', { reasoningSteps: count === 0 ? [] : stepsOf(count) }),
-    ]);
-  const lengthsIn = (found: readonly Message[]): number[] =>
-    found.flatMap((message) =>
-      message.role === 'user'
-        ? []
-        : [message.reasoningSteps.length === 0 ? 0 : JSON.stringify(message.reasoningSteps).length],
-    );
+  const empty = JSON.stringify([step]).length;
+  return [{ ...step, content: 's'.repeat(characters - empty) }];
+};
+const turnsWith = (...characters: number[]): Message[] =>
+  characters.flatMap((count, index) => [
+    messageAt(2 * index + 1, 'm'),
+    replyMessage(2 * index + 2, 'r', { reasoningSteps: count === 0 ? [] : stepsOf(count) }),
+  ]);
+const lengthsIn = (found: readonly Message[]): number[] =>
+  found.flatMap((message) =>
+    message.role === 'user'
+      ? []
+      : [message.reasoningSteps.length === 0 ? 0 : JSON.stringify(message.reasoningSteps).length],
+  );
 
-  it.each([
-    { steps: [500_000, 0, 500_000], kept: [500_000, 0, 500_000] },
-    { steps: [500_000, 0, 500_001], kept: [0, 0, 500_001] },
-    { steps: [1000, 500_001, 500_000], kept: [0, 0, 500_000] },
-    { steps: [1_000_000], kept: [1_000_000] },
-    { steps: [1_000_001], kept: [0] },
-  ])('of a window have a million characters at most: of $steps it has $kept', async ({ steps, kept }) => {
-    const stored = turnsWith(...steps);
-    const chat = await create(stored);
-    const window = await messages.recent(chat, stored.length, 1000);
-    expect(positionsOf(window)).toEqual(positionsOf(stored));
-    expect(lengthsIn(window)).toEqual(kept);
-  });
+it.each([
+  { steps: [500_000, 0, 500_000], kept: [500_000, 0, 500_000] },
+  { steps: [500_000, 0, 500_001], kept: [0, 0, 500_001] },
+  { steps: [1000, 500_001, 500_000], kept: [0, 0, 500_000] },
+  { steps: [1_000_000], kept: [1_000_000] },
+  { steps: [1_000_001], kept: [0] },
+])('reasoning steps have a million characters at most: of $steps $kept', async ({ steps, kept }) => {
+  const stored = turnsWith(...steps);
+  const chat = await create(stored);
+  const window = await messages.recent(chat, stored.length, 1000);
+  expect(positionsOf(window)).toEqual(positionsOf(stored));
+  expect(lengthsIn(window)).toEqual(kept);
 });

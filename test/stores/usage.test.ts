@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { noCounts, noModelUsage, type Use } from '#domain/workspaces/usage.ts';
+import { parseLimits } from '#contract/rate-limits.ts';
+import type { BucketChange, BucketOwner } from '#domain/workspaces/rate-limits.ts';
+import { noModelUsage, type Use } from '#domain/workspaces/usage.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 
@@ -20,44 +22,6 @@ describe('usage', () => {
   const usageOf = async (workspaceId: string, from = '2027-01-01', to = '2027-01-31') =>
     (await Array.fromAsync(stores.usage.between(workspaceId, from, to))).flat();
 
-  it('is the sum of the uses of a day', async () => {
-    const first = useOf({
-      counts: { turns: 1, failedTurns: 0, uploadedBytes: 100 },
-      calls: [
-        ['openai:large', 'chat', 1000, 50],
-        ['openai:large', 'chat', 500, 0],
-        ['demo', 'title', 0, 0],
-      ],
-    });
-    const { workspaceId } = first;
-    expect(await usageOf(workspaceId)).toEqual([]);
-    await stores.usage.add(first, '2027-01-15');
-    const owner = { workspaceId, apiKeyId: 'key_1', agentId: 'agent-1', day: '2027-01-15' };
-    const large = { ...noModelUsage, calls: 2, promptTokens: 1500, completionTokens: 50 };
-    expect(await usageOf(workspaceId)).toEqual([
-      {
-        ...owner,
-        counts: { ...noCounts, turns: 1, uploadedBytes: 100 },
-        models: { 'openai:large': large, demo: { ...noModelUsage, calls: 1 } },
-      },
-    ]);
-    const counts = {
-      ...{ turns: 1, failedTurns: 2, batchRequests: 3, failedBatchRequests: 4, uploads: 5 },
-      ...{ tests: 6, failedTests: 7 },
-    };
-    await stores.usage.add({ ...first, counts, calls: [['demo', 'chat', 7, 8]] }, '2027-01-15');
-    expect(await usageOf(workspaceId)).toEqual([
-      {
-        ...owner,
-        counts: { ...counts, turns: 2, uploadedBytes: 100 },
-        models: {
-          'openai:large': large,
-          demo: { ...noModelUsage, calls: 2, promptTokens: 7, completionTokens: 8 },
-        },
-      },
-    ]);
-  });
-
   it('counts every one of many uses at once', async () => {
     const use = useOf({ calls: [['demo', 'chat', 10, 1]] });
     await Promise.all(Array.from({ length: 20 }, () => stores.usage.add(use, '2027-01-15')));
@@ -67,22 +31,6 @@ describe('usage', () => {
         models: { demo: { ...noModelUsage, calls: 20, promptTokens: 200, completionTokens: 20 } },
       },
     ]);
-  });
-
-  it('is listed by day, key and agent', async () => {
-    const workspaceId = newId('ws');
-    const added: [day: string, apiKeyId: string, agentId: string | null][] = [
-      ['2027-01-15', 'key_1', null],
-      ['2027-01-15', 'key_1', 'agent-1'],
-      ['2027-01-15', 'key_1', 'agent-2'],
-      ['2027-01-15', 'key_2', 'agent-1'],
-      ['2027-01-16', 'key_1', 'agent-1'],
-    ];
-    for (const [day, apiKeyId, agentId] of added.toReversed())
-      await stores.usage.add(useOf({ workspaceId, apiKeyId, agentId }), day);
-    const listed = await usageOf(workspaceId);
-    expect(listed.map(({ day, apiKeyId, agentId }) => [day, apiKeyId, agentId])).toEqual(added);
-    expect(listed.map(({ counts }) => counts.turns)).toEqual([1, 1, 1, 1, 1]);
   });
 
   it('is listed from the first to the last day', async () => {
@@ -96,15 +44,116 @@ describe('usage', () => {
     expect(await daysBetween('2027-01-11', '2027-01-19')).toEqual([]);
   });
 
-  it('belongs to one workspace', async () => {
-    await stores.usage.add(useOf(), '2027-01-15');
-    expect(await usageOf(newId('ws'))).toEqual([]);
-  });
-
   it('has no entry for a use of nothing', async () => {
     const use = useOf({ counts: { turns: 0, uploads: 0 } });
     await stores.usage.add(use, '2027-01-15');
     await stores.usage.add({ ...use, counts: {} }, '2027-01-15');
     expect(await usageOf(use.workspaceId)).toEqual([]);
+  });
+});
+
+const limitsWith = (sends: string) =>
+  parseLimits(`reads=none,writes=none,sends=${sends},uploads=none,batches=none,open-batches=none`);
+
+describe('rate buckets', () => {
+  const ownerWith = (changes: Partial<BucketOwner> = {}): BucketOwner => ({
+    workspaceId: newId('ws'),
+    apiKeyId: newId('key'),
+    limits: limitsWith('10/m'),
+    ...changes,
+  });
+  const at = 1_800_000_000_000;
+  const amount = 6000;
+  const take = (owner: BucketOwner, now: number, ...changes: BucketChange[]) =>
+    stores.rateBuckets.take(owner, changes, { now, expiresAt: at + 60_000 });
+  const first: BucketChange = { rateClass: 'sends', amount, isFull: true, latest: at };
+  const nextUntil = (latest: number | null): BucketChange => ({ ...first, isFull: false, latest });
+  const taken = (sends: number) => ({ taken: true, fullTimes: { sends } });
+  const notTaken = (sends: number) => ({ taken: false, fullTimes: { sends } });
+
+  it('are full without a token taken', async () => {
+    const owner = ownerWith();
+    const next = nextUntil(at + 9 * amount);
+    expect(await take(owner, at, next)).toEqual({ taken: false, fullTimes: {} });
+    expect(await take(owner, at, first)).toEqual(taken(at + amount));
+  });
+
+  it('are full again at their time, not before', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    const fullAt = at + amount;
+    expect(await take(owner, at, first)).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt - 1, first)).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt, first)).toEqual(taken(fullAt + amount));
+    expect(await take(owner, fullAt + 3 * amount, first)).toEqual(taken(fullAt + 4 * amount));
+  });
+
+  it('have a next token until the latest time, and only while they are not full', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    const fullAt = at + amount;
+    expect(await take(owner, at, nextUntil(fullAt - 1))).toEqual(notTaken(fullAt));
+    expect(await take(owner, fullAt, nextUntil(fullAt + amount))).toEqual(notTaken(fullAt));
+    expect(await take(owner, at, nextUntil(fullAt))).toEqual(taken(fullAt + amount));
+    expect(await take(owner, fullAt + amount - 1, nextUntil(fullAt + amount))).toEqual(
+      taken(fullAt + 2 * amount),
+    );
+    expect(await take(owner, at, nextUntil(null))).toEqual(taken(fullAt + 3 * amount));
+  });
+
+  it('take parts of a millisecond', async () => {
+    const owner = ownerWith();
+    const third = 333.334;
+    await take(owner, at, { ...first, amount: third });
+    const { fullTimes } = await take(owner, at, { ...nextUntil(at + 2 * third), amount: third });
+    expect(fullTimes.sends).toBeCloseTo(at + 2 * third, 3);
+  });
+
+  it('of several classes change together or not at all', async () => {
+    const owner = ownerWith();
+    const calls: BucketChange = { rateClass: 'modelCalls', amount: 100, isFull: true, latest: null };
+    expect(await take(owner, at, first, calls)).toEqual({
+      taken: true,
+      fullTimes: { sends: at + amount, modelCalls: at + 100 },
+    });
+    // The calls are full again, and the sends have no token until their latest time.
+    const now = at + 200;
+    const found = { sends: at + amount, modelCalls: at + 100 };
+    expect(await take(owner, now, nextUntil(at), calls)).toEqual({ taken: false, fullTimes: found });
+    expect(await take(owner, now, nextUntil(at + amount), { ...calls, isFull: false })).toEqual({
+      taken: false,
+      fullTimes: found,
+    });
+    expect(await take(owner, now, nextUntil(at + amount), calls)).toEqual({
+      taken: true,
+      fullTimes: { sends: at + 2 * amount, modelCalls: now + 100 },
+    });
+  });
+
+  it('give each token to one of many requests', async () => {
+    const owner = ownerWith();
+    const firsts = await Promise.all(Array.from({ length: 20 }, () => take(owner, at, first)));
+    expect(firsts.filter((each) => each.taken)).toEqual([taken(at + amount)]);
+    const next = nextUntil(at + 4 * amount);
+    const changes = await Promise.all(Array.from({ length: 20 }, () => take(owner, at, next)));
+    const given = changes
+      .filter((change) => change.taken)
+      .map(({ fullTimes: { sends = 0 } }) => (sends - at) / amount);
+    expect(given.toSorted()).toEqual([2, 3, 4, 5]);
+    expect(changes.filter((change) => !change.taken)).toEqual(
+      Array.from({ length: 16 }, () => notTaken(at + 5 * amount)),
+    );
+  });
+
+  it('are those of a workspace, key, class and limits', async () => {
+    const owner = ownerWith();
+    await take(owner, at, first);
+    for (const changes of [
+      { workspaceId: newId('ws') },
+      { apiKeyId: newId('key') },
+      { limits: limitsWith('10/m:11') },
+    ])
+      expect(await take({ ...owner, ...changes }, at, first)).toEqual(taken(at + amount));
+    expect((await take(owner, at, { ...first, rateClass: 'reads' })).fullTimes.reads).toBe(at + amount);
   });
 });

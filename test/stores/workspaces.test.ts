@@ -61,15 +61,6 @@ describe('a workspace', () => {
     }
   });
 
-  it('does not change with an object that a caller has', async () => {
-    const workspace = await put({ ownLimits: { reads: { ...perSecond } } });
-    const stored = structuredClone(workspace);
-    Object.assign(workspace.ownLimits.reads as RateLimit, { count: 1 });
-    const read = (await stores.workspaces.get(stored.id)) as Workspace;
-    Object.assign(read, { name: 'Changed', ownLimits: {} });
-    expect(await stores.workspaces.get(stored.id)).toEqual(stored);
-  });
-
   it('is in the list, by id', async () => {
     const [first, second, third] = [workspaceWith(), workspaceWith(), workspaceWith()];
     for (const workspace of [second, third, first]) await stores.workspaces.put(workspace);
@@ -131,36 +122,19 @@ describe('a workspace', () => {
     expect(await auditEntriesOf(stores.auditLog, id)).toEqual([]);
   });
 
-  it('has its changes in the audit log', async () => {
-    const workspace = await put({ whitelistEnabled: true, ownLimits: { reads: perSecond } });
-    const { id } = workspace;
-    const created = now();
+  it('has what an update changes in the audit log', async () => {
+    const { id } = await put({ whitelistEnabled: true, ownLimits: { reads: perSecond } });
     await clock.advance(1000);
-    await stores.workspaces.update(id, {
-      enabled: false,
-      whitelistEnabled: true,
-      ownLimits: { sends: null },
+    const ownLimits = { sends: null };
+    await stores.workspaces.update(id, { enabled: false, whitelistEnabled: true, ownLimits });
+    for (const nothing of [{}, { ownLimits: {} }])
+      expect(await stores.workspaces.update(id, nothing)).toMatchObject({ enabled: false });
+    const entries = await auditEntriesOf(stores.auditLog, id);
+    expect(entries.slice(1)).toMatchObject([{ at: now(), action: 'workspace updated', target: id }]);
+    expect(entries[1]?.changes).toEqual({
+      enabled: { from: true, to: false },
+      ownLimits: { from: { reads: perSecond }, to: ownLimits },
     });
-    expect(await stores.workspaces.update(id, {})).toMatchObject({ enabled: false });
-    expect(await stores.workspaces.update(id, { ownLimits: {} })).toMatchObject({ enabled: false });
-    const common = { actor: 'tester', workspaceId: id, target: id };
-    expect(await auditEntriesOf(stores.auditLog, id)).toEqual([
-      {
-        ...common,
-        at: created,
-        action: 'workspace created',
-        changes: { name: 'Bakery', whitelistEnabled: true, limits: 'default' },
-      },
-      {
-        ...common,
-        at: now(),
-        action: 'workspace updated',
-        changes: {
-          enabled: { from: true, to: false },
-          ownLimits: { from: { reads: perSecond }, to: { sends: null } },
-        },
-      },
-    ]);
   });
 });
 
@@ -177,16 +151,6 @@ describe('a whitelist', () => {
     await stores.workspaces.removeFromWhitelist(id, ['ada', 'ada', 'unknown']);
     await stores.workspaces.removeFromWhitelist(id, ['ada']);
     expect(await isListed(id, ['ada', 'Zoë #2'])).toEqual([false, true]);
-  });
-
-  it('belongs to one workspace', async () => {
-    const [one, other] = [newId('ws'), newId('ws')];
-    await stores.workspaces.addToWhitelist(one, ['ada']);
-    expect(await stores.workspaces.isListed(other, 'ada')).toBe(false);
-    expect((await Array.fromAsync(stores.workspaces.listed(other))).flat()).toEqual([]);
-    await stores.workspaces.addToWhitelist(other, ['ada']);
-    await stores.workspaces.removeFromWhitelist(other, ['ada']);
-    expect(await stores.workspaces.isListed(one, 'ada')).toBe(true);
   });
 
   // More than the 100 writes of one transaction.
@@ -224,41 +188,39 @@ describe('a whitelist', () => {
   });
 });
 
-describe('the audit log', () => {
-  it('has the entries of whole days, oldest first', async () => {
-    const [one, other] = [newId('ws'), newId('ws')];
-    const start = Date.parse(`${dayOf(clock.now())}T00:00:00.000Z`);
-    const dayAfter = (days: number): string => dayOf(new Date(start + days * 24 * 60 * 60 * 1000));
-    const moveTo = (day: string, time: string) =>
-      clock.advance(Date.parse(`${day}T${time}Z`) - clock.now().getTime());
-    const changes: [day: string, time: string, workspaceId: string, user: string][] = [
-      [dayAfter(1), '23:59:59.999', one, 'the day before'],
-      [dayAfter(2), '00:00:00.000', one, 'first of the first day'],
-      [dayAfter(2), '12:00:00.000', other, 'of another workspace'],
-      [dayAfter(3), '23:59:59.999', one, 'last of the last day'],
-      [dayAfter(4), '00:00:00.000', one, 'the day after'],
-    ];
-    for (const [day, time, workspaceId, user] of changes) {
-      await moveTo(day, time);
-      await stores.workspaces.addToWhitelist(workspaceId, [user]);
-    }
-    const usersBetween = async (workspaceId: string | undefined, from: string, to: string) =>
-      (await Array.fromAsync(stores.auditLog.between(workspaceId, from, to)))
-        .flat()
-        .map(({ at }) => changes.find(([day, time]) => at === `${day}T${time}Z`)?.[3]);
-    expect(await usersBetween(one, dayAfter(2), dayAfter(3))).toEqual([
-      'first of the first day',
-      'last of the last day',
-    ]);
-    expect(await usersBetween(one, dayAfter(2), dayAfter(2))).toEqual(['first of the first day']);
-    expect(await usersBetween(undefined, dayAfter(2), dayAfter(3))).toEqual([
-      'first of the first day',
-      'of another workspace',
-      'last of the last day',
-    ]);
-    expect(await usersBetween(one, dayAfter(5), dayAfter(6))).toEqual([]);
-    expect(await usersBetween(undefined, dayAfter(1), dayAfter(4))).toEqual(
-      changes.map(([, , , user]) => user),
-    );
-  });
+it('the audit log has the entries of whole days, oldest first', async () => {
+  const [one, other] = [newId('ws'), newId('ws')];
+  const start = Date.parse(`${dayOf(clock.now())}T00:00:00.000Z`);
+  const dayAfter = (days: number): string => dayOf(new Date(start + days * 24 * 60 * 60 * 1000));
+  const moveTo = (day: string, time: string) =>
+    clock.advance(Date.parse(`${day}T${time}Z`) - clock.now().getTime());
+  const changes: [day: string, time: string, workspaceId: string, user: string][] = [
+    [dayAfter(1), '23:59:59.999', one, 'the day before'],
+    [dayAfter(2), '00:00:00.000', one, 'first of the first day'],
+    [dayAfter(2), '12:00:00.000', other, 'of another workspace'],
+    [dayAfter(3), '23:59:59.999', one, 'last of the last day'],
+    [dayAfter(4), '00:00:00.000', one, 'the day after'],
+  ];
+  for (const [day, time, workspaceId, user] of changes) {
+    await moveTo(day, time);
+    await stores.workspaces.addToWhitelist(workspaceId, [user]);
+  }
+  const usersBetween = async (workspaceId: string | undefined, from: string, to: string) =>
+    (await Array.fromAsync(stores.auditLog.between(workspaceId, from, to)))
+      .flat()
+      .map(({ at }) => changes.find(([day, time]) => at === `${day}T${time}Z`)?.[3]);
+  expect(await usersBetween(one, dayAfter(2), dayAfter(3))).toEqual([
+    'first of the first day',
+    'last of the last day',
+  ]);
+  expect(await usersBetween(one, dayAfter(2), dayAfter(2))).toEqual(['first of the first day']);
+  expect(await usersBetween(undefined, dayAfter(2), dayAfter(3))).toEqual([
+    'first of the first day',
+    'of another workspace',
+    'last of the last day',
+  ]);
+  expect(await usersBetween(one, dayAfter(5), dayAfter(6))).toEqual([]);
+  expect(await usersBetween(undefined, dayAfter(1), dayAfter(4))).toEqual(
+    changes.map(([, , , user]) => user),
+  );
 });

@@ -138,32 +138,30 @@ describe.each(Object.entries(lives))('a batch %s', (_, life) => {
   });
 });
 
-describe('a batch that is cancelled while a request waits', () => {
-  const life: Life = {
-    settings: { slots: 1 },
-    requests: [{}, { history_id: 1 }, { history_id: 1 }],
-    prepare(world) {
-      world.model.replyTo = () => new ModelFailure('throttled', 'Busy');
-    },
-    async meanwhile(world, batch) {
-      await world.run();
-      await twice(world, () =>
-        world
-          .invoke((ports) => cancelBatch(ports, 'ws_1', batch.id, async () => undefined))
-          .catch((error: unknown) => {
-            if (!String(error).includes('this one is cancel')) throw error;
-          }),
-      );
-    },
-  };
+const life: Life = {
+  settings: { slots: 1 },
+  requests: [{}, { history_id: 1 }, { history_id: 1 }],
+  prepare(world) {
+    world.model.replyTo = () => new ModelFailure('throttled', 'Busy');
+  },
+  async meanwhile(world, batch) {
+    await world.run();
+    await twice(world, () =>
+      world
+        .invoke((ports) => cancelBatch(ports, 'ws_1', batch.id, async () => undefined))
+        .catch((error: unknown) => {
+          if (!String(error).includes('this one is cancel')) throw error;
+        }),
+    );
+  },
+};
 
-  it('ends as cancelled, whichever of its writes is the last one of its process', async () => {
-    const whole = await runLife(life, []);
-    expect((await visibleState(whole)).results.map(([, , code]) => code)).toEqual([499, 499, 499]);
-    for (let write = 1; write <= whole.writes.length; write += 1) {
-      const interrupted = await runLife(life, [write]);
-      await expectOrder(interrupted);
-      expect(await interrupted.world.read(interrupted.batch)).toMatchObject({ status: 'cancelled' });
-    }
-  });
+it('a batch that is cancelled while a request waits ends as cancelled, whichever of its writes is the last one of its process', async () => {
+  const whole = await runLife(life, []);
+  expect((await visibleState(whole)).results.map(([, , code]) => code)).toEqual([499, 499, 499]);
+  for (let write = 1; write <= whole.writes.length; write += 1) {
+    const interrupted = await runLife(life, [write]);
+    await expectOrder(interrupted);
+    expect(await interrupted.world.read(interrupted.batch)).toMatchObject({ status: 'cancelled' });
+  }
 });

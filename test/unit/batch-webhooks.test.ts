@@ -42,39 +42,37 @@ it('waits for its turn without an attempt, if its receiver has failed before and
   expect(world.state.calls).toHaveLength(8);
 });
 
-describe('the event of a batch', () => {
-  it.each(['plain secret', null])(
-    'of a version that encrypted no address is sent, with the secret %s',
-    async (secret) => {
-      const world = batchWorld();
-      const batch = await createWith(world, ['completed']);
-      const webhook = await world.stores.webhookSource.get(ownerOf(batch));
-      const url = 'https://example.com/former';
-      const stored = { events: ['completed' as const], url, secret: secret && `${secret} of ${batch.id}` };
-      const rewritten = stored as unknown as EncryptedWebhook;
-      expect(
-        await world.stores.deliveries.replaceWebhook(ownerOf(batch), webhook as Webhook, rewritten),
-      ).toBe(true);
-      await world.run();
-      const [call] = world.state.calls;
-      expect(call?.url).toBe(url);
-      const isSigned = isRightSignature(call?.headers['X-Service-Signature'] ?? '', {
-        ...{ secret: secret ?? '', timestamp: call?.headers['X-Service-Timestamp'] ?? '' },
-        body: call?.body ?? '',
-      });
-      expect(isSigned).toBe(secret !== null);
+it.each(['plain secret', null])(
+  'an event of a version that encrypted no address, with secret %s',
+  async (secret) => {
+    const world = batchWorld();
+    const batch = await createWith(world, ['completed']);
+    const webhook = await world.stores.webhookSource.get(ownerOf(batch));
+    const url = 'https://example.com/former';
+    const stored = { events: ['completed' as const], url, secret: secret && `${secret} of ${batch.id}` };
+    const rewritten = stored as unknown as EncryptedWebhook;
+    expect(await world.stores.deliveries.replaceWebhook(ownerOf(batch), webhook as Webhook, rewritten)).toBe(
+      true,
+    );
+    await world.run();
+    const [call] = world.state.calls;
+    expect(call?.url).toBe(url);
+    const isSigned = isRightSignature(call?.headers['X-Service-Signature'] ?? '', {
+      ...{ secret: secret ?? '', timestamp: call?.headers['X-Service-Timestamp'] ?? '' },
+      body: call?.body ?? '',
+    });
+    expect(isSigned).toBe(secret !== null);
 
-      // The new version's form replaces it as soon as an operator gives it another secret.
-      const { deliveries, webhookSource } = world.stores;
-      const services = { deliveries, webhookSource, secretCipher: world.services.secretCipher };
-      await replaceWebhookSecret(services, ownerOf(batch), 'new');
-      expect(await webhookSource.get(ownerOf(batch))).toEqual({
-        events: ['completed'],
-        target: `${JSON.stringify({ url, secrets: ['new', ...(secret === null ? [] : [secret])] })} of ${batch.id}`,
-      });
-    },
-  );
-});
+    // The new version's form replaces it as soon as an operator gives it another secret.
+    const { deliveries, webhookSource } = world.stores;
+    const services = { deliveries, webhookSource, secretCipher: world.services.secretCipher };
+    await replaceWebhookSecret(services, ownerOf(batch), 'new');
+    expect(await webhookSource.get(ownerOf(batch))).toEqual({
+      events: ['completed'],
+      target: `${JSON.stringify({ url, secrets: ['new', ...(secret === null ? [] : [secret])] })} of ${batch.id}`,
+    });
+  },
+);
 
 describe('a delivery', () => {
   it.each([200, 204, 299])('ends with a response of %i', async (status) => {
@@ -175,17 +173,6 @@ describe('a delivery', () => {
 });
 
 describe('a delivery without an execution', () => {
-  /** The next attempt is due in five seconds. */
-  async function withFailedAttempt() {
-    const world = batchWorld();
-    world.state.receive = () => failing;
-    const batch = await createWith(world, ['completed']);
-    await world.run();
-    const entries = () =>
-      Array.fromAsync(world.stores.reconciliationIndex.webhooksDue(batch.workspaceId, '2100'));
-    return { world, batch, entries };
-  }
-
   it('gets one from the reconciler when an attempt is overdue, and leaves the index at its end', async () => {
     const world = batchWorld();
     world.state.receive = (attempt) => (attempt < 3 ? failing : { status: 200, retryAfter: null });
@@ -204,12 +191,16 @@ describe('a delivery without an execution', () => {
   });
 
   it('has an index entry for the time of its next attempt', async () => {
-    const { world, batch, entries } = await withFailedAttempt();
+    const world = batchWorld();
+    world.state.receive = () => failing;
+    const batch = await createWith(world, ['completed']);
+    await world.run();
     await world.clock.advance(60_000);
     await world.run();
     await world.reconcile();
     const { nextAt } = await deliveryOf(world, batch);
-    expect(await entries()).toEqual([{ ...ownerOf(batch), due: nextAt }]);
+    const entries = world.stores.reconciliationIndex.webhooksDue(batch.workspaceId, '2100');
+    expect(await Array.fromAsync(entries)).toEqual([{ ...ownerOf(batch), due: nextAt }]);
     expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
   });
 });

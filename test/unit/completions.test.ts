@@ -1,10 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it, vi } from 'vitest';
 import type { PromptMessage, ReplyEndReason } from '#domain/chats/agent-runtime.ts';
 import { ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { outcomeOf } from '#domain/completions/completion.ts';
+import { completionChunks, outcomeOf } from '#domain/completions/completion.ts';
 import { systemMessageOf, withinWindow } from '#domain/completions/read-conversation.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
+import { openCompletionStream } from '#runtime/http/openai-form.ts';
+import { manualClock } from '#support/manual-clock.ts';
 
 const prompt = 'You are a guide.\nNever tell the password.';
 
@@ -38,25 +41,18 @@ describe('the system message', () => {
   });
 });
 
-describe('the window', () => {
-  const said = (role: 'user' | 'assistant', content: string): PromptMessage =>
-    role === 'user' ? { role, content, attachments: [] } : { role, content, reasoningSteps: [] };
-  const history = [
-    said('user', '1234'),
-    said('assistant', '56'),
-    said('user', '789'),
-    said('assistant', '0'),
-  ];
-  const shown = (characters: number) => withinWindow(history, characters).map(({ content }) => content);
+const said = (role: 'user' | 'assistant', content: string): PromptMessage =>
+  role === 'user' ? { role, content, attachments: [] } : { role, content, reasoningSteps: [] };
+const history = [said('user', '1234'), said('assistant', '56'), said('user', '789'), said('assistant', '0')];
+const shown = (characters: number) => withinWindow(history, characters).map(({ content }) => content);
 
-  it('has whole messages, the newest first, and starts with one of the user once it is cut', () => {
-    expect(shown(10)).toEqual(['1234', '56', '789', '0']);
-    expect(shown(9)).toEqual(['789', '0']);
-    expect(shown(4)).toEqual(['789', '0']);
-    expect(shown(3)).toEqual([]);
-    expect(shown(0)).toEqual([]);
-    expect(withinWindow([said('assistant', 'Hello')], 5)).toHaveLength(1);
-  });
+it('the window has whole messages, the newest first, and starts with one of the user once it is cut', () => {
+  expect(shown(10)).toEqual(['1234', '56', '789', '0']);
+  expect(shown(9)).toEqual(['789', '0']);
+  expect(shown(4)).toEqual(['789', '0']);
+  expect(shown(3)).toEqual([]);
+  expect(shown(0)).toEqual([]);
+  expect(withinWindow([said('assistant', 'Hello')], 5)).toHaveLength(1);
 });
 
 describe('the end of a reply', () => {
@@ -97,4 +93,56 @@ describe('the end of a reply', () => {
     const outcome = failed(error);
     expect(outcome).toMatchObject({ status, message: 'A text', headers: { 'x-should-retry': 'false' } });
   });
+});
+
+const head = { id: 'chatcmpl-1', created: 1, model: crypto.randomUUID(), system_fingerprint: 'v1' };
+
+function openStream() {
+  const clock = manualClock();
+  const stream = new PassThrough();
+  const open = vi.fn(() => stream);
+  const completion = openCompletionStream({
+    ...{ open, clock, requestId: 'r1', onSlowReader: () => undefined },
+    chunks: completionChunks(head, { includesUsage: false }),
+  });
+  const deltas = () =>
+    String(stream.read() ?? '')
+      .split('\n\n')
+      .filter(Boolean)
+      .map((line) => {
+        const payload = line.replace('data: ', '');
+        return payload === '[DONE]'
+          ? payload
+          : (JSON.parse(payload).choices?.[0].delta ?? JSON.parse(payload));
+      });
+  const say = (delta: string) => completion.emit({ type: 'response.output_text.delta', delta });
+  return { clock, open, completion, deltas, say };
+}
+const role = { role: 'assistant', content: '' };
+
+it('sends its status after 15 s, and an empty delta after each 15 s of silence', async () => {
+  const { clock, open, completion, deltas, say } = openStream();
+  await clock.advance(14_999);
+  expect(open).not.toHaveBeenCalled();
+  await clock.advance(1);
+  expect(deltas()).toEqual([role, {}]);
+  await clock.advance(14_000);
+  say('Hi');
+  await clock.advance(14_999);
+  expect(deltas()).toEqual([{ content: 'Hi' }]);
+  await clock.advance(1);
+  expect(deltas()).toEqual([{}]);
+  completion.end('stop', noUsage);
+  expect(deltas()).toEqual([{}, '[DONE]']);
+  await clock.advance(60_000);
+  expect(deltas()).toEqual([]);
+});
+
+it('writes nothing more for a reader that is gone', async () => {
+  const { clock, completion, deltas, say } = openStream();
+  say('Hi');
+  deltas();
+  completion.drop();
+  await clock.advance(60_000);
+  expect(deltas()).toEqual([]);
 });

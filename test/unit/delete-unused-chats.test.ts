@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
+import { exportChats } from '#domain/chats/history.ts';
 import type { Erasure, Purge } from '#domain/chats/purge.ts';
 import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { dynamoStores } from '#support/dynamo-stores.ts';
@@ -38,8 +39,8 @@ const runsOf = async (hours: number): Promise<number> => {
 const open = (id: string, retentionDays: number | null) =>
   stores.workspaces.put(sampleWorkspace(id, clock.now().toISOString(), { retentionDays }));
 const retain = (id: string, retentionDays: number | null) => stores.workspaces.update(id, { retentionDays });
-const create = (workspaceId: string): Promise<Chat> =>
-  stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: null });
+const create = (workspaceId: string, externalUserId: string | null = null): Promise<Chat> =>
+  stores.chats.create({ workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId });
 const createMany = async (workspaceId: string, count: number): Promise<void> => {
   for (let created = 0; created < count; created += 1) await create(workspaceId);
 };
@@ -211,4 +212,19 @@ it('starts again if the days are changed while a page is deleted, and ends if th
   interrupt(() => retain('ws_1', null));
   expect([await run(), await existing('ws_1')]).toEqual([{ chats: 1, failures: 0 }, [3]]);
   expect([await run(), await stores.retention.walks()]).toEqual([none, []]);
+});
+
+it.each([undefined, 'ann'])('an export of %s has each chat that deletions meanwhile leave', async (user) => {
+  await open('ws_1', null);
+  const chats: Chat[] = [];
+  for (let created = 0; created < 250; created += 1) chats.push(await create('ws_1', user));
+  const exported: number[] = [];
+  const services = { chatPages: stores.chats, chats: stores.chats, clock, messages: stores.messages };
+  const files = { address: () => expect.unreachable() };
+  const given = { workspaceId: 'ws_1', externalUserId: user };
+  for await (const [line] of exportChats({ ...services, files }, given)) {
+    exported.push(Number(line?.type === 'chat' && line.id));
+    if (exported.length === 60) await stores.chats.delete(chats.slice(0, 50), clock.now().toISOString());
+  }
+  expect(exported).toEqual(chats.map(({ id }) => id));
 });

@@ -20,13 +20,6 @@ async function send(...prompt: LanguageModelV4Prompt) {
 }
 
 describe('what it says', () => {
-  it('is that it is a demonstration, and what it was asked', async () => {
-    const { text } = await send(user('How are you?'));
-    expect(text).toContain('demonstration');
-    expect(text).toContain('“How are you?”');
-    expect(text).toContain('the first message');
-  });
-
   it('tells of the history, but not of the instructions', async () => {
     const { text } = await send(
       { role: 'system', content: 'Be kind.' },

@@ -1,4 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -103,11 +105,10 @@ describe('docs/dependencies.md', () => {
   });
 
   test('has none that is gone', () => {
-    for (const name of named)
-      expect([name, Object.keys(declared).some((dependency) => covers(name, dependency))]).toEqual([
-        name,
-        true,
-      ]);
+    const gone = named.filter(
+      (name) => !Object.keys(declared).some((dependency) => covers(name, dependency)),
+    );
+    expect(gone).toEqual([]);
   });
 });
 
@@ -142,11 +143,11 @@ function licenceOf(path: string, { license }: Locked): string {
 
 describe('licences', () => {
   const exceptions = linesOf(licences);
+  const fits = (pattern: string, path: string): boolean =>
+    pattern.endsWith('*') ? nameOf(path).startsWith(pattern.slice(0, -1)) : nameOf(path) === pattern;
   const isException = (path: string): boolean =>
     exceptions.some(([cell = '']) =>
-      [...cell.matchAll(/`([^`]+)`/g)].some(([, pattern = '']) =>
-        pattern.endsWith('*') ? nameOf(path).startsWith(pattern.slice(0, -1)) : nameOf(path) === pattern,
-      ),
+      [...cell.matchAll(/`([^`]+)`/g)].some(([, pattern = '']) => fits(pattern, path)),
     );
   const other = locked.filter(([path, entry]) => !isAllowed(licenceOf(path, entry)));
 
@@ -158,25 +159,67 @@ describe('licences', () => {
     for (const [cell = '', licence = '', reason = ''] of exceptions) {
       expect([licence.length > 2, reason.length > 10]).toEqual([true, true]);
       for (const [, pattern = ''] of cell.matchAll(/`([^`]+)`/g))
-        expect([
-          pattern,
-          other.some(([path]) =>
-            pattern.endsWith('*') ? nameOf(path).startsWith(pattern.slice(0, -1)) : nameOf(path) === pattern,
-          ),
-        ]).toEqual([pattern, true]);
+        expect([pattern, other.some(([path]) => fits(pattern, path))]).toEqual([pattern, true]);
     }
   });
 
   test('of expressions are understood', () => {
-    expect(['(MIT OR GPL-3.0-or-later)', '(MIT AND Zlib)', 'Apache-2.0'].map(isAllowed)).toEqual([
-      true,
-      true,
-      true,
-    ]);
-    expect(['GPL-3.0-only', '(MIT AND GPL-2.0-only)', 'unknown'].map(isAllowed)).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    const known = ['(MIT OR GPL-3.0-or-later)', '(MIT AND Zlib)', 'Apache-2.0'];
+    const expressions = [...known, 'GPL-3.0-only', '(MIT AND GPL-2.0-only)', 'unknown'];
+    expect(expressions.filter(isAllowed)).toEqual(known);
   });
+});
+
+/** What `npm run advisories` prints for a lock file with these packages, each by its path. */
+function check(packages: Record<string, { name?: string; version?: string; dev?: true; link?: true }>) {
+  const folder = mkdtempSync(join(tmpdir(), 'advisories-test-'));
+  try {
+    const file = join(folder, 'package-lock.json');
+    writeFileSync(file, JSON.stringify({ packages }));
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [join(project, 'test/support/check-advisories.ts'), file],
+      { encoding: 'utf8' },
+    );
+    return { status, stdout, found: stderr.split('\n').filter((line) => line !== '') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('a lock file with a vulnerable version fails, with each package, its place, the advisory and the fix', () => {
+  const { status, stdout, found } = check({
+    '': { version: '1.0.0' },
+    // The last version with the weakness, and the first without.
+    'node_modules/one/node_modules/nanoid': { version: '3.3.7' },
+    'node_modules/nanoid': { version: '3.3.8' },
+    'node_modules/two/node_modules/nanoid': { version: '4.0.0' },
+    // No version is fixed.
+    'node_modules/dicer': { version: '0.3.1', dev: true },
+    // A prerelease, and a package under another name.
+    'node_modules/koa': { version: '2.9.0-rc.1' },
+    'node_modules/old-cookie': { name: 'cookie', version: '0.6.0' },
+    // The project's own package in a workspace.
+    'lib/dicer': { version: '0.3.1' },
+  });
+  expect(found).toEqual([
+    'nanoid 3.3.7 (node_modules/one/node_modules/nanoid): GHSA-mwcw-c2x4-8c55, Predictable ids for sizes that are no integers. Fixed in 3.3.8, 5.0.9.',
+    'nanoid 4.0.0 (node_modules/two/node_modules/nanoid): GHSA-mwcw-c2x4-8c55, Predictable ids for sizes that are no integers. Fixed in 3.3.8, 5.0.9.',
+    'dicer 0.3.1 (node_modules/dicer): GHSA-wm7h-9275-46v2, A malformed part header crashes the process. Fixed in no version.',
+    expect.stringMatching(/^koa 2\.9\.0-rc\.1 .*GHSA-593f-38f6-jp5m/),
+    expect.stringMatching(/^koa 2\.9\.0-rc\.1 .*GHSA-x2rg-q646-7m2v/),
+    expect.stringMatching(/^cookie 0\.6\.0 \(node_modules\/old-cookie\): GHSA-pxg6-pf52-xh8x/),
+  ]);
+  expect(stdout).toContain('6 packages');
+  expect(stdout).toContain('6 apply');
+  expect(status).toBe(1);
+});
+
+test('a lock file without one passes, and one without packages does not', () => {
+  const fixed = check({ 'node_modules/koa': { version: '3.3.0' }, 'node_modules/link': { link: true } });
+  expect([fixed.status, fixed.found]).toEqual([0, []]);
+  expect(fixed.stdout).toContain('1 packages');
+  const empty = check({ '': { version: '1.0.0' } });
+  expect(empty.status).toBe(1);
+  expect(empty.found.join('\n')).toContain('The lock files name no package');
 });

@@ -2,20 +2,9 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { environment } from '#runtime/environment/environment.ts';
 import { variables } from '#runtime/environment/variables.ts';
 
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+afterEach(() => vi.unstubAllEnvs());
 
 const complete = 'reads=20/s:40,writes=5/s:10,sends=2/s:5,uploads=2/s:5,batches=10/m,open-batches=10';
-
-it('reads what the stack gives', () => {
-  vi.stubEnv(variables.stageLimits, complete);
-  expect(environment('stageLimits')).toMatchObject({ batches: { count: 10, seconds: 60 }, openBatches: 10 });
-  vi.stubEnv(variables.webhookRetrySeconds, '5,300');
-  expect(environment('webhookRetrySeconds')).toEqual([5, 300]);
-  vi.stubEnv(variables.outboundAllow, '127.0.0.1:8080,localhost:80');
-  expect(environment('outboundAllow')).toHaveLength(2);
-});
 
 it.each([
   ['stageLimits', 'reads=20/s:40'],

@@ -22,14 +22,8 @@ const toolOf = ({ properties = {}, ...operation }: Operation) => {
   const taken = [...(operation.parameters ?? []), operation.body].flatMap((part) => part?.argument ?? []);
   const all = { ...Object.fromEntries(taken.map((name) => [name, {}])), ...properties };
   const input_schema = { type: 'object', properties: all };
-  return httpTool.parse({
-    ...any,
-    name: 'shop_op',
-    method: 'GET',
-    path: '/orders',
-    ...operation,
-    input_schema,
-  });
+  const usual = { ...any, name: 'shop_op', method: 'GET', path: '/orders' };
+  return httpTool.parse({ ...usual, ...operation, input_schema });
 };
 
 const chat = { externalUserId: 'ada/../x@y', id: 7 } as never;
@@ -61,35 +55,11 @@ describe('a value in the path', () => {
   });
 
   it.each([
-    ...[
-      '',
-      '.',
-      '..',
-      '/',
-      'a/b',
-      '..\\..',
-      'a\nb',
-      'a\u0000',
-      '%2e',
-      '%2E%2e',
-      '%252e%252e',
-      '..%2F..%2Fadmin',
-    ],
-    ...[
-      'a%2fb',
-      'a%252Fb',
-      'a%5cb',
-      '%00',
-      '..;',
-      '..;a=b',
-      '%2e%2e;',
-      '%c0%af',
-      '%c0%ae%c0%ae',
-      '%e0%80%af',
-      '%f0%80%80%af',
-      '%f8%80%80%80%af',
-    ],
-    ...['%2e%2e%2f%zz', [''], ['a', '..'], { '..': 1 }, ['a/b']],
+    ...['', 'a\nb', 'a\u0000', [''], ['a', '..'], { '..': 1 }, ['a/b']],
+    ...'. .. / a/b ..\\.. %2e %2E%2e %252e%252e ..%2F..%2Fadmin a%2fb a%252Fb a%5cb %00 ..; ..;a=b'.split(
+      ' ',
+    ),
+    ...'%2e%2e; %c0%af %c0%ae%c0%ae %e0%80%af %f0%80%80%af %f8%80%80%80%af %2e%2e%2f%zz'.split(' '),
   ])('%j is not sent', (id) => {
     expect(() => request(order(), { id })).toThrow(
       new ToolFailure('The argument id must be a part of a path, without slashes and dots alone'),
@@ -254,51 +224,41 @@ describe('a response', () => {
   });
 });
 
-describe('an entry', () => {
-  const operation = { ...any, name: 'shop_op', method: 'GET', path: '/a' };
-  const withTool = (tool: object, more: object = {}) => ({
-    base_url: 'https://a.example',
-    tools: [{ ...operation, ...tool }],
-    ...more,
-  });
-  const header = (name: string) => ({ parameters: [{ name, in: 'header', fixed: 'x' }] });
-  it.each([
-    [withTool({}), undefined],
-    [withTool({}, { base_url: 'https://a:b@a.example' }), 'base_url'],
-    [withTool({}, { base_url: 'https://a.example/?a=b' }), 'base_url'],
-    [withTool({}, { base_url: 'ftp://a.example' }), 'base_url'],
-    [withTool({}, { timeout_seconds: 76 }), 'timeout_seconds'],
-    [withTool({}, { timeout_seconds: 75 }), undefined],
-    [withTool({}, { tools: [] }), 'tools'],
-    [withTool({ path: '/a/../b' }), 'tools.0.path'],
-    [withTool({ path: '/a%2e' }), 'tools.0.path'],
-    [withTool({ path: '/{id}' }), 'tools.0.path'],
-    [withTool({ parameters: [{ name: 'id', in: 'path', fixed: 'x' }] }), 'tools.0.path'],
-    [withTool({ parameters: [{ name: 'a', in: 'query' }] }), 'tools.0.parameters.0'],
-    [
-      withTool({ parameters: [{ name: 'a', in: 'query', argument: 'a' }] }),
-      'tools.0.input_schema.properties',
-    ],
-    [
-      withTool({ input_schema: { type: 'object', properties: { a: {} } } }),
-      'tools.0.input_schema.properties',
-    ],
-    [withTool(header('X-Api-Key')), 'tools.0.parameters.0.name'],
-    [withTool(header('Host')), 'tools.0.parameters.0.name'],
-    [withTool(header('X-Agent-Depth')), 'tools.0.parameters.0.name'],
-    [withTool(header('x-a'), { headers: { 'X-A': 'b' } }), 'tools.0.parameters.0.name'],
-    [
-      withTool(
-        { parameters: [{ name: 'key', in: 'query', fixed: 'x' }] },
-        { auth: { type: 'query', name: 'key', secret: 'a' } },
-      ),
-      'tools.0.parameters.0.name',
-    ],
-    [withTool({ pick: ['a..b'] }), 'tools.0.pick.0'],
-  ])('%j has its mistake named', (config, place) => {
-    const { error } = httpApiConfig.safeParse(config);
-    expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(
-      place === undefined ? undefined : [place],
-    );
-  });
+const operation = { ...any, name: 'shop_op', method: 'GET', path: '/a' };
+const withTool = (tool: object, more: object = {}) => ({
+  base_url: 'https://a.example',
+  tools: [{ ...operation, ...tool }],
+  ...more,
+});
+const header = (name: string) => ({ parameters: [{ name, in: 'header', fixed: 'x' }] });
+it.each([
+  [withTool({}), undefined],
+  [withTool({}, { base_url: 'https://a:b@a.example' }), 'base_url'],
+  [withTool({}, { base_url: 'https://a.example/?a=b' }), 'base_url'],
+  [withTool({}, { base_url: 'ftp://a.example' }), 'base_url'],
+  [withTool({}, { timeout_seconds: 76 }), 'timeout_seconds'],
+  [withTool({}, { timeout_seconds: 75 }), undefined],
+  [withTool({}, { tools: [] }), 'tools'],
+  [withTool({ path: '/a/../b' }), 'tools.0.path'],
+  [withTool({ path: '/a%2e' }), 'tools.0.path'],
+  [withTool({ path: '/{id}' }), 'tools.0.path'],
+  [withTool({ parameters: [{ name: 'id', in: 'path', fixed: 'x' }] }), 'tools.0.path'],
+  [withTool({ parameters: [{ name: 'a', in: 'query' }] }), 'tools.0.parameters.0'],
+  [withTool({ parameters: [{ name: 'a', in: 'query', argument: 'a' }] }), 'tools.0.input_schema.properties'],
+  [withTool({ input_schema: { type: 'object', properties: { a: {} } } }), 'tools.0.input_schema.properties'],
+  [withTool(header('X-Api-Key')), 'tools.0.parameters.0.name'],
+  [withTool(header('Host')), 'tools.0.parameters.0.name'],
+  [withTool(header('X-Agent-Depth')), 'tools.0.parameters.0.name'],
+  [withTool(header('x-a'), { headers: { 'X-A': 'b' } }), 'tools.0.parameters.0.name'],
+  [
+    withTool(
+      { parameters: [{ name: 'key', in: 'query', fixed: 'x' }] },
+      { auth: { type: 'query', name: 'key', secret: 'a' } },
+    ),
+    'tools.0.parameters.0.name',
+  ],
+  [withTool({ pick: ['a..b'] }), 'tools.0.pick.0'],
+])('an entry %j has its mistake named', (config, place) => {
+  const { error } = httpApiConfig.safeParse(config);
+  expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(place === undefined ? undefined : [place]);
 });

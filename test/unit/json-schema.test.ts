@@ -45,33 +45,26 @@ function expectShort(run: () => unknown): void {
 }
 
 describe('data', () => {
-  const fitting: [keyword: string, schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
-    ['type', { type: 'integer' }, 1.0, 1.5, 'must be integer'],
-    ['types', { type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+  const fitting: [schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
+    [{ type: 'integer' }, 1.0, 1.5, 'must be integer'],
+    [{ type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+    [{ enum: [1, { a: 1, b: [2] }] }, { b: [2], a: 1 }, { a: 1, b: 2 }, 'must be one of the allowed values'],
+    [{ enum: [1] }, 1, true, 'must be one of the allowed values'],
+    [{ const: null }, null, false, 'must be the allowed value'],
+    [{ minimum: 2 }, 2, 1.9, 'must be at least 2'],
+    [{ maximum: 2 }, 2, 2.1, 'must be at most 2'],
+    [{ exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
+    [{ exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
+    [{ multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
+    [{ multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
+    [{ multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
+    [{ minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
+    [{ maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
+    [{ minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
+    [{ maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
+    [{ minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
+    [{ maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
     [
-      'enum',
-      { enum: [1, { a: 1, b: [2] }] },
-      { b: [2], a: 1 },
-      { a: 1, b: 2 },
-      'must be one of the allowed values',
-    ],
-    ['enum of true', { enum: [1] }, 1, true, 'must be one of the allowed values'],
-    ['const', { const: null }, null, false, 'must be the allowed value'],
-    ['minimum', { minimum: 2 }, 2, 1.9, 'must be at least 2'],
-    ['maximum', { maximum: 2 }, 2, 2.1, 'must be at most 2'],
-    ['exclusiveMinimum', { exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
-    ['exclusiveMaximum', { exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
-    ['multipleOf', { multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
-    ['multipleOf an integer', { multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
-    ['multipleOf of large numbers', { multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
-    ['minLength', { minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
-    ['maxLength', { maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
-    ['minItems', { minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
-    ['maxItems', { maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
-    ['minProperties', { minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
-    ['maxProperties', { maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
-    [
-      'uniqueItems',
       { uniqueItems: true },
       [1, true, '1', [1]],
       [
@@ -80,98 +73,52 @@ describe('data', () => {
       ],
       'must not have equal items',
     ],
+    [{ uniqueItems: false, maxItems: 2 }, [1, 1], [1, 1, 1], 'must have at most 2 items'],
+    [{ required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
+    [{ properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
     [
-      'uniqueItems: false',
-      { uniqueItems: false, maxItems: 2 },
-      [1, 1],
-      [1, 1, 1],
-      'must have at most 2 items',
-    ],
-    ['required', { required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
-    ['properties', { properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
-    [
-      'additionalProperties',
       { properties: { a: true }, additionalProperties: false },
       { a: 1 },
       { b: 1 },
       'must not have further properties',
     ],
     [
-      'additionalProperties with a schema',
       { additionalProperties: { items: { type: 'null' } } },
       { a: [null] },
       { secret: [null, 1] },
       '/*/1 must be null',
     ],
     [
-      'propertyNames',
       { propertyNames: { maxLength: 1 } },
       { a: 1 },
       { secret: 1 },
       'has a property whose name must have at most 1 characters',
     ],
-    ['items', { items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
+    [{ items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
+    [{ prefixItems: [true, { type: 'string' }], items: false }, [1, 'a'], [1, 'a', 2], '/2 is not allowed'],
+    [{ items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
+    [{ items: [true], additionalItems: { type: 'null' } }, [1, null], [1, 1], '/1 must be null'],
+    [{ anyOf: [{ type: 'string' }, { minimum: 2 }] }, 'a', 1, 'must match at least one of the alternatives'],
+    [{ oneOf: [{ type: 'integer' }, { minimum: 2 }] }, 1, 2, 'must match exactly one of the alternatives'],
+    [{ allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
+    [{ not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
     [
-      'prefixItems',
-      { prefixItems: [true, { type: 'string' }], items: false },
-      [1, 'a'],
-      [1, 'a', 2],
-      '/2 is not allowed',
-    ],
-    ['items of draft 7', { items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
-    [
-      'additionalItems of draft 7',
-      { items: [true], additionalItems: { type: 'null' } },
-      [1, null],
-      [1, 1],
-      '/1 must be null',
-    ],
-    [
-      'anyOf',
-      { anyOf: [{ type: 'string' }, { minimum: 2 }] },
-      'a',
-      1,
-      'must match at least one of the alternatives',
-    ],
-    [
-      'oneOf',
-      { oneOf: [{ type: 'integer' }, { minimum: 2 }] },
-      1,
-      2,
-      'must match exactly one of the alternatives',
-    ],
-    ['allOf', { allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
-    ['not', { not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
-    [
-      '$ref',
       { properties: { a: { $ref: '#/$defs/b~1~0', minimum: 2 } }, $defs: { 'b/~': { type: 'integer' } } },
       { a: 2 },
       { a: 1 },
       '/a must be at least 2',
     ],
+    [{ type: 'array', items: { $ref: '#' } }, [[], [[]]], [[], [1]], '/1/0 must be array'],
     [
-      '$ref to the root',
-      { type: 'array', items: { $ref: '#' } },
-      [[], [[]]],
-      [[], [1]],
-      '/1/0 must be array',
-    ],
-    [
-      'definitions',
       { additionalProperties: { $ref: '#/definitions/a' }, definitions: { a: { type: 'null' } } },
       { b: null },
       { b: 1 },
       '/* must be null',
     ],
-    [
-      'pattern and format, which are not checked',
-      { pattern: '^a$', format: 'email', type: 'string' },
-      'b',
-      1,
-      'must be string',
-    ],
+    // Both are for the model alone.
+    [{ pattern: '^a$', format: 'email', type: 'string' }, 'b', 1, 'must be string'],
   ];
-  test.each(fitting)('%s', (_keyword, schema, fits, wrong, problem) => {
+  test.each(fitting)('%j fits %j and not %j: %s', (schema, fits, wrong, problem) => {
     expect(problemOfSchema(schema)).toBeUndefined();
     expect(problemOfData(schema, fits)).toBeUndefined();
     expect(problemOfData(schema, wrong)).toBe(problem);
@@ -380,8 +327,7 @@ describe('the work is bounded', () => {
   const numbers = Array.from({ length: 40_000 }, (_, index) => index);
   const wide = Object.fromEntries(numbers.slice(0, 20_000).map((index) => [`k${index}`, index]));
   const slow = 'took too many steps to check';
-  const nothing = undefined;
-  const hostile: [name: string, schema: JsonSchema, data: unknown, problem: string | undefined][] = [
+  const hostile: [name: string, schema: JsonSchema, data: unknown, problem?: string][] = [
     ['2^40 references of allOf', twice('allOf', 40), 1, slow],
     ['2^40 references of anyOf', twice('anyOf', 40, false), 1, slow],
     ['2^40 references of oneOf', twice('oneOf', 40), text, slow],
@@ -406,7 +352,7 @@ describe('the work is bounded', () => {
       nested(512, '[', '', ']'),
       'is nested too deeply',
     ],
-    ['unique items', { uniqueItems: true }, numbers, nothing],
+    ['unique items', { uniqueItems: true }, numbers],
     [
       'unique items at every level',
       { uniqueItems: true, items: { $ref: '#' } },
@@ -418,7 +364,6 @@ describe('the work is bounded', () => {
       'an enum of 1,000 values for each of many',
       { items: { enum: numbers.slice(0, 1000) } },
       numbers.map((index) => index % 1000),
-      nothing,
     ],
     [
       'a large constant for each of many',
@@ -428,7 +373,7 @@ describe('the work is bounded', () => {
     ],
     ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
     ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
-    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text, nothing],
+    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text],
     [
       'long names of references',
       {
@@ -438,13 +383,8 @@ describe('the work is bounded', () => {
       numbers,
       slow,
     ],
-    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide, nothing],
-    [
-      'many properties',
-      { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } },
-      wide,
-      nothing,
-    ],
+    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide],
+    ['many properties', { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } }, wide],
     [
       'long required lists, often',
       { items: { required: Array(4000).fill('a') } },
@@ -455,7 +395,6 @@ describe('the work is bounded', () => {
       'a long list of types',
       { items: { type: ['null', 'boolean', 'string', 'array', 'object', 'number'] } },
       numbers,
-      nothing,
     ],
   ];
   /** A schema of 60^6 references to a last one, which checks the same part of the data until the steps end. */
@@ -554,18 +493,11 @@ test('most instances of the seeded schemas are found, and fit', () => {
   expect(found.length).toBeGreaterThan(900);
 });
 
-describe('schemas of client libraries', () => {
-  test.each(clientSchemas)('$name', ({ schema, rejected, strict }) => {
-    expect(problemOfSchema(schema)).toBe(rejected);
-    if (rejected !== undefined) return;
-    expect(isStrict(schema)).toBe(strict === true);
-    expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
-  });
-
-  test('36 of them, of which 32 are accepted', () => {
-    expect(clientSchemas.length).toBe(36);
-    expect(clientSchemas.filter(({ rejected }) => rejected === undefined).length).toBe(32);
-  });
+test.each(clientSchemas)('schemas of client libraries $name', ({ schema, rejected, strict }) => {
+  expect(problemOfSchema(schema)).toBe(rejected);
+  if (rejected !== undefined) return;
+  expect(isStrict(schema)).toBe(strict === true);
+  expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
 });
 
 test('a strict schema closes every object and requires every property', () => {

@@ -1,6 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { expect, it } from 'vitest';
 import { readModelResponse } from '#agents/model-response.ts';
+import { withoutTaggedReasoning } from '#agents/tagged-reasoning.ts';
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
@@ -33,4 +34,72 @@ it('lets Node.js send the first text before it reads the rest of a burst, once',
     },
   );
   expect(order).toEqual(['one', 'after one', 'two', 'three']);
+});
+
+/** The text of a response whose deltas these are, and the number of deltas that are progress alone. */
+async function read(deltas: string[]) {
+  const parts: LanguageModelV4StreamPart[] = [
+    { type: 'text-start', id: '1' },
+    ...deltas.map((delta) => ({ type: 'text-delta' as const, id: '1', delta })),
+    { type: 'text-end', id: '1' },
+    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+  ];
+  let text = '';
+  let progress = 0;
+  const { content, finishReason } = await readModelResponse(
+    withoutTaggedReasoning(ReadableStream.from(parts)),
+    { text: 10_000, other: 10_000 },
+    {
+      text: (delta) => {
+        text += delta;
+      },
+      progress: () => {
+        progress += 1;
+      },
+      toolCall: () => ({}),
+    },
+  );
+  // The next call of the model gets the text alone.
+  expect(content).toEqual(text === '' ? [] : [{ type: 'text', text }]);
+  return { text, hasProgress: progress > 0, finishReason };
+}
+
+it.each([
+  ['<think>Hm.</think>Hello', 'Hello'],
+  [' \n<thinking>Hm.</thinking>\n\n Hello', 'Hello'],
+  ['<THINK>Hm.</Think>Hello', 'Hello'],
+  ['<think></think>Hello', 'Hello'],
+  ['<think>1 < 2, </thin, </thinking></think>Hello', 'Hello'],
+  ['<think>Hm.</think><think>Hello</think>', '<think>Hello</think>'],
+  ['<think>Hm.', ''],
+  ['<think>Hm.</think', ''],
+  ['<think>Hm.</think>\n', ''],
+  ['<thin', '<thin'],
+  ['<thinker>Hello', '<thinker>Hello'],
+  ['<b>Hello</b>', '<b>Hello</b>'],
+  ['  Hello <think>Hm.</think>', '  Hello <think>Hm.</think>'],
+  [' \n', ' \n'],
+])('of %j the text is %j, however it is split', async (given, text) => {
+  expect(await read([given])).toMatchObject({ text, finishReason: 'stop' });
+  expect(await read([...given])).toMatchObject({ text, finishReason: 'stop' });
+});
+
+it('up to 1,000 blanks may come before the tag', async () => {
+  expect(await read([...`${' '.repeat(1000)}<think>Hm.</think>Hello`])).toMatchObject({ text: 'Hello' });
+  const longer = `${' '.repeat(1001)}<think>Hm.</think>Hello`;
+  expect(await read([longer])).toMatchObject({ text: longer });
+  expect(await read([...longer])).toMatchObject({ text: longer });
+});
+
+it('reasoning between tags is progress before its end', async () => {
+  expect(await read(['<think>', 'A long thought'])).toEqual({
+    text: '',
+    hasProgress: true,
+    finishReason: 'stop',
+  });
+});
+
+it('reasoning between tags has the bounds of other reasoning', async () => {
+  const thought = Array.from({ length: 11 }, () => 'a'.repeat(1000));
+  expect(await read(['<think>', ...thought])).toMatchObject({ text: '', finishReason: 'bytes' });
 });

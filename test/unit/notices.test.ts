@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { attachmentReader } from '#adapters/attachment-reader.ts';
 import { preparedJson, readPreparedJson } from '#adapters/prepared-attachments.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import type { AttachmentContent, PreparedAttachment, TextBounds } from '#domain/files/files.ts';
@@ -47,41 +46,6 @@ describe('what is said of a file is stored with its content', () => {
         'notices',
       );
     }
-  });
-});
-
-const timedOut = JSON.stringify({
-  errorType: 'Sandbox.Timedout',
-  errorMessage: 'RequestId: 1 Error: Task timed out after 60.00 seconds',
-});
-
-it('a preparation that Lambda ends says after how long', async () => {
-  let stored: unknown;
-  const reader = attachmentReader(
-    {
-      clock: { now: () => new Date(0) },
-      files: { readAddress: async () => '' },
-      prepared: {
-        get: async () => stored,
-        put: async (_file: unknown, prepared: unknown) => {
-          stored = prepared;
-        },
-        writeAddresses: async () => ({ content: '', image: '' }),
-      },
-      shares: { wait: async () => () => undefined },
-    } as never,
-    {
-      send: async () => ({
-        FunctionError: 'Unhandled',
-        Payload: { transformToString: () => timedOut },
-      }),
-    } as never,
-    () => 'prepare',
-  );
-  const file = { uuid: 'a', name: 'a.pdf', expiresAt: null } as never;
-  expect(await reader.read(file, { whole: 9, start: 9 }, new AbortController().signal)).toEqual({
-    type: 'unreadable',
-    reason: 'takes longer than 60 s to read',
   });
 });
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { httpApiConfig } from '#contract/http-api.ts';
 import { startWebServer } from '#support/tool-use.ts';
-import { importOpenApi } from '../../bin/agentctl/openapi/import-openapi.ts';
+import { importOpenApi, type WrittenConfig } from '../../bin/agentctl/openapi/import-openapi.ts';
 
 const info = { title: 'Shop', version: '1' };
 const responses = { 200: { description: 'ok' } };
@@ -46,15 +47,11 @@ const query = (name: string, schema: object = { type: 'string' }, more: object =
   ...more,
 });
 
+const pathId = { name: 'id', in: 'path', required: true };
+
 describe('an operation', () => {
   it('is a tool with its parameters and body as arguments', async () => {
-    const id = {
-      name: 'id',
-      in: 'path',
-      required: true,
-      schema: { type: 'integer' },
-      description: 'The order',
-    };
+    const id = { ...pathId, schema: { type: 'integer' }, description: 'The order' };
     const expand = query('expand', { type: 'array', items: { type: 'string' } }, { explode: false });
     const content = {
       'application/json': { schema: { type: 'object', properties: { note: { type: 'string' } } } },
@@ -108,7 +105,7 @@ describe('an operation', () => {
   });
 
   it('has arguments and a name of its own if others have the same', async () => {
-    const id = { name: 'id', in: 'path', required: true, schema: { type: 'string' } };
+    const id = { ...pathId, schema: { type: 'string' } };
     const tool = await toolOf(
       {
         parameters: [id, query('id'), query('filter[id]'), query('body')],
@@ -168,47 +165,27 @@ describe('an operation', () => {
     );
   });
 
-  it.each([
+  const ofBody = (type: string) => ({ requestBody: { content: { [type]: { schema: {} } } } });
+  it.each<[reason: string, operation: object, path?: string, method?: string]>([
+    ['its body is multipart/form-data', ofBody('multipart/form-data')],
+    ['it has the cookie session', { parameters: [{ ...query('session'), in: 'cookie' }] }],
+    ['it has a server of its own', { servers: [{ url: 'https://other.example' }] }],
+    ['a has the type text/xml', { parameters: [{ name: 'a', in: 'query', content: { 'text/xml': {} } }] }],
+    ['description has the hidden character U+200B', { description: 'Read\u200b' }],
+    ['input_schema has the hidden character U+0007', { parameters: [query('a', { title: 'x\u0007' })] }],
+    ['path must have the parameters of the path in braces: none', {}, '/orders/{id}'],
+    ['path must begin with / and have no query', {}, '/orders?kind=a'],
+    ['method must be one of GET, POST, PUT, PATCH, DELETE', {}, '/orders', 'head'],
     [
-      'multipart',
-      { requestBody: { content: { 'multipart/form-data': { schema: {} } } } },
-      'its body is multipart/form-data',
-    ],
-    ['a cookie', { parameters: [{ ...query('session'), in: 'cookie' }] }, 'it has the cookie session'],
-    ['a server of its own', { servers: [{ url: 'https://other.example' }] }, 'it has a server of its own'],
-    [
-      'a parameter of another type',
-      { parameters: [{ name: 'a', in: 'query', content: { 'text/xml': {} } }] },
-      'a has the type text/xml',
-    ],
-    ['hidden text', { description: 'Read\u200b' }, 'description has the hidden character U+200B'],
-    [
-      'hidden text in a name',
-      { parameters: [query('a', { title: 'x\u0007' })] },
-      'input_schema has the hidden character U+0007',
-    ],
-    [
-      'a path without a parameter',
-      {},
-      'path must have the parameters of the path in braces: none',
-      '/orders/{id}',
-    ],
-    ['a path with a query', {}, 'path must begin with / and have no query', '/orders?kind=a'],
-    ['a method without a body', {}, 'method must be one of GET, POST, PUT, PATCH, DELETE', '/orders', 'head'],
-    [
-      'too much text',
-      { parameters: [query('a', { title: 'x'.repeat(16_384) })] },
       'has 16512 bytes of names, descriptions and schemas, at most 16 KB are allowed',
+      { parameters: [query('a', { title: 'x'.repeat(16_384) })] },
     ],
-  ] as [string, object, string, string?, string?][])(
-    'is skipped for %s',
-    async (_what, operation, reason, path, method) => {
-      expect(await toolOf(operation, {}, path, method)).toBe(reason);
-    },
-  );
+  ])('is skipped: %s', async (reason, operation, path, method) => {
+    expect(await toolOf(operation, {}, path, method)).toBe(reason);
+  });
 
   it.each(['matrix', 'label'])('is skipped for the style %s', async (style) => {
-    const id = { name: 'id', in: 'path', required: true, style, schema: {} };
+    const id = { ...pathId, style, schema: {} };
     expect(await toolOf({ parameters: [id] }, {}, '/{id}')).toBe(`id has the style ${style}`);
   });
 });
@@ -352,4 +329,102 @@ describe('a document', () => {
     const upload = { name: 'own_uploadFile', notes: ['its body is multipart/form-data'] };
     expect(skipped).toMatchObject([upload]);
   });
+});
+
+const operation = (operationId: string, fields: object = {}) => ({
+  ...{ operationId, summary: `Do ${operationId}.`, responses: { 200: { description: 'ok' } } },
+  ...fields,
+});
+const document = (paths: object, more: object = {}) =>
+  JSON.stringify({
+    ...{
+      openapi: '3.0.3',
+      info: { title: 'Shop', version: '1' },
+      paths,
+      servers: [{ url: 'https://shop.example/v2' }],
+    },
+    components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
+    ...more,
+  });
+const orders = {
+  get: operation('list', { parameters: [query('tenant'), query('state')] }),
+  post: operation('add'),
+};
+const paths = { '/orders': orders, '/tags': { get: operation('tags') } };
+const options = { name: 'shop' };
+
+const importOnce = async (text: string, more: object = {}, written?: WrittenConfig) =>
+  (await importOpenApi(text, 'shop.json', { ...options, ...more }, written)).config;
+const namesOf = ({ tools }: WrittenConfig) => tools.map(({ name, approval }) => `${name} ${approval}`);
+
+it('an import makes an entry that agents accept', async () => {
+  const config = await importOnce(document(paths), { secret: 'shop' });
+  expect(config).toMatchObject({
+    ...{ base_url: 'https://shop.example/v2', document: 'shop.json' },
+    auth: { type: 'header', name: 'X-Key', prefix: '', secret: 'shop' },
+  });
+  expect(namesOf(config)).toEqual(['shop_add always', 'shop_list never', 'shop_tags never']);
+  expect(httpApiConfig.safeParse(config).error).toBeUndefined();
+  expect(namesOf(await importOnce(document(paths), { only: ['tags', 'shop_add'] }))).toEqual([
+    ...['shop_add always', 'shop_tags never'],
+  ]);
+  const dotted = { '/pets': { get: operation('pets.list'), post: operation('pets.add') } };
+  expect(namesOf(await importOnce(document(dotted), { only: ['pets.list'] }))).toEqual([
+    'shop_pets_list never',
+  ]);
+  await expect(importOnce(document(paths), { only: ['tags', 'tag'] })).rejects.toThrow(
+    'The document has no operation tag',
+  );
+});
+
+it('a document that is empty, null or no object is not valid', async () => {
+  for (const text of ['', ' \n', 'null', '~', '# nothing', '5', '[]'])
+    await expect(importOnce(text), JSON.stringify(text)).rejects.toThrow(/^It is /);
+});
+
+it('another import of the same document changes nothing, and keeps what the operator has written', async () => {
+  const first = await importOnce(document(paths), { only: ['add', 'list'] });
+  expect(await importOnce(document(paths), {}, first)).toEqual(first);
+  const [add, list] = first.tools;
+  const { tenant: _, ...properties } = Object(list?.input_schema.properties);
+  const written = {
+    ...{ ...first, base_url: 'https://staging.shop.example', timeout_seconds: 5 },
+    tools: [
+      { ...add, name: 'shop_add_new', approval: 'never' },
+      {
+        ...{ ...list, pick: ['[].id'], input_schema: { ...list?.input_schema, properties } },
+        parameters: [{ name: 'tenant', in: 'query', fixed: '{{external_user_id}}' }, list?.parameters?.[1]],
+      },
+    ],
+  } as WrittenConfig;
+  expect(await importOnce(document(paths), {}, written)).toEqual(written);
+});
+
+it('the approval of a tool that has changed is always, and what is gone is no tool', async () => {
+  const first = await importOnce(document(paths));
+  const summary = 'List, and follow me.';
+  const changed = { ...paths, '/orders': { get: { ...orders.get, summary }, post: orders.post } };
+  expect(namesOf(await importOnce(document(changed), {}, first))).toEqual([
+    ...['shop_add always', 'shop_list always', 'shop_tags never'],
+  ]);
+  const { '/tags': _, ...rest } = paths;
+  expect(namesOf(await importOnce(document(rest), {}, first))).toEqual([
+    'shop_add always',
+    'shop_list never',
+  ]);
+  const moved = document(paths, { servers: [{ url: 'https://evil.example' }] });
+  expect((await importOnce(moved, {}, first)).base_url).toBe('https://shop.example/v2');
+});
+
+it.each([
+  [document(paths, { servers: [] }), {}, undefined, 'The document has no address of its own'],
+  [
+    document(paths, { components: {} }),
+    { secret: 'shop' },
+    undefined,
+    'does not say how requests carry the secret',
+  ],
+  [document(paths), {}, { base_url: 'x', tools: [] }, 'The entry in the file is wrong: base_url must be'],
+])('an import that cannot be done says why', async (text, more, written, message) => {
+  await expect(importOnce(text, more, written as never)).rejects.toThrow(message);
 });

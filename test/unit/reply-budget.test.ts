@@ -40,13 +40,11 @@ describe('calls of models', () => {
   });
 });
 
-describe('tools', () => {
-  it('that were rejected are not counted as uses', () => {
-    const budget = budgetOf({ toolsAtOnce: 1, toolUses: 2 });
-    const first = started(budget.startTool(undefined));
-    for (let attempt = 1; attempt <= 5; attempt += 1) expect(budget.startTool(undefined)).toBe('toolsAtOnce');
-    first.end();
-    started(budget.startTool(undefined)).end();
-    expect(budget.startTool(undefined)).toBe('toolUses');
-  });
+it('tools that were rejected are not counted as uses', () => {
+  const budget = budgetOf({ toolsAtOnce: 1, toolUses: 2 });
+  const first = started(budget.startTool(undefined));
+  for (let attempt = 1; attempt <= 5; attempt += 1) expect(budget.startTool(undefined)).toBe('toolsAtOnce');
+  first.end();
+  started(budget.startTool(undefined)).end();
+  expect(budget.startTool(undefined)).toBe('toolUses');
 });

@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, vi } from 'vitest';
-import { endOfStream } from '#contract/events.ts';
 import { limits } from '#contract/limits.ts';
 import { resumeStreamRoute, sendMessageRoute } from '#contract/routes/messages.ts';
 import { completeChatRoute } from '#contract/routes/openai.ts';
@@ -14,37 +13,34 @@ import { openMemoryChat } from '#support/memory-chat.ts';
 /** What is left of a route's time after the milliseconds that its request has taken. */
 const left = ({ timeoutSeconds }: Route, elapsed: number): number => timeoutSeconds * 1000 - elapsed;
 
+/** Starts a turn whose reply the test plays. */
+async function play(deadline: number) {
+  const memory = await openMemoryChat();
+  const chat = await memory.createChat();
+  memory.model.pause();
+  const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
+  return { memory, finishing, reply: memory.model.replies[0] };
+}
+
 describe('a reply may take', () => {
-  it.each([sendMessageRoute, completeChatRoute])(
-    '300 s from its request on, as a stream: $name',
-    async (route) => {
-      const memory = await openMemoryChat();
-      const chat = await memory.createChat();
-      memory.model.pause();
-      // The request has taken two seconds before its model is called.
-      const deadline = timeForModel(route, true, left(route, 2000));
-      const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline }));
-      const [reply] = memory.model.replies;
-      for (let second = 2; second < 300; second += 1) {
-        reply?.text('on ');
-        await memory.clock.advance(second === 299 ? 999 : 1000);
-      }
-      expect(reply?.request.signal.aborted).toBe(false);
-      await memory.clock.advance(1);
-      expect(reply?.request.signal.aborted).toBe(true);
-      expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
-      expect(memory.logged).toContain('meter: openai:test slow');
-      // What is left to store it.
-      expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
-    },
-  );
+  it.each([sendMessageRoute, completeChatRoute])('300 s from its request, streamed: $name', async (route) => {
+    // The request has taken two seconds before its model is called.
+    const { memory, finishing, reply } = await play(timeForModel(route, true, left(route, 2000)));
+    for (let second = 2; second < 300; second += 1) {
+      reply?.text('on ');
+      await memory.clock.advance(second === 299 ? 999 : 1000);
+    }
+    expect(reply?.request.signal.aborted).toBe(false);
+    await memory.clock.advance(1);
+    expect(reply?.request.signal.aborted).toBe(true);
+    expect((await finishing).reply.error?.message).toMatch(/^The reply took longer than/);
+    expect(memory.logged).toContain('meter: openai:test slow');
+    // What is left to store it.
+    expect(left(route, limits.replySeconds * 1000)).toBe(15_000);
+  });
 
   it('as long as the model makes progress, and 90 s of silence after it', async () => {
-    const memory = await openMemoryChat();
-    const chat = await memory.createChat();
-    memory.model.pause();
-    const finishing = memory.finish(await memory.start(memory.inputOf(chat, 'Hi'), { deadline: 300_000 }));
-    const [reply] = memory.model.replies;
+    const { memory, finishing, reply } = await play(300_000);
     for (let round = 0; round < 2; round += 1) {
       reply?.emit({ type: 'progress' });
       await memory.clock.advance(89_999);
@@ -65,44 +61,22 @@ describe('a reply may take', () => {
   });
 });
 
-describe('a resumed stream may take', () => {
-  /** The events of a reply that never ends, one a second. */
-  async function* endless(clock: ManualClock): AsyncGenerator<string> {
-    for (let event = 0; ; event += 1) {
-      yield `data: ${event}\n\n`;
-      await new Promise<void>((resolve) => clock.after(1000, resolve));
-    }
+/** The events of a reply that never ends, one a second. */
+async function* endless(clock: ManualClock): AsyncGenerator<string> {
+  for (let event = 0; ; event += 1) {
+    yield `data: ${event}\n\n`;
+    await new Promise<void>((resolve) => clock.after(1000, resolve));
   }
+}
 
-  it('890 s of the 900 s of its route, and then ends without [DONE], so that its client resumes it', async () => {
-    const clock = manualClock();
-    const stream = new PassThrough();
-    let text = '';
-    stream.on('data', (chunk) => {
-      text += chunk;
-    });
-    const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
-    await clock.advance(0);
-    await clock.advance(limits.resumedSeconds * 1000 - 1);
-    expect(end.isReached).toBe(false);
-    expect(text).toMatch(/data: 889\n\n$/);
-    // The function sees the end when its source has the next event, a moment later.
-    await clock.advance(1);
-    await clock.advance(1000);
-    expect(end.isReached).toBe(true);
-    expect(text).not.toContain(endOfStream);
-    expect(limits.resumedSeconds).toBe(890);
-  });
-
-  it('as long for a reader that has stopped to read', async () => {
-    const clock = manualClock();
-    const stream = new PassThrough({ highWaterMark: 1 });
-    const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
-    await clock.advance(0);
-    await clock.advance(889_999);
-    expect(end.isReached).toBe(false);
-    await clock.advance(1);
-    await clock.advance(1000);
-    expect(end.isReached).toBe(true);
-  });
+it('a resumed stream may take as long for a reader that has stopped to read', async () => {
+  const clock = manualClock();
+  const stream = new PassThrough({ highWaterMark: 1 });
+  const end = watchEnd(writeStoredStream(() => stream, endless(clock), clock, left(resumeStreamRoute, 0)));
+  await clock.advance(0);
+  await clock.advance(889_999);
+  expect(end.isReached).toBe(false);
+  await clock.advance(1);
+  await clock.advance(1000);
+  expect(end.isReached).toBe(true);
 });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
 import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
-import { type Chat, isResumable, leaseIdOf, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
+import { type Chat, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
 import { followReply, recordEvents, repeatedStream, resumeReply } from '#domain/chats/reply-stream.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 import { closeAbandonedTurn } from '#domain/chats/turn.ts';
@@ -37,15 +37,6 @@ const release = async () =>
   void (await memory.services.chats.releaseLease(await memory.read(chat), leaseId, chat.messageCount));
 const append = (first: number, texts: string[], isLast = false) =>
   memory.services.replyEvents.append(reply, { first, texts, isLast }, memory.clock.now());
-
-it('a response id says whether its reply is resumable', () => {
-  const [resumable, other] = [true, false].map((is) => ({ id: newLeaseId('uuid', { resumable: is }) }));
-  expect([resumable, other].map((one) => one && isResumable(one))).toEqual([true, false]);
-  expect([resumable, other].map((one) => one && leaseIdOf(responseIdOf(one)))).toEqual([
-    resumable?.id,
-    undefined,
-  ]);
-});
 
 describe('the recorder of a reply', () => {
   const word = { type: 'response.output_text.delta', delta: 'word' } as const;
@@ -268,21 +259,18 @@ describe('a follower of a reply', () => {
   it.each([
     ['after what is stored', -1, 2],
     ['after what it has', 7, 8],
-  ])(
-    'of a function that died gets an error within two seconds of the lease, numbered %s',
-    async (_where, after, number) => {
-      await lease(30_000);
-      await append(0, ['0', '1']);
-      const { texts, following } = follow(after);
-      await memory.clock.advance(29_999);
-      expect(texts.join('')).not.toContain('error');
-      await memory.clock.advance(2001);
-      await following;
-      const end = texts.at(-1) ?? '';
-      expect(eventOf(end.replace(endOfStream, ''))).toEqual(errorAfter(number));
-      expect(end.endsWith(endOfStream)).toBe(true);
-    },
-  );
+  ])('of a dead function gets an error within 2 s of its lease, number %s', async (_where, after, number) => {
+    await lease(30_000);
+    await append(0, ['0', '1']);
+    const { texts, following } = follow(after);
+    await memory.clock.advance(29_999);
+    expect(texts.join('')).not.toContain('error');
+    await memory.clock.advance(2001);
+    await following;
+    const end = texts.at(-1) ?? '';
+    expect(eventOf(end.replace(endOfStream, ''))).toEqual(errorAfter(number));
+    expect(end.endsWith(endOfStream)).toBe(true);
+  });
 
   it('gets events that were stored just before the lease ended', async () => {
     await lease(600);

@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { limits } from '#contract/limits.ts';
 import type { Chat } from '#domain/chats/chat.ts';
 import { renameChat } from '#domain/chats/chats.ts';
 import { isFailedByModel, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
@@ -6,6 +7,7 @@ import { noUsage } from '#domain/chats/message.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { watchEnd } from '#support/manual-clock.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import { replyMessage } from '#support/messages.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
 
 let memory: MemoryChat;
@@ -16,6 +18,7 @@ beforeEach(async () => {
 });
 
 const failure = (message: string) => ({ code: 10005, message });
+const failing = (message: string) => () => Promise.reject(new Error(message));
 
 /** Starts a turn whose reply the test plays. */
 async function play(deadline?: number) {
@@ -233,4 +236,131 @@ it('the model has failed a reply, or the service has', () => {
   // The model has ended the reply: either its text was cut short, or the service has not stored it.
   const cutShort = { error: { code: 10005, message: 'Cut' } } as Reply;
   expect(isFailedByModel({ reply: cutShort, error: undefined })).toBe(true);
+});
+
+it.each<[what: string, message: string, end: (reply: ScriptedReply, endCall: () => void) => void]>([
+  [
+    'whose runtime fails',
+    'The reply could not be completed',
+    (reply) => reply.fail(new TypeError('A secret')),
+  ],
+  [
+    'that the runtime cuts short',
+    'Too many calls of models',
+    (reply, endCall) => {
+      endCall();
+      reply.end({ cutShort: 'Too many calls of models' });
+    },
+  ],
+])('a reply %s is stored with its text and an error, and the chat is free', async (_what, message, end) => {
+  memory.model.onReply = (reply) => {
+    const endCall = reply.startCall();
+    reply.text('Hel');
+    end(reply, endCall);
+  };
+  const { reply, events } = await memory.talk(chat, 'Hi');
+  const error = failure(message);
+  expect(reply).toMatchObject({ content: 'Hel', error });
+  expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+  expect(await memory.history(chat)).toMatchObject([
+    { content: 'Hi' },
+    { content: 'Hel', error, agentVersionId: 'version-of-agent-1' },
+  ]);
+  expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
+  expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+  expect(memory.uses[0]?.calls).toHaveLength(1);
+  expect(JSON.stringify(memory.logged)).not.toContain('A secret');
+  memory.model.onReply = (next) => next.end();
+  await memory.talk(chat, 'Again');
+  expect(memory.model.replies[1]?.request.history).toMatchObject([{ content: 'Hi' }, { content: 'Hel' }]);
+});
+
+describe('a reply that cannot be stored', () => {
+  it('now, keeps the chat lease until it expires: it may be stored although the response is lost', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const messages = { ...memory.services.messages, put: failing('The table is down') };
+    const { reply } = await memory.finish(started, { messages });
+    expect(reply.error).toEqual(failure('The reply could not be stored'));
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+    await expect(memory.send(memory.inputOf(chat, 'Too soon'))).rejects.toThrow('already in progress');
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Again', 'Hello']);
+    expect((await memory.history(chat))[1]).toMatchObject({ error: failure('The reply was interrupted') });
+  });
+
+  it('because another function has closed the turn, ends as interrupted, and counts once', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    await memory.services.messages.putAndRelease(chat, started.turn.chat.lease.id, replyMessage(2, ''));
+    const { reply, events } = await memory.finish(started);
+    const error = failure('The reply was interrupted');
+    expect(reply.error).toEqual(error);
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+    expect(await memory.contents(chat)).toEqual(['Hi', '']);
+    expect(memory.uses).toMatchObject([{ counts: { turns: 1, failedTurns: 1 } }]);
+  });
+
+  it('is complete although the chat lease cannot be released: the next send closes nothing', async () => {
+    const chats = { ...memory.services.chats, releaseLease: failing('The table is down') };
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const { reply } = await memory.finish(started, { chats });
+    expect(reply.error).toBeNull();
+    expect(memory.logged).toContain('warn: A chat was not freed');
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', 'Hello', 'Again', 'Hello']);
+  });
+});
+
+describe('a turn', () => {
+  it.each([
+    // Characters of the history: twice "First" and "Hello".
+    { stage: 20, agent: undefined, messages: 4 },
+    { stage: 19, agent: undefined, messages: 2 },
+    { stage: 9, agent: undefined, messages: 0 },
+    { stage: 9, agent: 20, messages: 4 },
+    { stage: 20, agent: 19, messages: 2 },
+    { stage: 20, agent: 0, messages: 0 },
+  ])('gives the model the characters of the stage, $stage, or of the agent, $agent', async (most) => {
+    memory.services.replySettings.historyCharacters = most.stage;
+    await memory.publish('agent-1', { meta: { max_history_characters: most.agent } });
+    for (const message of ['First', 'First', 'Last']) await memory.talk(chat, message);
+    expect(memory.model.replies[2]?.request.history).toHaveLength(most.messages);
+  });
+
+  it('may be the last one of a full chat', async () => {
+    await memory.services.chats.takeOverLease(chat, { id: 'filling', until: 0 });
+    await memory.services.chats.releaseLease(chat, 'filling', limits.messagesOfChat - 2);
+    await memory.talk(chat, 'The last');
+    const full = await memory.read(chat);
+    expect(full.messageCount).toBe(limits.messagesOfChat);
+    await expect(memory.send(memory.inputOf(chat, 'One more'))).rejects.toThrow('The chat is full');
+    expect(await memory.read(chat)).toEqual(full);
+  });
+});
+
+describe('before the user message is stored', () => {
+  it('a failure waits until the aborted model has ended, because Lambda freezes what runs after it', async () => {
+    memory.model.onReply = () => undefined;
+    const messages = { ...memory.services.messages, put: failing('The table is down') };
+    const sending = memory.send(memory.inputOf(chat, 'Hi'), { services: { messages } });
+    const end = watchEnd(sending);
+    await vi.waitUntil(() => memory.model.replies[0]?.request.signal.aborted);
+    await memory.clock.advance(1000);
+    expect(end.isReached).toBe(false);
+    memory.model.replies[0]?.fail(new Error('Aborted'));
+    await expect(sending).rejects.toThrow('The table is down');
+  });
+
+  it('a failure to close the turn as well is the same error; the lease expires', async () => {
+    const services = {
+      messages: { ...memory.services.messages, put: failing('The table is down') },
+      chats: { ...memory.services.chats, openTurn: failing('Still down') },
+    };
+    const sending = memory.send(memory.inputOf(chat, 'Hi'), { services });
+    await expect(sending).rejects.toThrow('The table is down');
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Again', 'Hello']);
+  });
 });

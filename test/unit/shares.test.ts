@@ -184,6 +184,14 @@ describe('the stage', () => {
 
 describe('those who wait', () => {
   const never = new AbortController().signal;
+  /** A stage where a workspace has half of the slots, all in one of two processes. */
+  async function busyStage() {
+    const world = stage({ preparations: 40 });
+    const [one, other] = [world.start('one'), world.start('other')];
+    const ends = await Promise.all(Array.from({ length: 20 }, () => one.wait('preparations', 'busy', never)));
+    await world.clock.advance(0);
+    return { world, other, ends };
+  }
 
   it('take turns by workspace', async () => {
     const process = stage({ preparations: 2 }).start('one');
@@ -215,10 +223,7 @@ describe('those who wait', () => {
   });
 
   it('go on when another process has fewer slots', async () => {
-    const world = stage({ preparations: 40 });
-    const [one, other] = [world.start('one'), world.start('other')];
-    const ends = await Promise.all(Array.from({ length: 20 }, () => one.wait('preparations', 'busy', never)));
-    await world.clock.advance(0);
+    const { world, other, ends } = await busyStage();
     for (let count = 0; count < 16; count += 1) await other.wait('preparations', 'neighbour', never);
     await world.clock.advance(0);
     const entry = watchEnd(other.wait('preparations', 'busy', never));
@@ -230,10 +235,7 @@ describe('those who wait', () => {
   });
 
   it('go on also in a process with few slots', async () => {
-    const world = stage({ preparations: 40 });
-    const [one, other] = [world.start('one'), world.start('other')];
-    const ends = await Promise.all(Array.from({ length: 20 }, () => one.wait('preparations', 'busy', never)));
-    await world.clock.advance(0);
+    const { world, other, ends } = await busyStage();
     const own = await Promise.all(
       Array.from({ length: 16 }, () => other.wait('preparations', 'neighbour', never)),
     );

@@ -36,24 +36,21 @@ describe('the window of a chat', () => {
     [4000, 12_000],
     [1, 1],
     [59_999, 1],
-  ])(
-    'of turns with %d and %d characters is whole turns, at least half of what fits, and moves only forward',
-    (message, reply) => {
-      let before = 0;
-      for (let turns = 0; turns <= 300; turns += 1) {
-        const all = chatOf(turns, message, reply);
-        const fits = newest(all, 60_000);
-        const window = windowOf(all, 60_000);
-        expect(window).toEqual(all.slice(all.length - window.length));
-        if (window.length > 0) expect(window[0]?.role).toBe('user');
-        expect(sizeOf(window)).toBeGreaterThanOrEqual(sizeOf(fits) / 2);
-        if (fits.length === all.length) expect(window).toHaveLength(all.length);
-        const start = window[0]?.turn ?? before;
-        expect(start).toBeGreaterThanOrEqual(before);
-        before = start;
-      }
-    },
-  );
+  ])('of turns of %d and %d characters is whole turns, half of what fits, and moves on', (message, reply) => {
+    let before = 0;
+    for (let turns = 0; turns <= 300; turns += 1) {
+      const all = chatOf(turns, message, reply);
+      const fits = newest(all, 60_000);
+      const window = windowOf(all, 60_000);
+      expect(window).toEqual(all.slice(all.length - window.length));
+      if (window.length > 0) expect(window[0]?.role).toBe('user');
+      expect(sizeOf(window)).toBeGreaterThanOrEqual(sizeOf(fits) / 2);
+      if (fits.length === all.length) expect(window).toHaveLength(all.length);
+      const start = window[0]?.turn ?? before;
+      expect(start).toBeGreaterThanOrEqual(before);
+      before = start;
+    }
+  });
 
   it('begins at a turn that it has, also if turns are missing', () => {
     const all = chatOf(100, 200, 1200).filter(({ turn }) => turn % 64 !== 0);
@@ -89,13 +86,8 @@ test.each([
   [200, 200, 1200, 0.85],
   [400, 200, 1200, 0.85],
   [200, 1500, 4000, 0.65],
-])(
-  'over %d turns of %d and %d characters at least %d of the prompts is cached',
-  (turns, message, reply, share) => {
-    const cached = cachedShare(turns, message, reply);
-    console.log(
-      `${turns} turns of ${message} and ${reply} characters: ${(cached * 100).toFixed(1)} % cached`,
-    );
-    expect(cached).toBeGreaterThanOrEqual(share);
-  },
-);
+])('over %d turns of %d and %d characters %d of the prompts is cached', (turns, message, reply, share) => {
+  const cached = cachedShare(turns, message, reply);
+  console.log(`${turns} turns of ${message} and ${reply} characters: ${(cached * 100).toFixed(1)} % cached`);
+  expect(cached).toBeGreaterThanOrEqual(share);
+});

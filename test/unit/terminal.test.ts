@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describeProgress, progressLine } from '../../bin/agentctl/progress-line.ts';
+import { startSteps } from '../../bin/local/start-steps.ts';
 import { terminalText } from '../../bin/terminal.ts';
 
 const bin = join(import.meta.dirname, '../../bin');
@@ -30,4 +32,111 @@ it('is used for all output of agentctl and npm start: only three files more writ
     /\bconsole\.|\.std(out|err)\.write|terminal\.write/.test(readFileSync(join(bin, file), 'utf8')),
   );
   expect(writing).toEqual(['agentctl/progress-line.ts', 'agentctl/reply-screen.ts', 'local/start-steps.ts']);
+});
+
+describe('a line of progress', () => {
+  it('tells share, count, rate and time left', () => {
+    const progress = { done: 2500, total: 10_000, from: 0, counted: '2,500 requests' };
+    expect(describeProgress(progress, 10)).toBe('[###.........]   25%  2,500 requests  250/s  30 s left');
+  });
+
+  it('counts rate and time left from where this run began', () => {
+    const progress = { done: 600, total: 1000, from: 500, counted: '10 requests' };
+    expect(describeProgress(progress, 20)).toContain('5.0/s  2 min left');
+    expect(describeProgress({ ...progress, done: 500 }, 20)).toBe('[######......]   50%  10 requests');
+  });
+
+  it('tells hours, and nothing left at the end', () => {
+    const progress = { done: 1, total: 7300, from: 0, counted: 'x' };
+    expect(describeProgress(progress, 1)).toContain('2 h 2 min left');
+    expect(describeProgress({ ...progress, done: 7300 }, 1)).not.toContain('left');
+    expect(describeProgress({ done: 0, total: 0, from: 0, counted: 'x' }, 0)).toContain('100%');
+  });
+});
+
+describe('where it is drawn', () => {
+  const progress = { done: 10, total: 10, from: 0, counted: '10 requests' };
+  const terminal = (isTTY: boolean) => {
+    let written = '';
+    const write = (text: string): boolean => {
+      written += text;
+      return true;
+    };
+    return { line: progressLine({ isTTY, columns: 40, write }), written: () => written };
+  };
+
+  it('is a terminal: within its width, below what is told, and gone in the end', () => {
+    const { line, written } = terminal(true);
+    line.show(progress);
+    line.log('Too many requests');
+    line.clear();
+    const parts = written().split('\r\u001b[2K').slice(1);
+    expect(parts).toEqual([
+      expect.stringMatching(/^\[#{12}\] {2}100%/),
+      'Too many requests\n',
+      expect.stringMatching(/^\[#{12}\] {2}100%/),
+      '',
+    ]);
+    expect(parts[0]?.length).toBeLessThan(40);
+  });
+
+  it('is a line every ten seconds elsewhere, without control codes', () => {
+    let seconds = 0;
+    let written = '';
+    const write = (text: string): boolean => {
+      written += text;
+      return true;
+    };
+    const line = progressLine({ isTTY: false, columns: 0, write }, () => seconds * 1000);
+    for (const done of [10, 20, 30, 40]) {
+      line.show({ done, total: 40, from: 0, counted: `${done} requests` });
+      seconds += 5;
+    }
+    line.log('Too many requests');
+    line.clear();
+    expect(written).toBe('[#########...]   75%  30 requests  3.0/s  4 s left\nToo many requests\n');
+  });
+
+  it('never goes back', () => {
+    const { line, written } = terminal(true);
+    line.show({ done: 5, total: 5, from: 0, counted: '' });
+    line.show({ done: 4, total: 5, from: 0, counted: '' });
+    line.log('');
+    expect(written()).not.toContain('80%');
+  });
+});
+
+function openSteps(isTTY: boolean) {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const written: string[] = [];
+  const write = (text: string): boolean => written.push(text) > 0;
+  return { steps: startSteps({ isTTY, write }), written };
+}
+
+describe('the steps of a start', () => {
+  it('have a line each, and on a terminal seconds that go on', () => {
+    const { steps, written } = openSteps(true);
+    steps.start('Synthesizing');
+    vi.advanceTimersByTime(2500);
+    steps.start('Ready');
+    steps.end();
+    vi.advanceTimersByTime(5000);
+    steps.end();
+    expect(written).toEqual([
+      ...['[0.0 s] Synthesizing', '\r[1.0 s] Synthesizing', '\r[2.0 s] Synthesizing', '\n'],
+      ...['[2.5 s] Ready', '\n'],
+    ]);
+  });
+
+  it('are lines alone in a file', () => {
+    const { steps, written } = openSteps(false);
+    steps.start('Synthesizing');
+    vi.advanceTimersByTime(2500);
+    steps.start('Ready');
+    steps.end();
+    expect(written).toEqual(['[0.0 s] Synthesizing\n', '[2.5 s] Ready\n']);
+  });
 });

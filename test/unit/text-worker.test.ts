@@ -11,13 +11,6 @@ const rank = (text: string, query: string) => ({
 
 afterEach(() => vi.useRealTimers());
 
-it('finds passages of texts, with their pages', async () => {
-  const worker = sampleTextWorker();
-  expect(await worker.run('workspace', rank('One holiday', 'holidays'))).toEqual([
-    { found: { text: 'holiday', offset: 4, page: 2, textIndex: 1 }, score: expect.any(Number) },
-  ]);
-});
-
 it('lets workspaces take turns', async () => {
   const worker = sampleTextWorker();
   const ended: string[] = [];

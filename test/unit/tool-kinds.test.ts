@@ -135,26 +135,12 @@ describe('an entry with many tools', () => {
     expect(JSON.stringify(steps) + prompts).not.toContain('crm.example');
   });
 
-  it('is not loaded by an agent without one', async () => {
-    const { deferred, loads } = remoteKind();
-    await reply(deferred, agentDefinition.parse({ name: 'Agent' }), 'Hello');
-    expect(loads()).toBe(0);
-  });
-
   it('does not run with arguments that do not fit', async () => {
     const { deferred, calls } = remoteKind();
     const { steps, prompts } = await reply(deferred, agentWith([find]), 'crm_find {"email":7}');
     expect(calls).toEqual([]);
     expect(steps[1]).toMatchObject({ step: { result: { success: false } } });
     expect(prompts).toContain('do not fit the tool crm_find. /email must be string');
-  });
-
-  it('fails if a person must approve it', async () => {
-    const { deferred, calls } = remoteKind();
-    const { steps } = await reply(deferred, agentWith([remove]), 'crm_delete {"email":"a@b.c"}');
-    expect(calls).toEqual([]);
-    const message = 'This needs the approval of a person, and replies cannot wait for approval yet';
-    expect(steps[1]).toMatchObject({ step: { result: { success: false, data: { message } } } });
   });
 
   it('gives the model the notice before the texts of others, also of a failure, and cuts them', async () => {
@@ -208,81 +194,62 @@ const toolOf = (bytes: number, name = 'crm_find') => {
   };
 };
 
-describe('a wrong tool is named by its field', () => {
-  const field = 'unified_tools[0].config.tools[0]';
-  it.each([
-    ['levels', withSchema(nested(16)), []],
-    ['levels', withSchema(nested(17)), [`${field}.input_schema has more than 16 levels`]],
-    ['type', withSchema({ type: 'string' }), [`${field}.input_schema must have the type object`]],
-    ['keyword', withSchema({ ...email, if: true }), [`${field}.input_schema at #/if is not supported`]],
-    [
-      'remote reference',
-      withSchema({ type: 'object', $ref: 'https://evil.example/' }),
-      [`${field}.input_schema at #/$ref leads to no schema in $defs`],
-    ],
-    [
-      'hidden text in a schema',
-      withSchema({ type: 'object', properties: { a: { title: 'a\u{e0041}' } } }),
-      [`${field}.input_schema has the hidden character U+E0041`],
-    ],
-    ...['\u202e', '\u200b', '\u2066', '\u00ad', '\u0007', '\u{e0100}', '\u2028'].map((hidden) => [
-      'hidden text',
+const field = 'unified_tools[0].config.tools[0]';
+const called = (name: string) => agentWith([{ ...find, name }]);
+const many = (count: number) =>
+  agentWith(Array.from({ length: count }, (_, at) => ({ ...find, name: `t${at}` })));
+it.each<[definition: AgentDefinition, ...issues: unknown[]]>([
+  [withSchema(nested(16))],
+  [withSchema(nested(17)), `${field}.input_schema has more than 16 levels`],
+  [withSchema({ type: 'string' }), `${field}.input_schema must have the type object`],
+  [withSchema({ ...email, if: true }), `${field}.input_schema at #/if is not supported`],
+  [
+    withSchema({ type: 'object', $ref: 'https://evil.example/' }),
+    `${field}.input_schema at #/$ref leads to no schema in $defs`,
+  ],
+  [
+    withSchema({ type: 'object', properties: { a: { title: 'a\u{e0041}' } } }),
+    `${field}.input_schema has the hidden character U+E0041`,
+  ],
+  ...['\u202e', '\u200b', '\u2066', '\u00ad', '\u0007', '\u{e0100}', '\u2028'].map(
+    (hidden): [AgentDefinition, unknown] => [
       agentWith([{ ...find, description: `Find${hidden}` }]),
-      [expect.stringContaining(`${field}.description has the hidden character U+`)],
-    ]),
-    ['visible text', agentWith([{ ...find, description: 'Find\n\tÄ ❤️ שלום 日本' }]), []],
-    [
-      'reserved name',
-      agentWith([{ ...find, name: 'consultant_x' }]),
-      [`${field}.name must not start with consultant_`],
+      expect.stringContaining(`${field}.description has the hidden character U+`),
     ],
-    [
-      'name',
-      agentWith([{ ...find, name: 'a.b' }]),
-      [`${field}.name must be 1 to 64 letters, digits, underscores or hyphens`],
-    ],
-    [
-      'same name',
-      agentWith([find, find]),
-      ['unified_tools[0].config.tools[1] is called crm_find, as another tool: give each a name of its own'],
-    ],
-    [
-      'the name of a tool that replies with long files get',
-      {
-        ...agentWith([]),
-        unified_tools: [{ type: 'consultant_request_form', name: 'consultant_lookup' }],
-      },
-      ['unified_tools[0] is called consultant_lookup, as another tool: give each a name of its own'],
-    ],
-    [
-      'unused name',
-      {
-        ...agentWith([find]),
-        unified_tools: [{ ...agentWith([find, remove]).unified_tools[0], name: 'crm' }],
-      },
-      ['unified_tools[0].name is not used: each tool in config.tools has its own'],
-    ],
-    ['bytes of a tool', agentWith([toolOf(toolLimits.offerBytes)]), []],
-    [
-      'bytes of a tool',
-      agentWith([toolOf(toolLimits.offerBytes + 1)]),
-      [`${field} has 16385 bytes of names, descriptions and schemas, at most 16 KB are allowed`],
-    ],
-    ['bytes', agentWith([1, 2, 3, 4, 5, 6, 7, 8].map((at) => toolOf(16 * 1024, `t${at}`))), []],
-    [
-      'bytes',
-      agentWith([1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => toolOf(at < 9 ? 16 * 1024 : 100, `t${at}`))),
-      ['unified_tools has 131172 bytes of names, descriptions and schemas, at most 128 KB are allowed'],
-    ],
-    ['tools', agentWith(Array.from({ length: 128 }, (_, at) => ({ ...find, name: `t${at}` }))), []],
-    [
-      'tools',
-      agentWith(Array.from({ length: 129 }, (_, at) => ({ ...find, name: `t${at}` }))),
-      ['unified_tools has 129 tools, at most 128 are allowed'],
-    ],
-  ] as [string, AgentDefinition, unknown[]][])('%s', async (_what, definition, issues) => {
-    expect(await issuesOf(definition)).toEqual(issues);
-  });
+  ),
+  [agentWith([{ ...find, description: 'Find\n\tÄ ❤️ שלום 日本' }])],
+  [called('consultant_x'), `${field}.name must not start with consultant_`],
+  [called('a.b'), `${field}.name must be 1 to 64 letters, digits, underscores or hyphens`],
+  [
+    agentWith([find, find]),
+    'unified_tools[0].config.tools[1] is called crm_find, as another tool: give each a name of its own',
+  ],
+  // The name of a tool that replies with long files get.
+  [
+    { ...agentWith([]), unified_tools: [{ type: 'consultant_request_form', name: 'consultant_lookup' }] },
+    'unified_tools[0] is called consultant_lookup, as another tool: give each a name of its own',
+  ],
+  [
+    {
+      ...agentWith([find]),
+      unified_tools: [{ ...agentWith([find]).unified_tools[0], name: 'crm' }],
+    } as never,
+    'unified_tools[0].name is not used: each tool in config.tools has its own',
+  ],
+  [agentWith([toolOf(toolLimits.offerBytes)])],
+  [
+    agentWith([toolOf(toolLimits.offerBytes + 1)]),
+    `${field} has 16385 bytes of names, descriptions and schemas, at most 16 KB are allowed`,
+  ],
+  [agentWith([1, 2, 3, 4, 5, 6, 7, 8].map((at) => toolOf(16 * 1024, `t${at}`)))],
+  [
+    agentWith([1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => toolOf(at < 9 ? 16 * 1024 : 100, `t${at}`))),
+    'unified_tools has 131172 bytes of names, descriptions and schemas, at most 128 KB are allowed',
+  ],
+  [many(128)],
+  [many(129), 'unified_tools has 129 tools, at most 128 are allowed'],
+])('a wrong tool is named by its field, in %.60j: %s', async (definition, ...issues) => {
+  expect(await issuesOf(definition)).toEqual(issues);
 });
 
 describe('the tools of an MCP server as an import pins them', () => {

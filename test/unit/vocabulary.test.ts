@@ -74,14 +74,8 @@ const segmentsOf = (identifier: string): string[] =>
     .toLowerCase()
     .split(' ');
 
-const paths = execFileSync(
-  'git',
-  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.js'],
-  {
-    cwd: projectFolder,
-    encoding: 'utf8',
-  },
-)
+const listing = ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.js'];
+const paths = execFileSync('git', listing, { cwd: projectFolder, encoding: 'utf8' })
   .split('\n')
   .filter(Boolean);
 

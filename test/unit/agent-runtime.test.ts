@@ -1,0 +1,339 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4StreamPart,
+} from '@ai-sdk/provider';
+import { beforeEach, describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { aiAgentRuntime } from '#agents/agent-runtime.ts';
+import { demo } from '#agents/models/demo.ts';
+import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
+import { type AgentTool, kindOf, ToolFailure } from '#agents/tools/agent-tool.ts';
+import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
+import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
+import type { ReplyForm } from '#domain/chats/reply-form.ts';
+import { ModelFailure } from '#domain/platform/failures.ts';
+import { agentVersion, file } from '#support/frozen/entities.ts';
+import { manualClock } from '#support/manual-clock.ts';
+
+/** A runtime without tools, whose attachments have a text. */
+const runtimeOf = (settings: Pick<AgentRuntimeSettings, 'providers'> & Partial<AgentRuntimeSettings>) =>
+  aiAgentRuntime({
+    ...{ clock: manualClock(), random: Math.random, tools: [], toolTimeout: 60_000 },
+    attachments: () => ({ read: async () => ({ type: 'text', text: 'A note', pageOffsets: [] }) }),
+    ...{ onToolError: () => undefined, onRejected: () => undefined, onRetry: () => undefined },
+    allow: async () => undefined,
+    ...settings,
+  });
+
+/** A provider of models with these methods. */
+const scripted = (methodsOf: (name: string) => object): AgentRuntimeSettings['providers'] => {
+  const model = (name: string) =>
+    ({
+      ...{ specificationVersion: 'v4', provider: 'scripted', modelId: name, supportedUrls: {} },
+      ...methodsOf(name),
+    }) as unknown as LanguageModelV4;
+  return { scripted: { needsName: true, seesImages: () => false, model } };
+};
+
+/** An agent without tools. */
+const agentWith = (llm_model: string, changes: object = {}) => ({
+  ...agentVersion,
+  definition: {
+    ...agentVersion.definition,
+    ...{ llm_model, unified_tools: [], use_search: false, meta: {} },
+    ...changes,
+  },
+});
+const limits = { modelCalls: 10, toolUses: 5, toolsAtOnce: 2, replyBytes: 1_000_000 };
+const request = (changes: { modelCalls?: number } = {}) => ({
+  ...{ chat: null, history: [], message: 'Hi', attachments: [], signal: new AbortController().signal },
+  budget: new ReplyBudget({ ...limits, ...changes }),
+});
+
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+
+/** A response of these texts, or of a call of a tool. */
+function responseOf(texts: readonly string[]) {
+  const isCall = texts[0] === 'tool';
+  const parts: LanguageModelV4StreamPart[] = [
+    ...(isCall
+      ? [{ type: 'tool-call', toolCallId: '1', toolName: 'none', input: '{}' } as const]
+      : [
+          { type: 'text-start', id: '0' } as const,
+          ...texts.map((delta) => ({ type: 'text-delta', id: '0', delta }) as const),
+          { type: 'text-end', id: '0' } as const,
+        ]),
+    { type: 'finish', finishReason: { unified: isCall ? 'tool-calls' : 'stop', raw: undefined }, usage },
+  ];
+  return { stream: ReadableStream.from(parts) };
+}
+
+describe('a reply in a form', () => {
+  const form: ReplyForm = { name: 'number', schema: { type: 'array', items: { type: 'string' } } };
+
+  /** The model returns the responses, each as deltas of text. */
+  async function reply(responses: readonly (readonly string[])[], modelCalls = 10) {
+    const calls: LanguageModelV4CallOptions[] = [];
+    const retried: string[] = [];
+    const doStream = async (options: LanguageModelV4CallOptions) =>
+      responseOf(responses[calls.push(options) - 1] ?? []);
+    const runtime = runtimeOf({
+      providers: scripted(() => ({ doStream })),
+      onRetry: (_model, reason) => retried.push(reason),
+    });
+    const parts: ReplyPart[] = [];
+    const agent = agentWith('scripted:one');
+    const end = await runtime.reply({ ...request({ modelCalls }), agent, form }, (part) => parts.push(part));
+    const texts = parts.flatMap((part) => (part.type === 'response.output_text.delta' ? [part.delta] : []));
+    return { end, texts, types: parts.map(({ type }) => type), calls, retried };
+  }
+
+  it('emits progress for each delta of the model, and the text after its end', async () => {
+    const { types, texts, end } = await reply([['["o', 'ne', '"]']]);
+    expect(types).toEqual([
+      'call start',
+      'progress',
+      'progress',
+      'progress',
+      'call end',
+      'response.output_text.delta',
+    ]);
+    expect(texts).toEqual(['["one"]']);
+    expect(end).toEqual({ reason: 'stop', cutShort: null, incomplete: null });
+  });
+
+  it('is emitted in deltas that end between two characters', async () => {
+    const text = `["${'a'.repeat(3997)}😀${'b'.repeat(4000)}"]`;
+    const { texts } = await reply([[text]]);
+    expect(texts.join('')).toBe(text);
+    expect(texts.map(({ length }) => length)).toEqual([4001, 4000, 2]);
+    expect(texts.every((delta) => delta.isWellFormed())).toBe(true);
+  });
+
+  it('takes the last call of the budget for a repair, and has none without one', async () => {
+    expect((await reply([['1'], ['["one"]']], 2)).texts).toEqual(['["one"]']);
+    const { calls, retried, end } = await reply([['1'], ['["one"]']], 1);
+    expect(calls).toHaveLength(1);
+    expect(retried).toEqual([]);
+    expect(end).toMatchObject({
+      reason: 'invalid-reply',
+      cutShort: 'The reply does not match the schema: must be array',
+    });
+  });
+
+  it('is repaired without tools, once, and counts it as a retry', async () => {
+    const { calls, retried, end, texts } = await reply([['1'], ['tool'], ['["one"]']]);
+    expect(calls).toHaveLength(2);
+    expect(calls[1]?.toolChoice?.type ?? 'none').toBe('none');
+    expect(retried).toEqual(['invalid-reply']);
+    expect([end.reason, texts]).toEqual(['invalid-reply', []]);
+  });
+
+  it.each([
+    [32 * 1024, 2],
+    [32 * 1024 + 1, 1],
+  ])('of %d bytes that does not fit has %d calls', async (bytes, expected) => {
+    expect((await reply([['x'.repeat(bytes)], ['x']])).calls).toHaveLength(expected);
+  });
+
+  it.each([
+    [256 * 1024, 'stop'],
+    [256 * 1024 + 1, 'max-reply-bytes'],
+  ])('of %d bytes ends with %s', async (bytes, reason) => {
+    const { end, texts } = await reply([[`["${'x'.repeat(bytes - 4)}"]`]]);
+    expect(end.reason).toBe(reason);
+    expect(texts.join('').length).toBe(reason === 'stop' ? bytes : 0);
+    if (reason !== 'stop')
+      expect(end.cutShort).toBe('The reply reached its limit of 262144 bytes before its JSON was complete');
+  });
+});
+
+describe('a call of a model', () => {
+  const agent = agentWith('scripted:down', {
+    ...{ output_schema: { type: 'integer' }, meta: { fallback_models: ['scripted:up'] } },
+  });
+
+  /** A first model that is down, and a second one that says these texts. */
+  function runtimeWith(texts: string[], allow: (model: string) => Promise<void>) {
+    const called: string[] = [];
+    const methodsOf = (name: string) => ({
+      async doStream() {
+        called.push(`scripted:${name}`);
+        if (name === 'down') throw new ModelFailure('unavailable', 'It is down');
+        return responseOf([texts.shift() ?? '']);
+      },
+      async doGenerate() {
+        called.push(`scripted:${name}`);
+        const finishReason = { unified: 'stop', raw: undefined };
+        return { content: [{ type: 'text', text: 'A title' }], finishReason, usage };
+      },
+    });
+    const runtime = runtimeOf({ providers: scripted(methodsOf), random: () => 0, allow });
+    return { runtime, called, reply: () => runtime.reply({ ...request(), agent }, () => undefined) };
+  }
+
+  it('is asked for each time: for retries, fallback models, repairs and titles', async () => {
+    const requested: string[] = [];
+    const { runtime, called, reply } = runtimeWith(['one', '1'], async (model) => {
+      requested.push(model);
+    });
+    expect(await reply()).toMatchObject({ reason: 'stop', cutShort: null });
+    const titled = { ...request(), agent: agentWith('scripted:up'), onCall: () => undefined };
+    expect(await runtime.title(titled)).toBe('A title');
+    expect(called).toEqual([
+      ...['scripted:down', 'scripted:down', 'scripted:up'],
+      ...['scripted:up', 'scripted:up'],
+    ]);
+    expect(requested).toEqual(called);
+  });
+
+  it('that is not allowed is not made, and fails with the reason', async () => {
+    const { called, reply } = runtimeWith(['1'], async () => {
+      throw new ModelFailure('refused', 'There is no room');
+    });
+    await expect(reply()).rejects.toThrow('There is no room');
+    expect(called).toEqual([]);
+  });
+});
+
+let logged: { message: string; fields: Record<string, unknown> }[];
+let metered: string[];
+let ofTools: [tool: string, error: unknown][];
+let retried: string[];
+beforeEach(() => {
+  logged = [];
+  metered = [];
+  ofTools = [];
+  retried = [];
+});
+
+const log = (message: string, fields: Record<string, unknown> = {}) => logged.push({ message, fields });
+
+function tool(changes: Partial<AgentTool>) {
+  return kindOf({
+    ...{ type: 'breaks', description: 'A tool.', config: z.object({}), input: () => z.object({}) },
+    start: () => ({ content: 'Working', args: {} }),
+    run: async () => ({ data: 'found' }),
+    ...changes,
+  });
+}
+
+/** A reply of the demo model, which calls the tool that the message names. */
+async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
+  const parts: ReplyPart[] = [];
+  const agentRuntime = runtimeOf({
+    providers: { demo },
+    onToolError: (type, error) => ofTools.push([type, error]),
+    onRetry: (_model, failure) => retried.push(failure),
+    ...settings,
+  });
+  const collected = await collectReply(
+    {
+      agentRuntime: {
+        ...agentRuntime,
+        reply: (given, forwardTo) =>
+          agentRuntime.reply(given, (part) => {
+            parts.push(part);
+            forwardTo(part);
+          }),
+      },
+      clock: manualClock(),
+      log: { info: log, warn: log, error: log },
+      meter: {
+        ...({} as Parameters<typeof collectReply>[0]['meter']),
+        replied: () => undefined,
+        modelFailed: (_model, failure) => metered.push(failure),
+      },
+      replySettings: { streamTimeout: 90_000 } as Parameters<typeof collectReply>[0]['replySettings'],
+    },
+    {
+      ...request({ modelCalls: 5 }),
+      ...{ message: 'Use breaks', attachments: [file] },
+      agent: agentWith('demo', {
+        unified_tools: (settings.tools ?? []).map(({ type }) => ({ type, config: {} })),
+      }),
+    },
+    { emit: () => undefined, stop: new AbortController(), deadline: 600_000 },
+  );
+  return { ...collected, parts };
+}
+
+const providerOf = (doStream: LanguageModelV4['doStream']): AgentRuntimeSettings['providers'] => ({
+  demo: { ...demo, model: (name) => ({ ...demo.model(name), doStream }) },
+});
+
+describe('an error that no model caused', () => {
+  const denied = Object.assign(new Error('s3:GetObject is not allowed'), { name: 'AccessDenied' });
+  const throttled = Object.assign(new Error('Too fast'), { name: 'ThrottlingException' });
+  const broken = new TypeError('Cannot read properties of undefined');
+  /** As the SDK's clients throw it when DynamoDB or Secrets Manager cannot be reached. */
+  const unreachable = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+  const throwing = (error: Error) => (): never => {
+    throw error;
+  };
+  const reading = (error: Error) => ({ attachments: () => ({ read: async () => throwing(error)() }) });
+  it.each<[what: string, thrown: Error, settings: Partial<AgentRuntimeSettings>]>([
+    ['a denied read of a file', denied, reading(denied)],
+    ['a throttled table', throttled, reading(throttled)],
+    ['no connection to S3', unreachable, reading(unreachable)],
+    ['a defect of the loop', broken, { tools: [tool({ start: throwing(broken) })] }],
+  ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
+    const { error, reply: failed } = await reply(settings);
+    expect(error).toBe(thrown);
+    expect(isFailedByModel({ error, reply: failed })).toBe(false);
+    expect(failed.error).toEqual({ code: 10005, message: 'The reply could not be completed' });
+    expect(logged).toEqual([
+      { message: 'A reply was not completed', fields: expect.objectContaining({ error: thrown }) },
+    ]);
+    expect(metered).toEqual([]);
+    expect(retried).toEqual([]);
+  });
+
+  it.each([denied, throttled, unreachable, broken])('before a call is not counted: %s', async (thrown) => {
+    const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
+    expect(error).not.toBeInstanceOf(ModelFailure);
+    expect(error).toMatchObject({ message: `A call of a model failed with ${thrown.name}` });
+    expect((error as Error).stack).toContain('agent-runtime.test.ts');
+    expect((error as Error).stack).not.toContain(thrown.message);
+    expect([metered, retried]).toEqual([[], []]);
+  });
+
+  it('in a stream is a failure of the model, with its stack and without its text', async () => {
+    const stream = new ReadableStream({
+      pull: () => {
+        JSON.parse('"secret" garbage');
+      },
+    });
+    const { error } = await reply({ providers: providerOf(async () => ({ stream })) });
+    expect(error).toMatchObject({ kind: 'failed', message: 'The model failed with SyntaxError' });
+    const { stack } = (error as Error).cause as Error;
+    expect(stack).toContain('agent-runtime.test.ts');
+    expect(stack).not.toContain('garbage');
+    expect(metered).toEqual(['failed']);
+  });
+});
+
+describe('an error of a tool', () => {
+  const messageOf = (parts: ReplyPart[]) =>
+    parts.flatMap((part) => (part.type === 'response.reasoning_step.end' ? [part.step.result.data] : []));
+
+  it('that is unknown is logged, and the model learns nothing of it', async () => {
+    const thrown = new Error('The table does not answer');
+    const { error, parts } = await reply({ tools: [tool({ run: () => Promise.reject(thrown) })] });
+    expect(error).toBeUndefined();
+    expect(messageOf(parts)).toEqual([{ message: 'It failed' }]);
+    expect(ofTools).toEqual([['breaks', thrown]]);
+  });
+
+  it('that it tells the model is not logged', async () => {
+    const run = () => Promise.reject(new ToolFailure('There is no such page'));
+    const { parts } = await reply({ tools: [tool({ run })] });
+    expect(messageOf(parts)).toEqual([{ message: 'There is no such page' }]);
+    expect(ofTools).toEqual([]);
+  });
+});
