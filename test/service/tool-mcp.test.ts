@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { agentctlWords } from '#support/agentctl-process.ts';
-import { resultsOf, runBatch } from '#support/batches.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
@@ -39,30 +37,12 @@ beforeEach(() => {
   Object.assign(server, { tools, era: 'both', override: undefined, received: [] });
 });
 
-async function setSecret(value: string, host = server.host): Promise<void> {
-  const [node = '', ...words] = agentctlWords(
-    'secrets',
-    'set',
-    'crm',
-    '--workspace',
-    workspaceId,
-    '--host',
-    host,
-  );
-  const child = spawn(node, [...words, '--data', agentctl.data, '--json'], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
-  child.stdin?.end(value);
-  await new Promise((ended) => child.once('exit', ended));
-}
-
 const readFileJson = async () => JSON.parse(await readFile(file, 'utf8')) as AgentDefinition;
 
 /** A published agent with the imported tools. */
 async function publish(): Promise<string> {
   await writeFile(file, JSON.stringify({ name: 'CRM', llm_model: 'openai:test' }));
-  await agentctl.run('secrets', 'list', '--workspace', workspaceId);
-  await setSecret(canary);
+  await agentctl.setSecret(workspaceId, 'crm', canary, server.host);
   const imported = await runImport('--secret', 'crm');
   expect(imported).toMatchObject({ code: 0, stderr: '' });
   const args = ['--workspace', workspaceId, '--file', file];
@@ -156,8 +136,7 @@ it('a tool runs, and its secret reaches its server alone', async () => {
 it('a tool and its secret work in batches and in tests of agents', async () => {
   server.call = () => ({ content: [{ type: 'text', text: 'Found' }] });
   const message = JSON.stringify({ name: 'crm_customers_find', arguments: {} });
-  const { id } = await runBatch(client, { agentId }, [{ custom_id: 'a', message }]);
-  const [result] = await resultsOf(client, id);
+  const [result] = await resultsOfBatch(client, { agentId }, [{ custom_id: 'a', message }]);
   const tested = await agentctl.json('agents', 'test', agentId, message);
   for (const reply of [result, tested]) expect(JSON.stringify(reply)).toContain('Found');
   const authorized = server.received.filter(({ headers }) => headers.authorization === `Bearer ${canary}`);
@@ -255,11 +234,8 @@ it('an address of toolAllow is reached by tools, and not by the tool that reads 
 it('publishing warns of an agent that reads texts of others, has private data, and may send it out', async () => {
   const definition = await readFileJson();
   const [entry] = definition.unified_tools;
-  const copy = join(folder, 'leak.json');
   const publishWith = async (...unified_tools: object[]) => {
-    await writeFile(copy, JSON.stringify({ ...definition, unified_tools }));
-    const args = ['--workspace', workspaceId, '--file', copy];
-    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    const { id } = await agentctl.createAgent(workspaceId, { ...definition, unified_tools });
     return agentctl.json('agents', 'publish', id);
   };
   const pages = { type: 'consultant_fetch_web_content' };
@@ -296,15 +272,11 @@ it.each([
 
 it('a request that has come through three agents is rejected', async () => {
   const chatId = await createChat(client, { agentId });
+  const message = JSON.stringify({ name: 'crm_customers_find', arguments: {} });
   const send = (depth: string) =>
-    fetch(`${service.baseUrl}/chats/${chatId}/messages`, {
-      method: 'POST',
-      headers: { 'x-api-key': tenant.apiKey, 'content-type': 'application/json', 'x-agent-depth': depth },
-      body: JSON.stringify({
-        message: JSON.stringify({ name: 'crm_customers_find', arguments: {} }),
-        agent_id: agentId,
-        external_user_id: 'anyone',
-      }),
+    client.request('POST', `/chats/${chatId}/messages`, {
+      headers: { 'x-agent-depth': depth },
+      body: { message, agent_id: agentId, external_user_id: 'anyone' },
     });
   for (const depth of ['3', 'x', '-1', 'Infinity']) expect((await send(depth)).status, depth).toBe(400);
   const accepted = await send('2');
@@ -314,30 +286,16 @@ it('a request that has come through three agents is rejected', async () => {
 });
 
 it('a wrong entry is named by its field', async () => {
-  const { unified_tools } = await readFileJson();
-  const [entry] = unified_tools;
-  const config = (changes: object) => ({ ...entry, config: { ...entry?.config, ...changes } });
-  const wrong = join(folder, 'wrong.json');
-  await writeFile(
-    wrong,
-    JSON.stringify({
-      name: 'Wrong',
-      unified_tools: [
-        config({ auth: { type: 'bearer', secret: 'none' } }),
-        config({ url: 'https://other.example/mcp' }),
-        config({ auth: { type: 'query', name: 'key', secret: 'crm' } }),
-        config({ headers: { 'X-Api-Key': 'k' } }),
-        config({ url: 'https://user:pass@mcp.example/' }),
-      ],
-    }),
-  );
-  const { stderr } = await agentctl.run('agents', 'create', '--workspace', workspaceId, '--file', wrong);
-  for (const field of [
-    'unified_tools[0].config.auth.secret names no secret of the workspace: none',
-    'unified_tools[1].config.auth.secret is crm, which is not for the host other.example:443',
-    'unified_tools[2].config.auth must not be query for MCP',
-    'unified_tools[3].config.headers.X-Api-Key may be secret: put its value into a secret',
-    'unified_tools[4].config.url must be an http or https URL without a user',
-  ])
-    expect(stderr).toContain(field);
+  const [entry] = (await readFileJson()).unified_tools;
+  const wrong: [changes: object, problem: string][] = [
+    [{ auth: { type: 'bearer', secret: 'none' } }, 'auth.secret names no secret of the workspace: none'],
+    [{ url: 'https://other.example/mcp' }, 'auth.secret is crm, which is not for the host other.example:443'],
+    [{ auth: { type: 'query', name: 'key', secret: 'crm' } }, 'auth must not be query for MCP'],
+    [{ headers: { 'X-Api-Key': 'k' } }, 'headers.X-Api-Key may be secret: put its value into a secret'],
+    [{ url: 'https://user:pass@mcp.example/' }, 'url must be an http or https URL without a user'],
+  ];
+  const unified_tools = wrong.map(([changes]) => ({ ...entry, config: { ...entry?.config, ...changes } }));
+  const { stderr } = await agentctl.createAgent(workspaceId, { name: 'Wrong', unified_tools });
+  for (const [index, [, problem]] of wrong.entries())
+    expect(stderr).toContain(`unified_tools[${index}].config.${problem}`);
 });
