@@ -1,10 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { createTenant } from '#support/service.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
-import { createChat, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const type = 'consultant_search_web';
@@ -19,10 +17,7 @@ const emulator = closeAfterTests(
   }),
 );
 const { model, service } = await useScriptedService({
-  variables: {
-    WEB_SEARCH_PROVIDER: 'searxng',
-    WEB_SEARCH_URL: `${emulator.url}/searx/`,
-  },
+  variables: { WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: `${emulator.url}/searx/` },
 });
 callRequestedTool(model);
 const search = await toolUser(service, { type, config: { max_results: 3 } });
@@ -104,11 +99,9 @@ describe('a search with SearXNG', () => {
       [{ use_search: true }, [type]],
       [{}, undefined],
     ] as const) {
-      const tenant = await createTenant({ model: 'openai:test', titles: false, agent });
-      const client = clientOf(service, tenant);
-      const chatId = await createChat(client, tenant);
+      const tenant = await openTenant(service, { model: 'openai:test', titles: false, agent });
       const message = JSON.stringify({ name: type, arguments: { query: 'q' } });
-      await send(client, tenant, chatId, message);
+      await tenant.send(await tenant.createChat(), { message });
       const received = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
       expect(received).toBeDefined();
       expect(received?.request.tools?.map((tool) => tool.function.name)).toEqual(names);

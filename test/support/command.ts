@@ -61,6 +61,11 @@ export function startProgram(
     child,
     /** Resolves when the process has ended and its output is complete. */
     ended,
+    /** Kills it, and waits for its end. */
+    async kill(): Promise<void> {
+      child.kill('SIGKILL');
+      await ended;
+    },
     /** Standard output so far. */
     output: () => stdout,
     errors: () => stderr,
