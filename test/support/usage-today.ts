@@ -1,4 +1,5 @@
 import { summarizeUsage, type UsageGrouping } from '#domain/workspaces/count-usage.ts';
+import type { ModelUsage } from '#domain/workspaces/usage.ts';
 import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 
 /** Today, as usage has it. */
@@ -12,7 +13,7 @@ export const summarize = (query: { workspaceId?: string; by: UsageGrouping; from
   );
 
 /** Today's calls of models in a workspace, by the model. */
-export async function modelsUsedIn(workspaceId: string) {
+export async function modelsUsedIn(workspaceId: string): Promise<Record<string, ModelUsage>> {
   const { lines } = await summarize({ workspaceId, by: 'model' });
-  return Object.fromEntries(lines.map(({ name, calls }) => [name, calls]));
+  return Object.fromEntries(lines.map(({ name, calls }) => [name ?? 'none', calls]));
 }
