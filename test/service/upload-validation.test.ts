@@ -144,21 +144,11 @@ describe('what is uploaded', () => {
 
   it.each(rejected)('refuses %s: %s', async (_what, message, name, content, type, hint) => {
     const { status, body } = await upload.raw(form(filePart(name, content, type)));
-    expect({ status, body }).toEqual({
-      status: 400,
-      body: {
-        data: {
-          original_name: name,
-          content_type: type,
-          size: Buffer.byteLength(content),
-          scope: 'persistent',
-          error_msg: message,
-          ...(hint !== undefined && { hint }),
-        },
-        message,
-        error_code: 10006,
-      },
-    });
+    const data = {
+      ...{ original_name: name, content_type: type, size: Buffer.byteLength(content) },
+      ...{ scope: 'persistent', error_msg: message, ...(hint !== undefined && { hint }) },
+    };
+    expect({ status, body }).toEqual({ status: 400, body: { data, message, error_code: 10006 } });
   });
 
   describe('names', () => {
@@ -334,12 +324,8 @@ describe.each([
       for (const response of [await upload.raw(body), await upload.raw(inChunks(body))]) {
         expect(summaryOf(response)).toBe(`400/10006 ${message}`);
         expect(response.body.data).toEqual({
-          original_name: 'a.txt',
-          content_type: 'text/plain',
-          size: 5,
-          scope: 'persistent',
-          error_msg: message,
-          ...data,
+          ...{ original_name: 'a.txt', content_type: 'text/plain', size: 5, scope: 'persistent' },
+          ...{ error_msg: message, ...data },
         });
       }
     });
