@@ -14,7 +14,7 @@ import { webFunctions } from '#support/entry-points.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { Tenant } from '#support/service.ts';
-import { createChat } from '#support/turns.ts';
+import { createChat, send } from '#support/turns.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
 import { type RawConnection, startUploadEndpoint } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -109,20 +109,13 @@ async function readersOfOneReply(): Promise<void> {
 
   const rejected = await request(other, tenant, path);
   expect(rejected.headers.get('retry-after')).toBe('1');
-  expect(await rejected.json()).toEqual({
-    data: null,
-    message: 'Too many requests of the workspace are open: try again in 1 s',
-    error_code: 10029,
-  });
+  const message = 'Too many requests of the workspace are open: try again in 1 s';
+  expect(await rejected.json()).toEqual({ data: null, message, error_code: 10029 });
   const toOpenAi = { model: tenant.agentId, messages: [{ role: 'user', content: 'Hello' }] };
   const rejectedCompletion = await request(other, tenant, '/openai/chat/completions', toOpenAi);
   expect([rejectedCompletion.status, await rejectedCompletion.json()]).toEqual([
     429,
-    {
-      error: expect.objectContaining({
-        message: 'Too many requests of the workspace are open: try again in 1 s',
-      }),
-    },
+    { error: expect.objectContaining({ message }) },
   ]);
   for (let chat = 0; chat < 20; chat += 1)
     for (const environment of [one, other]) {
@@ -203,10 +196,7 @@ async function slowFiles(): Promise<void> {
   );
   lambda.pause(busy.workspaceId);
   const sent = requests.map(({ chatId, file }) =>
-    busy.client.post<string>(`/chats/${chatId}/messages`, {
-      ...{ message: 'Read it', agent_id: busy.agentId, stream: false },
-      attached_file_uuids: [file],
-    }),
+    send(busy.client, busy, chatId, 'Read it', { attached_file_uuids: [file] }),
   );
   await vi.waitFor(() => expect(lambda.paused()).toBe(1), 60_000);
   const quick = await openAttachmentChat(service);
