@@ -87,12 +87,10 @@ it('sends fifty messages of 256 KiB in one page', async () => {
 });
 
 it('waits for a slow reader instead of collecting 40 MB for it', async () => {
-  const queries = () =>
-    service.run.dynamoCalls().filter(
-      ({ target, functionName, consumed }) =>
-        // Not those for the slots of the stage.
-        target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10,
-    ).length;
+  // Not those for the slots of the stage.
+  const isQuery = ({ target, functionName, consumed }: ReturnType<typeof service.run.dynamoCalls>[number]) =>
+    target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10;
+  const queries = () => service.run.dynamoCalls().filter(isQuery).length;
   const before = queries();
   const response = await client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
   const reader = response.body?.getReader();

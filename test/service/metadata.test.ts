@@ -178,16 +178,14 @@ it.each([
   ['pairs', pairs(16), { more: '' }, tooMany],
   ['bytes', ofBytes(500), { k: 'x'.repeat(493) }, tooLong],
   ['bytes', ofBytes(495), { a: '' }, tooLong],
-])(
-  'a change may not add too many %s to those that stay, and then changes nothing',
-  async (_, metadata, more, problem) => {
-    const chat = await createChat({ metadata });
-    expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
-    expect(await readChat(chat.id)).toEqual(chat);
-    const removed = Object.fromEntries(Object.keys(metadata).map((key) => [key, null]));
-    expect(dataOf(await change(chat.id, { ...removed, more: '' })).metadata).toEqual({ more: '' });
-  },
-);
+])('a change may not add too many %s to those that stay, and then changes nothing', async (...row) => {
+  const [, metadata, more, problem] = row;
+  const chat = await createChat({ metadata });
+  expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
+  expect(await readChat(chat.id)).toEqual(chat);
+  const removed = Object.fromEntries(Object.keys(metadata).map((key) => [key, null]));
+  expect(dataOf(await change(chat.id, { ...removed, more: '' })).metadata).toEqual({ more: '' });
+});
 
 it.each([{}, { metadata: null }, { name: null, metadata: null }])(
   'a change of nothing, %j, is rejected',

@@ -1,14 +1,13 @@
 import OpenAI from 'openai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { checkEnded, runBatch } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
+import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { png } from '#support/sample-files.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -136,15 +135,12 @@ const failures: Failure[] = [
   ends('silence behind some words', 1, timedOut, () => undefined, behindWords),
 ];
 
-describe.each(wires)('a model on the wire of %s', (wire) => {
-  let tenant: Tenant;
-  let client: Client;
-  let script: ReturnType<typeof scriptByMessage>;
-  beforeAll(async () => {
-    script = scriptByMessage(modelOf(wire));
-    tenant = await createTenant({ model: `${wire}:scripted`, titles: false, openai: true });
-    client = clientOf(service, tenant);
-  });
+const scripts = { openai: scriptByMessage(models.openai), bedrock: scriptByMessage(models.bedrock) };
+
+describe.each(wires)('a model on the wire of %s', async (wire) => {
+  const script = scripts[wire];
+  const tenant = await openTenant(service, { model: `${wire}:scripted`, titles: false, openai: true });
+  const { client } = tenant;
 
   it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
     const { name, says = [], fails, received, counted = 1, error, ofContent = false } = failure;
@@ -381,25 +377,20 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   });
 });
 
-describe('a chat whose model fails', () => {
-  let tenant: Tenant;
-  let client: Client;
-  let script: ReturnType<typeof scriptByMessage>;
-  const files: Record<string, string> = {};
-  beforeAll(async () => {
-    script = scriptByMessage(models.openai);
-    const unified_tools = [{ type: 'consultant_lookup' }];
-    const agent = { meta: { vision: true }, unified_tools };
-    tenant = await createTenant({ model: 'openai:scripted', titles: false, agent });
-    client = clientOf(service, tenant);
-    for (const [name, content, type] of [
-      ['a.txt', 'The text of the file', 'text/plain'],
-      ['a.png', png, 'image/png'],
-    ] as const) {
-      const { body } = await uploaderOf(service, tenant).file(name, content, { type });
-      files[name] = (body.data as UploadedFile).uuid;
-    }
-  });
+/** What a prompt has of the attached files. */
+const fileMarks = ['The text of the file', png.toString('base64')] as const;
+
+describe('a chat whose model fails', async () => {
+  const script = scripts.openai;
+  const agent = { meta: { vision: true }, unified_tools: [{ type: 'consultant_lookup' }] };
+  const tenant = await openTenant(service, { model: 'openai:scripted', titles: false, agent });
+  const { client } = tenant;
+  const upload = async (...[name, content, type]: [string, string | Buffer, string]) =>
+    (dataOf(await uploaderOf(service, tenant).file(name, content, { type })) as UploadedFile).uuid;
+  const files = {
+    'a.txt': await upload('a.txt', 'The text of the file', 'text/plain'),
+    'a.png': await upload('a.png', png, 'image/png'),
+  };
   const promptOf = (calls: readonly ModelCall[]): string => JSON.stringify(calls[0]?.request.messages);
 
   // Silence and lost connections fail a reply as an early end does, but after seconds.
@@ -417,7 +408,7 @@ describe('a chat whose model fails', () => {
     expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
     const calls = script(`after ${name}`, respond);
     expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
-    for (const mark of Object.values(fileMarks)) {
+    for (const mark of fileMarks) {
       expect(promptOf(failed)).toContain(mark);
       expect(promptOf(calls).includes(mark)).toBe(failure.ofContent !== true);
     }
@@ -444,7 +435,7 @@ describe('a chat whose model fails', () => {
   });
 
   it.each([1, 2, 3, 4])('at %i images in a row takes the next message', async (count) => {
-    const mark = fileMarks['a.png'] as string;
+    const [, mark] = fileMarks;
     const chatId = await createChat(client, tenant);
     const rejectImages = (call: ModelCall) =>
       JSON.stringify(call.request.messages).includes(mark) ? call.fail(400) : respond(call);
@@ -499,36 +490,22 @@ it('leaves no message and no word of a provider in the logs', () => {
   expect(logged.filter((line) => revealing.some((word) => line.includes(word)))).toEqual([]);
 });
 
-/** What a prompt has of an attached file. */
-const fileMarks: Readonly<Record<string, string>> = {
-  'a.txt': 'The text of the file',
-  'a.png': png.toString('base64'),
-};
-
-function modelOf(wire: Wire): ScriptedModel {
-  const model = models[wire];
-  if (model === undefined) throw new Error(`No model on the wire of ${wire}`);
-  return model;
-}
-
 /** Scripts the model by message, so that several messages can be sent concurrently. */
 function scriptByMessage(model: ScriptedModel) {
-  const scripts = new Map<
-    string,
-    { calls: ModelCall[]; script: (call: ModelCall, attempt: number) => void }
-  >();
+  type Script = (call: ModelCall, attempt: number) => void;
+  const entries = new Map<string, { calls: ModelCall[]; script: Script }>();
   model.onCall = (call) => {
     // Files and a previous message without a reply are in the same content, before a blank line or in parts of their own.
     const content: unknown = call.request.messages.findLast(({ role }) => role === 'user')?.content;
     const text = Array.isArray(content) ? content.at(-1).text : content;
     const message = String(text).split('\n\n').at(-1) ?? '';
-    const entry = scripts.get(message);
+    const entry = entries.get(message);
     if (entry === undefined) throw new Error(`No script for the message ${message}`);
     entry.script(call, entry.calls.push(call));
   };
-  return (message: string, script: (call: ModelCall, attempt: number) => void): readonly ModelCall[] => {
+  return (message: string, script: Script): readonly ModelCall[] => {
     const calls: ModelCall[] = [];
-    scripts.set(message, { calls, script });
+    entries.set(message, { calls, script });
     return calls;
   };
 }

@@ -208,9 +208,8 @@ describe('an agent', () => {
   });
 
   it('must name a model', async () => {
-    expect(await mistakesOf('openai@azure')).toEqual([
-      'llm_model names no model: it must be openai@azure:MODEL',
-    ]);
+    const problem = 'llm_model names no model: it must be openai@azure:MODEL';
+    expect(await mistakesOf('openai@azure')).toEqual([problem]);
   });
 
   it('is not published again if the stage has lost an endpoint meanwhile', async () => {
@@ -229,10 +228,9 @@ describe('an agent', () => {
       const field = where === 'own' ? 'llm_model' : 'meta.fallback_models[0]';
       const problem = `${field} names the unknown provider openai@azure; known are demo, bedrock, openai, openai@groq, openai@counting, openai@noKey2\n`;
       expect((await after.run('agents', 'publish', id)).stderr).toBe(`agent ${id}: ${problem}`);
-      expect((await after.run('agents', 'rollback', id, '--to', '1')).stderr).toBe(
-        `agent ${id}, version 1: ${problem}`,
-      );
-      expect(await before.json('agents', 'rollback', id, '--to', '1')).toMatchObject({ version_number: 3 });
+      const rollback = ['agents', 'rollback', id, '--to', '1'];
+      expect((await after.run(...rollback)).stderr).toBe(`agent ${id}, version 1: ${problem}`);
+      expect(await before.json(...rollback)).toMatchObject({ version_number: 3 });
     }
   });
 

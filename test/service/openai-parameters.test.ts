@@ -235,9 +235,7 @@ describe('an image', () => {
 describe('an agent with tools', () => {
   function restoreModel(): void {
     const { onCall } = model;
-    onTestFinished(() => {
-      model.onCall = onCall;
-    });
+    onTestFinished(() => void Object.assign(model, { onCall }));
   }
 
   it('tells its steps, whole and streamed, and is offered no tool that needs a chat', async () => {

@@ -105,16 +105,14 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     const post = (
       headers: Record<string, string>,
       { message = 'Hi', ...fields }: Record<string, unknown> = {},
-    ) =>
-      fetch(`${endpoint.url}/openai/chat/completions`, {
+    ) => {
+      const messages = [{ role: 'user', content: message }];
+      return fetch(`${endpoint.url}/openai/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({
-          model: tenant.agentId,
-          messages: [{ role: 'user', content: message }],
-          ...fields,
-        }),
+        body: JSON.stringify({ model: tenant.agentId, messages, ...fields }),
       });
+    };
     return { endpoint, post };
   }
 

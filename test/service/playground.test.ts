@@ -696,19 +696,15 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByText('Not saved').waitFor();
     await field('Test message').fill('Who are you?');
     await field('Test message').press('Enter');
-    for (const [name, text] of [
-      ['Draft', 'I am a pilot'],
-      ['Version 1, published', 'I am a guide'],
-    ] as const) {
+    const columnOf = async (name: string, text: string) => {
       const column = page.getByRole('region', { name, exact: true });
-      await column.getByText(text).waitFor();
-      await column.getByText(/tokens · 1 call/).waitFor();
-    }
-    const [left, right] = await Promise.all(
-      ['Draft', 'Version 1, published'].map((name) =>
-        page.getByRole('region', { name, exact: true }).boundingBox(),
-      ),
-    );
+      await shows(column, text);
+      await shows(column, /tokens · 1 call/);
+      return column;
+    };
+    const draft = await columnOf('Draft', 'I am a pilot');
+    const published = await columnOf('Version 1, published', 'I am a guide');
+    const [left, right] = [await draft.boundingBox(), await published.boundingBox()];
     expect([left?.y, (right?.x ?? 0) > (left?.x ?? 0)]).toEqual([right?.y, true]);
     expect(await findingsOf(page)).toEqual([]);
 

@@ -27,8 +27,6 @@ const {
 const table = closeAfterTests(dataTableOf(service));
 const waiting = { timeout: 60_000, interval: 500 };
 
-const storedFor = (tenant: OpenTenant, chatId: number) => table.storedFor(tenant, chatId);
-
 /** The last run of a purge, for a deletion twenty minutes ago. */
 async function purgeLastOf({ workspaceId }: OpenTenant, chat: ChatResource): Promise<void> {
   const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
@@ -50,15 +48,15 @@ async function talkAndRate(tenant: OpenTenant): Promise<ChatResource> {
 it('leaves nothing of a deleted chat, and everything of its neighbour', async () => {
   const tenant = await openTenant(service, { titles: false });
   const [chat, neighbour] = [await talkAndRate(tenant), await talkAndRate(tenant)];
-  const before = await storedFor(tenant, neighbour.id);
+  const before = await table.storedFor(tenant, neighbour.id);
   expect(before.toSorted()).toEqual(['CHAT', 'M#0000001', 'M#0000002', 'M#0000002#FEEDBACK', 'ann']);
   const { dynamodb } = await callsOf(service, async () => {
     dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
+    await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
   });
   // A fifth query would look for events, which only a resumable reply has.
   expect(dynamodb.Query).toBe(4);
-  expect(await storedFor(tenant, neighbour.id)).toEqual(before);
+  expect(await table.storedFor(tenant, neighbour.id)).toEqual(before);
   expect(await tenant.history(neighbour)).toHaveLength(2);
 });
 
@@ -79,7 +77,6 @@ it('deletes the events of resumable replies, also of one in progress', async () 
   const second = await stream('Goes on');
   const storedEvents = async () =>
     (await table.readAll()).filter(({ pk }) => String(pk).includes(`#C#${chat.id}#E#`));
-  const countEvents = async () => (await storedEvents()).length;
   // A reply stores its events every second. None may be under way at the deletion: only the second run of the purge deletes it.
   const repliesWithText = async () =>
     new Set(
@@ -87,7 +84,7 @@ it('deletes the events of resumable replies, also of one in progress', async () 
     ).size;
   await expect.poll(repliesWithText, waiting).toBe(2);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));
-  await expect.poll(countEvents, waiting).toBe(0);
+  await expect.poll(storedEvents, waiting).toEqual([]);
   second.call.finish();
   await second.events.rest();
 });
@@ -106,12 +103,12 @@ it('runs again for a purge in the outbox, and ends it if the deletion was twenty
   const { workspaceId } = tenant;
   const chat = await talkAndRate(tenant);
   dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
+  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
   // What a reply in progress has stored after the first run.
   const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
   await table.writeItems([...further]);
   await purgeLastOf(tenant, chat);
-  expect(await storedFor(tenant, chat.id)).toEqual([]);
+  expect(await table.storedFor(tenant, chat.id)).toEqual([]);
 });
 
 it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {
@@ -135,7 +132,7 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
     return (stored as { message: string; name?: string }[]).map(({ message, name }) => name ?? message);
   };
   await expect.poll(textsOf, waiting).toEqual(['', '', 'For another chat']);
-  await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual([]);
+  await expect.poll(() => table.storedFor(tenant, history.id), waiting).toEqual([]);
   const gone = { response_content: null };
   await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
 });
@@ -222,9 +219,12 @@ describe('files', () => {
     await table.change(keys.file(tenant.workspaceId, uuid), { closed: true });
     const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
     const [result] = await resultsOfBatch(tenant.client, tenant, requests);
+    const error_message = unknownFile.replace('400/10006 ', '');
     expect(result).toMatchObject({
-      ...{ status: 'failed', error_code: 400, response_content: null },
-      error_message: unknownFile.replace('400/10006 ', ''),
+      status: 'failed',
+      error_code: 400,
+      response_content: null,
+      error_message,
     });
     const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${result?.history_id}`));
     expect(await tenant.history(chat)).toEqual([]);

@@ -224,13 +224,8 @@ describe('the OpenAI-compatible door', () => {
   ])('returns it as the call of the one tool that is forced by %j', async (tool_choice, finish_reason) => {
     const calls = script(person);
     const { choices } = await door.complete({ tools, tool_choice });
-    expect(choices[0]).toMatchObject({
-      message: {
-        content: null,
-        tool_calls: [{ type: 'function', function: { name: 'person', arguments: person } }],
-      },
-      finish_reason,
-    });
+    const tool_calls = [{ type: 'function', function: { name: 'person', arguments: person } }];
+    expect(choices[0]).toMatchObject({ message: { content: null, tool_calls }, finish_reason });
     expect(calls[0]?.body).toMatchObject({ response_format: { json_schema: { name: 'person' } } });
     expect(calls[0]?.body).not.toHaveProperty('tools');
   });

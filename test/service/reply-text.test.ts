@@ -72,10 +72,8 @@ async function streamed(tenant: Awaited<ReturnType<typeof open>>, message: strin
     body: { message, agent_id: tenant.agentId },
   });
   const text = await response.text();
-  const events = text.split('\n\n').flatMap((block): StreamEvent[] => {
-    const data = block.split('data: ')[1];
-    return data === undefined || data === '[DONE]' ? [] : [JSON.parse(data) as StreamEvent];
-  });
+  const payloads = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => data);
+  const events = payloads.map((data) => JSON.parse(data) as StreamEvent);
   return { text, events, deltas: deltasOf(events), stored: (await tenant.history(chat)).at(-1) };
 }
 

@@ -38,9 +38,7 @@ describe('a stream that breaks', () => {
     'after any of its events goes on behind it, byte for byte',
     async () => {
       const { onCall } = model;
-      onTestFinished(() => {
-        model.onCall = onCall;
-      });
+      onTestFinished(() => void Object.assign(model, { onCall }));
       const agentId = await withTools();
       const whole = await start('unbroken', { agentId });
       const count = (await allOf(whole.texts)).length;

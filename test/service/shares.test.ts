@@ -151,10 +151,8 @@ async function slowUploads(): Promise<void> {
   await quick.until('\r\n\r\n');
   expect(statusOf(quick)).toBe('200');
   for (const upload of slow) if (statusOf(upload) === undefined) upload.socket.write(body);
-  await vi.waitFor(
-    () => expect(slow.filter((upload) => statusOf(upload) === '200')).toHaveLength(20),
-    60_000,
-  );
+  const accepted = () => slow.filter((upload) => statusOf(upload) === '200');
+  await vi.waitFor(() => expect(accepted()).toHaveLength(20), 60_000);
   await reportedUploads(body);
 }
 
@@ -175,13 +173,8 @@ async function reportedUploads(body: Buffer): Promise<void> {
   });
   const table = dataTableOf(service);
   onTestFinished(() => table.close());
-  await vi.waitFor(
-    async () =>
-      expect(await reportsIn(table)).toContainEqual(
-        expect.objectContaining({ slots: { uploads: { [neighbour.workspaceId]: 16 } } }),
-      ),
-    60_000,
-  );
+  const report = expect.objectContaining({ slots: { uploads: { [neighbour.workspaceId]: 16 } } });
+  await vi.waitFor(async () => expect(await reportsIn(table)).toContainEqual(report), 60_000);
   for (const { socket } of uploads) socket.write(body.subarray(1));
   for (const { received } of uploads) expect(String(await received)).toMatch(/^HTTP\/1.1 200 /);
 }

@@ -46,11 +46,9 @@ it('ends the stream with the text so far, and closes the connection of the model
   expect(rest).toMatchObject([{ ...stoppedEnd('One, '), response_id: responseId }, '[DONE]']);
   await call.gone;
   const [, reply] = await historyOf(client, chatId);
-  expect(reply).toMatchObject({
-    id: (rest[0] as { message_id: number }).message_id,
-    content: 'One, ',
-    meta: { incomplete: 'stopped', token_usage: { total_calls: 1 } },
-  });
+  const { message_id: id } = rest[0] as { message_id: number };
+  const meta = { incomplete: 'stopped', token_usage: { total_calls: 1 } };
+  expect(reply).toMatchObject({ id, content: 'One, ', meta });
   expect(reply?.meta.error).toBeUndefined();
   expect(await nextPrompt(chatId)).toEqual([
     { role: 'user', content: 'stop me' },

@@ -111,14 +111,13 @@ it('shows the first piece of a slow reply in the first tenth of its time', { ret
 
 it('streams to many clients at once, to each its own reply', async () => {
   const chats = await Promise.all(Array.from({ length: 3 }, () => createChat(client, tenant)));
-  const streams = await Promise.all(
-    chats.map(async (chatId, index) => {
-      const called = callFor(`client ${index}`);
-      const events = stepThrough(await client.stream(chatId, body(`client ${index}`)));
-      await events.next();
-      return { events, call: await called, chatId };
-    }),
-  );
+  const open = async (chatId: number, index: number) => {
+    const called = callFor(`client ${index}`);
+    const events = stepThrough(await client.stream(chatId, body(`client ${index}`)));
+    await events.next();
+    return { events, call: await called, chatId };
+  };
+  const streams = await Promise.all(chats.map(open));
   for (let round = 0; round < 3; round += 1)
     for (const [index, { events, call, chatId }] of streams.entries()) {
       call.chunk(`${index}/${round}`);

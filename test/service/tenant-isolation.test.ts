@@ -9,7 +9,7 @@ import { furnishWorkspace } from '#support/furnish-workspace.ts';
 import { write } from '#support/fuzz/hostile-json.ts';
 import { inputNode, type Path, valid } from '#support/fuzz/schema-nodes.ts';
 import { type IdLocation, idLocations } from '#support/id-locations.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -211,11 +211,8 @@ const masked = (text: string): string =>
 
 it('a stranger’s lists hold nothing of others', async () => {
   const { owner, stranger } = await openTwo();
-  expect((await stranger.client.get('/chats')).body).toMatchObject({
-    data: [],
-    pagination: { total_records: 0 },
-  });
-  expect((await stranger.client.get('/chats?external_user_id=ann')).body.data).toEqual([]);
+  for (const query of ['', '?external_user_id=ann'])
+    expect((await stranger.client.get(`/chats${query}`)).body).toEqual(emptyList);
   const agents = await stranger.client.get<{ id: string; workspace_id: string }[]>('/chats/published-agents');
   expect(agents.body.data.map(({ id }) => id)).toEqual([stranger.agentId]);
   expect(JSON.stringify(agents.body)).not.toContain(owner.workspaceId);

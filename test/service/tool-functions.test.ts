@@ -15,11 +15,9 @@ import { synthesize } from '../../bin/local/synthesize.ts';
 
 const type = 'consultant_call_function';
 const arnOf = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
-const [listed, missing, unlisted] = [
-  arnOf('canary-orders:live'),
-  arnOf('canary-gone:1'),
-  arnOf('canary-other:live'),
-];
+const listed = arnOf('canary-orders:live');
+const missing = arnOf('canary-gone:1');
+const unlisted = arnOf('canary-other:live');
 
 const folder = await temporaryFolder('tool-functions-');
 await writeFile(
@@ -94,10 +92,10 @@ async function use(
   const message = JSON.stringify({ name: `orders_${name}`, arguments: args });
   const sent = { message, agent_id: agentId, ...chat };
   const events = await (await client.stream(chatId, sent, { headers })).all();
-  const end = events.find(
-    (event): event is Extract<StreamEvent, { type: 'response.reasoning_step.end' }> =>
-      event !== '[DONE]' && event.type === 'response.reasoning_step.end',
-  );
+  type End = Extract<StreamEvent, { type: 'response.reasoning_step.end' }>;
+  const isEnd = (event: (typeof events)[number]): event is End =>
+    event !== '[DONE]' && event.type === 'response.reasoning_step.end';
+  const end = events.find(isEnd);
   const history = await historyOf(client, chatId, 'ada');
   const steps = history.at(-1)?.meta.reasoning_steps;
   expect(steps).toMatchObject([{ type, content: `orders_${name}`, result: end?.step.result }]);
@@ -123,12 +121,8 @@ it('a tool of a Lambda function works in batches and in tests of agents', async 
 
 describe('a tool of a Lambda function', () => {
   it('gets the tool, its arguments and for whom it works, and its result is that of the step', async () => {
-    const { agentId, chatId, result, modelText, seen, ids } = await use(
-      'echo',
-      { bytes: 7 },
-      {},
-      { external_user_id: 'ada' },
-    );
+    const ada = { external_user_id: 'ada' };
+    const { agentId, chatId, result, modelText, seen, ids } = await use('echo', { bytes: 7 }, {}, ada);
     const event = {
       tool: 'orders_echo',
       arguments: { bytes: 7 },
@@ -148,12 +142,8 @@ describe('a tool of a Lambda function', () => {
     expect(requests).toContain('orders_echo');
     const agents = await client.get<AgentResource[]>('/chats/published-agents?limit=1000');
     const agent = agents.body.data.find(({ id }) => id === agentId);
-    expect(agent?.unified_tools).toEqual([
-      {
-        type,
-        config: { tools: names.map((name) => ({ name: `orders_${name}`, description: `Tool ${name}` })) },
-      },
-    ]);
+    const tools = names.map((name) => ({ name: `orders_${name}`, description: `Tool ${name}` }));
+    expect(agent?.unified_tools).toEqual([{ type, config: { tools } }]);
     for (const text of [seen, requests, JSON.stringify(agents.body)])
       expect(text).not.toMatch(/canary|123456789012/);
   });

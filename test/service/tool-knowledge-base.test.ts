@@ -45,6 +45,7 @@ const open = (config: Record<string, unknown> = {}) => {
 
 describe('a knowledge base of Amazon Bedrock', () => {
   it('is asked in place of the documents, and its passages name their source', async () => {
+    const webLocation = { url: 'https://example.com/refunds' };
     respond = () => ({
       status: 200,
       body: {
@@ -55,11 +56,7 @@ describe('a knowledge base of Amazon Bedrock', () => {
             score: 0.87654321,
             metadata: { 'x-amz-bedrock-kb-document-page-number': 3, 'x-amz-bedrock-kb-chunk-id': 'c' },
           },
-          {
-            content: { text: 'See the site.' },
-            location: { type: 'WEB', webLocation: { url: 'https://example.com/refunds' } },
-            score: 0.5,
-          },
+          { content: { text: 'See the site.' }, location: { type: 'WEB', webLocation }, score: 0.5 },
           { content: { text: 'From elsewhere.' } },
         ],
       },

@@ -74,12 +74,10 @@ describe('the knowledge of a workspace', () => {
 
   it('is found in documents of every format, with its source', async () => {
     const tenant = await createTenant();
+    const taxiPage = ['A taxi is reimbursed', 'up to forty euros.'];
     const files = await Promise.all([
       fileOf('refunds.md', '# Refunds\n\nA refund reaches the customer within fourteen days.'),
-      fileOf(
-        'travel.pdf',
-        pdfOf([['Contents of this guide'], ['A taxi is reimbursed', 'up to forty euros.']]),
-      ),
+      fileOf('travel.pdf', pdfOf([['Contents of this guide'], taxiPage])),
       fileOf('leave.docx', docx('Annual leave is thirty days.')),
       fileOf('parking.doc', wordDocument('Parking costs nothing on Sundays.')),
       fileOf('offices.csv', 'city,floor\nHamburg,seventh\nMunich,second\n'),
@@ -94,24 +92,17 @@ describe('the knowledge of a workspace', () => {
     const documents = await list(tenant.workspaceId);
     expect(documents).toHaveLength(files.length);
     expect(documents.find(({ name }) => name === 'refunds.md')).toEqual({
-      id: expect.any(String),
-      name: 'refunds.md',
-      content_type: 'text/markdown',
-      size: 62,
-      characters: 62,
-      passages: 1,
+      ...{ id: expect.any(String), name: 'refunds.md', content_type: 'text/markdown' },
+      ...{ size: 62, characters: 62, passages: 1 },
       added_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
 
     const chat = await open(tenant);
     const [refund] = (await chat.search('How long does a refund take?')).results;
+    const document_id = documents.find(({ name }) => name === 'refunds.md')?.id;
     expect(refund).toEqual({
       text: expect.stringContaining('within fourteen days'),
-      source: {
-        document_id: documents.find(({ name }) => name === 'refunds.md')?.id,
-        name: 'refunds.md',
-        offset: 0,
-      },
+      source: { document_id, name: 'refunds.md', offset: 0 },
       score: expect.any(Number),
     });
     const [taxi] = (await chat.search('taxi')).results;

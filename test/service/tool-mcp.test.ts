@@ -37,6 +37,7 @@ beforeEach(() => {
   Object.assign(server, { tools, era: 'both', override: undefined, received: [] });
 });
 
+const failed = (message: unknown) => ({ success: false, data: { message } });
 const readFileJson = async () => JSON.parse(await readFile(file, 'utf8')) as AgentDefinition;
 
 /** A published agent with the imported tools. */
@@ -72,18 +73,15 @@ async function use(name: string, args: object, agent = agentId) {
 it('imports the same bytes twice, whatever the order of the server', async () => {
   const before = await readFile(file, 'utf8');
   const { unified_tools } = JSON.parse(before) as AgentDefinition;
+  const pinned = (...[name, tool, approval]: string[]) => expect.objectContaining({ name, tool, approval });
   expect(unified_tools).toEqual([
     {
       type: 'consultant_call_mcp_tool',
       config: {
         ...{ url: server.url, auth: { type: 'bearer', secret: 'crm' }, protocol: '2026-07-28' },
         tools: [
-          expect.objectContaining({
-            name: 'crm_customers_delete',
-            tool: 'customers.delete',
-            approval: 'always',
-          }),
-          expect.objectContaining({ name: 'crm_customers_find', tool: 'customers.find', approval: 'never' }),
+          pinned('crm_customers_delete', 'customers.delete', 'always'),
+          pinned('crm_customers_find', 'customers.find', 'never'),
         ],
       },
     },
@@ -145,10 +143,7 @@ it('a tool and its secret work in batches and in tests of agents', async () => {
 
 it('a tool that needs approval fails, and nothing is sent', async () => {
   const { step } = await use('crm_customers_delete', {});
-  expect(step?.result).toMatchObject({
-    success: false,
-    data: { message: expect.stringContaining('approval') },
-  });
+  expect(step?.result).toEqual(failed(expect.stringContaining('approval')));
   expect(server.received).toEqual([]);
 });
 
@@ -195,10 +190,7 @@ describe('after the import', () => {
   it('a removed tool is a failed step, and the reply goes on', async () => {
     server.tools = [];
     const { step, text } = await use('crm_customers_find', {});
-    expect(step?.result).toEqual({
-      success: false,
-      data: { message: 'The server has no such tool any more' },
-    });
+    expect(step?.result).toEqual(failed('The server has no such tool any more'));
     expect(text).toContain('notice');
     expect(logs.join('\n')).toMatch(/"failure":"changed"/);
   });
@@ -224,10 +216,7 @@ it('an address of toolAllow is reached by tools, and not by the tool that reads 
   expect((await use('crm_customers_find', {}, reader)).step?.result?.success).toBe(true);
   server.received = [];
   const { step } = await use('consultant_fetch_web_content', { url: server.url }, reader);
-  expect(step?.result).toMatchObject({
-    success: false,
-    data: { message: expect.stringContaining('address') },
-  });
+  expect(step?.result).toEqual(failed(expect.stringContaining('address')));
   expect(server.received).toEqual([]);
 });
 
@@ -265,7 +254,7 @@ it.each([
   await use('crm_customers_find', {});
   Object.assign(server, { override: undefined, received: [] });
   const { step } = await use('crm_customers_find', {});
-  expect(step?.result).toEqual({ success: false, data: { message: 'It failed' } });
+  expect(step?.result).toEqual(failed('It failed'));
   expect(server.received).toEqual([]);
   await table.change(key, { encrypted, hosts });
 });

@@ -14,6 +14,7 @@ import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.t
 import { useLocalTable } from '../../bin/operator.ts';
 
 const functionArn = 'arn:aws:lambda:eu-central-1:123456789012:function:orders:live';
+const noFunction = 'It must be ARN=FILE, with the alias of the function.';
 const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
 const folder = await temporaryFolder('service-command-');
@@ -96,12 +97,16 @@ describe('npm start', () => {
   });
 
   it.each([
-    ['orders.mjs', 'It must be ARN=FILE, with the alias of the function.'],
-    [`${functionArn.slice(0, -5)}=orders.mjs`, 'It must be ARN=FILE, with the alias of the function.'],
-    [`${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
-    [`${functionArn}=package.json`, 'There is no module of JavaScript: '],
-  ])('refuses --tool-function %j in one line', async (value, problem) => {
-    const { code, stderr } = await startCommand(['--tool-function', value]).ended;
+    ['--tool-function', 'orders.mjs', noFunction],
+    ['--tool-function', `${functionArn.slice(0, -5)}=orders.mjs`, noFunction],
+    ['--tool-function', `${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
+    ['--tool-function', `${functionArn}=package.json`, 'There is no module of JavaScript: '],
+    ...['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''].map((value) => [
+      ...['--allow-outbound', value],
+      'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
+    ]),
+  ])('refuses %s %j in one line', async (option = '', value = '', problem = '') => {
+    const { code, stderr } = await startCommand([option, value]).ended;
     expect([code, stderr.trim().split('\n')]).toEqual([2, [expect.stringContaining(problem)]]);
   });
 
@@ -148,17 +153,4 @@ describe('npm start', () => {
     expect(contents.filter((content) => content.includes('The model refused the request'))).not.toEqual([]);
     expect(contents.filter((content) => content.includes('canary'))).toEqual([]);
   });
-
-  it.each(['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''])(
-    'refuses --allow-outbound %j in one line',
-    async (value) => {
-      const { code, stderr } = await startCommand(['--allow-outbound', value]).ended;
-      expect(code).toBe(2);
-      expect(stderr.trim().split('\n')).toEqual([
-        expect.stringContaining(
-          'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
-        ),
-      ]);
-    },
-  );
 });

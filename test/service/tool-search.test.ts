@@ -40,6 +40,8 @@ const result = (index: number) => ({
   snippet: index === 1 ? '' : `Content ${index}`,
 });
 
+const failed = (message: string) => ({ success: false, data: { message } });
+
 describe('a search with SearXNG', () => {
   it('is a step with what was found', async () => {
     const { step, result: ended, modelText } = await search({ query: ' who & what? ' });
@@ -59,10 +61,9 @@ describe('a search with SearXNG', () => {
     expect(step.args).toEqual({ query: 'q', count: 1 });
     expect(ended.data).toEqual([result(0)]);
     for (const count of [0, 4, 1.5])
-      expect((await search({ query: 'q', count })).result).toEqual({
-        success: false,
-        data: { message: 'The arguments do not fit this tool' },
-      });
+      expect((await search({ query: 'q', count })).result).toEqual(
+        failed('The arguments do not fit this tool'),
+      );
     const five = await toolUser(service, { type });
     expect((await five({ query: 'q' })).result.data).toHaveLength(5);
   });
@@ -90,7 +91,7 @@ describe('a search with SearXNG', () => {
   ])('that gets status %i fails: %s', async (status, message, body) => {
     scripted = { status, body };
     const { result: ended, modelText } = await search({ query: 'q' });
-    expect(ended).toEqual({ success: false, data: { message: `The search failed. ${message}` } });
+    expect(ended).toEqual(failed(`The search failed. ${message}`));
     expect(modelText).toEqual(ended);
   });
 

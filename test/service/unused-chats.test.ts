@@ -125,16 +125,12 @@ it.each<[string, (tenant: OpenTenant, id: number) => Promise<unknown>]>([
   ['renamed', async (tenant, id) => dataOf(await tenant.client.patch(`/chats/${id}`, { name: 'In time' }))],
 ])('a chat that is %s between the read and the deletion stays, and its neighbour goes', async (_, use) => {
   const tenant = await open();
-  const [used, unused] = (await createUsed(tenant, [{ unused: 3 * day }, { unused: 3 * day }])) as [
-    number,
-    number,
-  ];
+  const ages = Array(2).fill({ unused: 3 * day });
+  const [used, unused] = (await createUsed(tenant, ages)) as [number, number];
   await retain(tenant, 2);
-  meanwhile(
-    ({ target, body }) =>
-      target === 'TransactWriteItems' && JSON.stringify(body).includes(tenant.workspaceId),
-    () => use(tenant, used),
-  );
+  const isDeletion = ({ target, body }: ProxiedCall) =>
+    target === 'TransactWriteItems' && JSON.stringify(body).includes(tenant.workspaceId);
+  meanwhile(isDeletion, () => use(tenant, used));
   await run();
   expect(await idsOf(tenant)).toEqual([used]);
   expect(await purgesOf(tenant)).toEqual([unused]);

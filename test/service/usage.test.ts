@@ -117,13 +117,8 @@ it('tells turns, requests of batches, calls, tokens and uploads by day, key, age
   const { stderr } = await run(...words, '2027-02-02', '--to', '2027-02-01');
   expect(stderr.split('\n')[0]).toBe('--from 2027-02-02 is after --to 2027-02-01');
   const figures = {
-    turns: 3,
-    failed_turns: 1,
-    batch_requests: 4,
-    failed_batch_requests: 1,
-    uploads: 1,
-    uploaded_bytes: 12,
-    model_calls: 7,
+    ...{ turns: 3, failed_turns: 1, batch_requests: 4, failed_batch_requests: 1 },
+    ...{ uploads: 1, uploaded_bytes: 12, model_calls: 7 },
     prompt_tokens: 40 + ofSecond.promptTokens,
     completion_tokens: 8 + ofSecond.completionTokens,
     total_tokens: 48 + ofSecond.promptTokens + ofSecond.completionTokens,

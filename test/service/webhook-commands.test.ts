@@ -47,9 +47,9 @@ describe('agentctl webhooks', () => {
     await tenant.closed(batch);
     const exhausted = await json<Shown>('webhooks', 'deliveries', batch.id);
     expect(exhausted).toMatchObject({ event_id: `evt_${batch.id}`, state: 'exhausted', round: 1 });
-    expect(exhausted.attempts.map(({ number, status: code }) => [number, code])).toEqual([
-      [1, 500],
-      [2, 502],
+    expect(exhausted.attempts).toMatchObject([
+      { number: 1, status: 500 },
+      { number: 2, status: 502 },
     ]);
     expect(await json<Shown>('webhooks', 'resend', batch.id)).toMatchObject({ state: 'pending', round: 2 });
     await receiver.called(3);
