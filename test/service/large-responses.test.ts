@@ -5,15 +5,14 @@ import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { offerSlot } from '#support/batch-queue.ts';
 import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { clientOf } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
-import { createTenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, interrupted, send } from '#support/turns.ts';
+import { contentsOf, createChat, deltasOf, historyOf, interrupted, send } from '#support/turns.ts';
 import { largePools } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -48,29 +47,15 @@ const { callFor, service, tenant, client } = await useScriptedService(
   { openai: true },
 );
 const { workspaceId, agentId } = tenant;
-const table = dataTableOf(service);
-await table.writeItems(
-  chatItems({
-    workspaceId,
-    agentId,
-    externalUserId: user,
-    count: 1000,
-    name,
-    messageCounts: { [largeChat]: largeMessages, [longChat]: shortMessages },
-  }),
-);
-await table.writeItems(
-  messageItems({ workspaceId, chatId: largeChat, count: largeMessages, content: largeText }),
-);
-await table.writeItems(
-  messageItems({
-    workspaceId,
-    chatId: longChat,
-    count: shortMessages,
-    content: (position) => `${position}`,
-  }),
-);
-table.close();
+const table = closeAfterTests(dataTableOf(service));
+const messageCounts = { [largeChat]: largeMessages, [longChat]: shortMessages };
+const seeded = { workspaceId, agentId, externalUserId: user, count: 1000, name, messageCounts };
+await table.writeItems(chatItems(seeded));
+for (const [chatId, content] of [
+  [largeChat, largeText],
+  [longChat, String],
+] as const)
+  await table.writeItems(messageItems({ workspaceId, chatId, count: messageCounts[chatId] ?? 0, content }));
 
 const asUser = `external_user_id=${encodeURIComponent(user)}`;
 
@@ -102,12 +87,10 @@ it('sends fifty messages of 256 KiB in one page', async () => {
 });
 
 it('waits for a slow reader instead of collecting 40 MB for it', async () => {
-  const queries = () =>
-    service.run.dynamoCalls().filter(
-      ({ target, functionName, consumed }) =>
-        // Not those for the slots of the stage.
-        target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10,
-    ).length;
+  // Not those for the slots of the stage.
+  const isQuery = ({ target, functionName, consumed }: ReturnType<typeof service.run.dynamoCalls>[number]) =>
+    target === 'Query' && functionName?.includes('ListMessages') && consumed.readUnits > 10;
+  const queries = () => service.run.dynamoCalls().filter(isQuery).length;
   const before = queries();
   const response = await client.request('GET', `/chats/${largeChat}/messages?limit=1000&${asUser}`);
   const reader = response.body?.getReader();
@@ -173,29 +156,23 @@ it('gives a model at most the newest thousand of more messages than that, from a
 
 it('keeps a reply that is larger than an item of the table, and sends it whole', async () => {
   const chatId = await createChat(client, tenant);
-  const called = callFor('Much, please');
-  const reading = client.stream(chatId, { message: 'Much, please', agent_id: tenant.agentId });
-  const call = await called;
   const chunks = Array.from({ length: 60 }, (_, index) => `${index}: ${'🙂é字 '.repeat(1000)}`);
-  for (const chunk of chunks) call.chunk(chunk);
-  call.finish();
-  const events = await (await reading).all();
+  void callFor('Much, please').then((call) => {
+    for (const chunk of chunks) call.chunk(chunk);
+    call.finish();
+  });
+  const fields = { message: 'Much, please', agent_id: tenant.agentId };
+  const events = await (await client.stream(chatId, fields)).all();
   const reply = chunks.join('');
   expect(Buffer.byteLength(reply)).toBeGreaterThan(500_000);
-  const deltas = events.flatMap((event) =>
-    event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
-  );
-  expect(digest(deltas.join(''))).toBe(digest(reply));
+  expect(digest(deltasOf(events).join(''))).toBe(digest(reply));
   expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: reply });
   const [, stored] = await historyOf(client, chatId);
   expect(digest(stored?.content ?? '')).toBe(digest(reply));
 
   // It also works with `stream: false`, and the next turn works with the large reply in its history or without it.
-  const repeated = callFor('And again');
-  const responding = send(client, tenant, chatId, 'And again');
-  const next = await repeated;
-  replyWith(next, reply);
-  expect(digest((await responding).body.data)).toBe(digest(reply));
+  void callFor('And again').then((call) => replyWith(call, reply));
+  expect(digest((await send(client, tenant, chatId, 'And again')).body.data)).toBe(digest(reply));
   expect((await historyOf(client, chatId)).map(({ content }) => digest(content))).toEqual(
     ['Much, please', reply, 'And again', reply].map(digest),
   );
@@ -203,11 +180,7 @@ it('keeps a reply that is larger than an item of the table, and sends it whole',
 
 describe('a large reply', () => {
   const large = '🙂é字 '.repeat(40_000);
-  const respond = (call: ModelCall, text: string): void => replyWith(call, text);
-  const open = async () => {
-    const own = await createTenant({ model: 'openai:test', titles: false });
-    return { ...own, client: clientOf(service, own) };
-  };
+  const open = () => openTenant(service, { model: 'openai:test', titles: false });
 
   it('that comes when the turn was ended by another leaves nothing behind', async () => {
     const own = await open();
@@ -215,14 +188,12 @@ describe('a large reply', () => {
     const called = callFor('Late');
     const sending = send(own.client, own, chatId, 'Late');
     const call = await called;
-    const table = dataTableOf(service);
     await table.endLease({ ...own, chatId });
-    table.close();
     const next = callFor('Next');
     const sendingNext = send(own.client, own, chatId, 'Next');
-    respond(await next, 'Here');
+    replyWith(await next, 'Here');
     expect((await sendingNext).body.data).toBe('Here');
-    respond(call, large);
+    replyWith(call, large);
     expect(await sending).toMatchObject({ status: 500 });
     const history = await historyOf(own.client, chatId);
     expect(contentsOf(history)).toEqual(['Late', '', 'Next', 'Here']);
@@ -236,23 +207,19 @@ describe('a large reply', () => {
     const requests = ['Twice', 'Much'].map((message) => ({ custom_id: message, message }));
     const batch = await submit(own.client, own, requests);
     const slow = await calls[0];
-    respond(await calls[1], large);
+    replyWith(await calls[1], large);
 
     // Another worker gets the slot, as if this one had died.
     const repeated = callFor('Twice');
     await offerSlot(service, { workspaceId: own.workspaceId, batchId: batch.id });
-    respond(await repeated, 'Quick');
+    replyWith(await repeated, 'Quick');
     const contents = async () =>
       (await resultsOf(own.client, batch.id)).map(({ response_content: content }) => content);
     await expect.poll(contents).toEqual(['Quick', large]);
-    respond(slow, large);
-    const deleted = () =>
-      service.run
-        .calls()
-        .filter(
-          ({ operation, name: by }) => operation === 'DELETE object' && by?.includes('ProcessBatchItems'),
-        );
-    await expect.poll(deleted).toHaveLength(1);
+    replyWith(slow, large);
+    const isDeletion = ({ operation, name: by }: ReturnType<typeof service.run.calls>[number]) =>
+      operation === 'DELETE object' && by?.includes('ProcessBatchItems');
+    await expect.poll(() => service.run.calls().filter(isDeletion)).toHaveLength(1);
     const ended = await waitForBatchEnd(own.client, batch.id);
     await checkEnded(own.client, ended, requests);
     expect(await contents()).toEqual(['Quick', large]);

@@ -64,9 +64,7 @@ describe('the metadata of a chat', () => {
     const request = { path: '/chats', body: { name: 'Keyed', agent_id: agentId, metadata: { a: 'b' } } };
     const key = crypto.randomUUID();
     const first = await postWithKey(tenant, request, key);
-    expect(await change((first.body.data as ChatResource).id, { a: 'changed' })).toMatchObject({
-      status: 200,
-    });
+    dataOf(await change((first.body.data as ChatResource).id, { a: 'changed' }));
     expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
     const other = { ...request, body: { ...request.body, metadata: { a: 'c' } } };
     expect((await postWithKey(tenant, other, key)).status).toBe(400);
@@ -75,18 +73,15 @@ describe('the metadata of a chat', () => {
   it('is changed pair by pair, and null removes one', async () => {
     const chat = await createChat({ name: 'Changing', metadata: { a: '1', b: '2', c: '3' } });
     const changed = dataOf(await change(chat.id, { b: null, c: 'three', d: '4', unknown: null }));
-    expect(changed).toEqual({
-      ...chat,
-      metadata: { a: '1', c: 'three', d: '4' },
-      updated_at: changed.updated_at,
-    });
+    const { updated_at } = changed;
+    expect(changed).toEqual({ ...chat, metadata: { a: '1', c: 'three', d: '4' }, updated_at });
     expect(await readChat(chat.id)).toEqual(changed);
-    expect(dataOf(await change(chat.id, { a: 'one' }, { name: 'Changed' }))).toMatchObject({
-      ...{ name: 'Changed', metadata: { a: 'one', c: 'three', d: '4' } },
-    });
-    const renamed = dataOf(await change(chat.id, undefined, { name: 'Renamed' }));
-    expect(renamed).toMatchObject({ name: 'Renamed', metadata: { a: 'one', c: 'three', d: '4' } });
-    expect(dataOf(await change(chat.id, {}))).toMatchObject({ name: 'Renamed', metadata: renamed.metadata });
+    const metadata = { a: 'one', c: 'three', d: '4' };
+    const both = await change(chat.id, { a: 'one' }, { name: 'Changed' });
+    expect(dataOf(both)).toMatchObject({ name: 'Changed', metadata });
+    const renamed = await change(chat.id, undefined, { name: 'Renamed' });
+    expect(dataOf(renamed)).toMatchObject({ name: 'Renamed', metadata });
+    expect(dataOf(await change(chat.id, {}))).toMatchObject({ name: 'Renamed', metadata });
     expect(dataOf(await change(chat.id, { a: null, c: null, d: null })).metadata).toEqual({});
     expect(await itemOfChat('Renamed')).not.toHaveProperty('metadata');
     expect(dataOf(await change(chat.id, { again: '' })).metadata).toEqual({ again: '' });
@@ -119,13 +114,9 @@ describe('the metadata of a chat', () => {
 
   it('is for the user of the chat alone, and of no chat creates none', async () => {
     const chat = await createChat({ external_user_id: 'ann', metadata: { a: 'b' } });
-    for (const [id, user] of [
-      [chat.id, 'bob'],
-      [999_999, 'ann'],
-    ] as const)
-      expect(summaryOf(await change(id, { a: 'c' }, { external_user_id: user }))).toBe(
-        '404/10003 Chat not found',
-      );
+    const asBob = await change(chat.id, { a: 'c' }, { external_user_id: 'bob' });
+    const ofNone = await change(999_999, { a: 'c' }, { external_user_id: 'ann' });
+    expect([asBob, ofNone].map(summaryOf)).toEqual(Array(2).fill('404/10003 Chat not found'));
     expect(await readChat(chat.id, '?external_user_id=ann')).toEqual(chat);
   });
 
@@ -158,12 +149,10 @@ const wrong: [what: string, metadata: unknown, problem: string][] = [
   ['the key that objects inherit by', JSON.parse('{"__proto__":"a"}'), ' must not have the key __proto__'],
 ];
 
+const requests = requestsOf(1);
 describe.each<[route: string, set: (metadata: unknown) => Promise<ApiResponse<{ metadata: unknown }>>]>([
   ['POST /chats', (metadata) => client.post('/chats', { name: 'A', agent_id: agentId, metadata })],
-  [
-    'POST /batches',
-    (metadata) => client.post('/batches', { ...{ agent_id: agentId }, requests: requestsOf(1), metadata }),
-  ],
+  ['POST /batches', (metadata) => client.post('/batches', { agent_id: agentId, requests, metadata })],
   ['PATCH /chats/{chat_id}', async (metadata) => change((await createChat()).id, metadata)],
 ])('%s', (_route, set) => {
   it.each([
@@ -189,33 +178,28 @@ it.each([
   ['pairs', pairs(16), { more: '' }, tooMany],
   ['bytes', ofBytes(500), { k: 'x'.repeat(493) }, tooLong],
   ['bytes', ofBytes(495), { a: '' }, tooLong],
-])(
-  'a change may not add too many %s to those that stay, and then changes nothing',
-  async (_, metadata, more, problem) => {
-    const chat = await createChat({ metadata });
-    expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
-    expect(await readChat(chat.id)).toEqual(chat);
-    const removed = Object.fromEntries(Object.keys(metadata).map((key) => [key, null]));
-    expect(dataOf(await change(chat.id, { ...removed, more: '' })).metadata).toEqual({ more: '' });
-  },
-);
+])('a change may not add too many %s to those that stay, and then changes nothing', async (...row) => {
+  const [, metadata, more, problem] = row;
+  const chat = await createChat({ metadata });
+  expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
+  expect(await readChat(chat.id)).toEqual(chat);
+  const removed = Object.fromEntries(Object.keys(metadata).map((key) => [key, null]));
+  expect(dataOf(await change(chat.id, { ...removed, more: '' })).metadata).toEqual({ more: '' });
+});
 
 it.each([{}, { metadata: null }, { name: null, metadata: null }])(
   'a change of nothing, %j, is rejected',
   async (body) => {
     const { id } = await createChat();
-    expect(summaryOf(await client.patch(`/chats/${id}`, body))).toBe(
-      '400/10006 name or metadata is required',
-    );
+    const response = await client.patch(`/chats/${id}`, body);
+    expect(summaryOf(response)).toBe('400/10006 name or metadata is required');
   },
 );
 
 it('the metadata of a batch is shown with it, sent to its webhook, and stays if its user is erased', async () => {
   const metadata = { import: 'canary-of-batch', 'ключ 😀': '' };
   const requests = requestsOf(2, () => ({ external_user_id: 'erased-one' }));
-  const created = await submit(client, tenant, requests, {
-    ...{ metadata, webhook: { url: receiver.url } },
-  });
+  const created = await submit(client, tenant, requests, { metadata, webhook: { url: receiver.url } });
   expect(created.metadata).toEqual(metadata);
   const ended = await waitForBatchEnd(client, created.id);
   expect(ended).toMatchObject({ status: 'completed', metadata });

@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { expect, it } from 'vitest';
+import type { UploadedFile } from '#contract/message.ts';
 import { systemTimer } from '#local/run-options.ts';
 import { type MetricName, metrics, serviceDimension } from '#runtime/observability/metric-names.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
@@ -104,68 +105,41 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
     unified_tools: [{ type: 'consultant_lookup' }],
   });
   const sending = await createChat(client, { agentId: seeker });
-  const searched = await send(
-    client,
-    { agentId: seeker },
-    sending,
-    'consultant_lookup {"query":"canary-query"}',
-  );
-  expect(searched.status).toBe(200);
-  const file = dataOf(
-    await uploaderOf(service, tenant).file('canary-file.txt', 'canary-content'),
-  ) as unknown as { uuid: string };
-  await send(client, tenant, chat, 'canary-attached', { attached_file_uuids: [file.uuid] });
-  const batch = await tenant.create(
-    { url: `${receiver.url}?canary-query`, secret: 'canary-secret' },
-    'canary-request',
-  );
+  const search = 'consultant_lookup {"query":"canary-query"}';
+  expect((await send(client, { agentId: seeker }, sending, search)).status).toBe(200);
+  const file = await uploaderOf(service, tenant).file('canary-file.txt', 'canary-content');
+  const { uuid } = dataOf(file) as UploadedFile;
+  await send(client, tenant, chat, 'canary-attached', { attached_file_uuids: [uuid] });
+  const webhook = { url: `${receiver.url}?canary-query`, secret: 'canary-secret' };
+  const batch = await tenant.create(webhook, 'canary-request');
   await waitForBatchEnd(client, batch.id);
   expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 2 });
   expect(summaryOf(await clientOf(service, { apiKey: 'ak_canary' }).get('/chats'))).toContain('400/10001');
   await client.post('/chats', { name: 'canary-chat', agent_id: 'canary-agent' });
 
-  const sums = () => ({
-    sends: sumOf('requests', 'send-message'),
-    serverErrors: sumOf('errors', '10005'),
-    failedReplies: sumOf('failedReplies', 'send-message'),
-    byModel: sumOf('modelErrorResponses', ''),
-    calls: sumOf('modelCalls', 'openai:test'),
-    prompt: sumOf('promptTokens', 'openai:test'),
-    completion: sumOf('completionTokens', 'openai:test'),
-    retries: sumOf('modelRetries', 'throttled'),
-    retriesOfModel: sumOf('modelRetries', 'openai:test'),
-    rejections: sumOf('modelFailures', 'refused'),
-    steps: sumOf('steps', 'consultant_lookup'),
-    failedSteps: sumOf('failedSteps', 'consultant_lookup'),
-    bytes: sumOf('uploadedBytes', 'upload-file'),
-    done: sumOf('batchRequestsDone', ''),
-    failed: sumOf('batchRequestsFailed', ''),
-    batches: shown('batchAge').map(([ended]) => ended),
-    webhooks: [sumOf('webhookAttempts', 'refused'), sumOf('webhookAttempts', 'delivered')],
-    keys: sumOf('rejectedKeys', 'unknown'),
-    lost: shown('lostUsage'),
-  });
-  await expect.poll(sums).toEqual({
-    sends: 4,
-    serverErrors: 1,
-    failedReplies: 1,
-    byModel: 1,
-    calls: 3,
-    prompt: 30,
-    completion: 6,
-    retries: 1,
-    retriesOfModel: 1,
-    rejections: 1,
-    steps: 1,
-    failedSteps: 0,
-    bytes: 'canary-content'.length,
-    done: 1,
-    failed: 0,
-    batches: ['completed'],
-    webhooks: [1, 1],
-    keys: 1,
-    lost: [],
-  });
+  const expected: [name: MetricName, dimensions: string, sum: number][] = [
+    ['requests', 'send-message', 4],
+    ['errors', '10005', 1],
+    ['failedReplies', 'send-message', 1],
+    ['modelErrorResponses', '', 1],
+    ['modelCalls', 'openai:test', 3],
+    ['promptTokens', 'openai:test', 30],
+    ['completionTokens', 'openai:test', 6],
+    ['modelRetries', 'throttled', 1],
+    ['modelRetries', 'openai:test', 1],
+    ['modelFailures', 'refused', 1],
+    ['steps', 'consultant_lookup', 1],
+    ['failedSteps', 'consultant_lookup', 0],
+    ['uploadedBytes', 'upload-file', 'canary-content'.length],
+    ['batchRequestsDone', '', 1],
+    ['batchRequestsFailed', '', 0],
+    ['webhookAttempts', 'refused', 1],
+    ['webhookAttempts', 'delivered', 1],
+    ['rejectedKeys', 'unknown', 1],
+  ];
+  await expect.poll(() => expected.map(([name, of]) => [name, of, sumOf(name, of)])).toEqual(expected);
+  await expect.poll(() => shown('batchAge').map(([ended]) => ended)).toEqual(['completed']);
+  expect(shown('lostUsage')).toEqual([]);
   const times = (name: MetricName) => shown(name).flatMap(([, value]) => value);
   // The failed turn has no delta.
   expect(times('timeToFirstDelta')).toHaveLength(3);
@@ -190,10 +164,7 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   const read = traces.map((text) => JSON.parse(text.split('\n')[1] ?? '') as Record<string, unknown>);
   const ofRequest = { request_id: expect.any(String), workspace_id: tenant.workspaceId };
   for (const name of ['create-batch', 'invocation'])
-    expect(
-      read.some((trace) => trace.name === name && trace.trace_id === root),
-      name,
-    ).toBe(true);
+    expect(read).toContainEqual(expect.objectContaining({ name, trace_id: root }));
   // X-Ray does not trace web functions: their log has the parts of a request.
   const logTraces = logged
     .map(({ line }) => JSON.parse(line) as Record<string, unknown>)
@@ -207,10 +178,8 @@ it('tells what turns, uploads, batches and webhooks take and cost, and no text, 
   );
   expect(read.filter(({ fault }) => fault === true)).toEqual([]);
   // A page that is wrong, and the unknown key, which the authorizer has rejected.
-  expect(read.filter(({ error }) => error === true).map(({ name }) => name)).toEqual([
-    'list-chats',
-    'invocation',
-  ]);
+  const failed = read.filter(({ error }) => error === true).map(({ name }) => name);
+  expect(failed).toEqual(['list-chats', 'invocation']);
   expect(traces.join()).not.toContain('canary');
   // Failures were logged too, but without the texts of messages.
   expect(logged.filter(({ line }) => line.includes('A reply was not completed'))).toHaveLength(1);
@@ -243,15 +212,7 @@ it('counts the streams that a fault of the service fails, and no stream that a m
   const before = sumOf('streamedFaults', '');
   const byModels = sumOf('modelErrorResponses', '');
   const chat = await createChat(broken.client, broken);
-  expect(
-    (
-      await broken.client.post(`/chats/${chat}/messages`, {
-        message: 'Hello',
-        agent_id: broken.agentId,
-        stream: false,
-      })
-    ).status,
-  ).toBe(500);
+  expect((await send(broken.client, broken, chat, 'Hello')).status).toBe(500);
   await (await broken.client.stream(chat, { message: 'Hello', agent_id: broken.agentId })).all();
   await expect.poll(() => sumOf('streamedFaults', '')).toBe(before + 1);
   // The gateway counts this one by its status.

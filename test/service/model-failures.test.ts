@@ -1,14 +1,13 @@
 import OpenAI from 'openai';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { checkEnded, runBatch } from '#support/batches.ts';
-import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
+import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { png } from '#support/sample-files.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -41,6 +40,8 @@ const unreachable = { code: 10005, message: 'The model cannot be reached: try ag
 const rejected = { code: 10005, message: 'The model refused the request' };
 const tooLong = { code: 10005, message: 'The message is too long for the model' };
 const filtered = { code: 10005, message: 'The reply was cut by the content filter of the model' };
+const empty = { code: 10005, message: 'The model gave an empty reply' };
+const timedOut = { code: 10005, message: 'Stream timed out' };
 const broken = { code: 10005, message: 'The model could not complete the reply' };
 
 interface Failure {
@@ -59,189 +60,87 @@ interface Failure {
 }
 
 const respond = (call: ModelCall): void => replyWith(call, 'Here I am');
-/** Fails the first calls, then replies. */
-const thenResponds =
-  (times: number, fails: (call: ModelCall) => void): Failure['fails'] =>
-  (call, attempt) =>
-    attempt <= times ? fails(call) : respond(call);
+const sayLast = (call: ModelCall, bytes: string): void => {
+  call.raw(`${bytes}\n\n`);
+  call.end();
+};
+const refuse = (call: ModelCall): void => call.failInStream('invalid request');
+const filter = (call: ModelCall): void => call.cut('content_filter');
+const sayHtml = (call: ModelCall): void => sayLast(call, '<html>Bad gateway</html>');
+const sayBrokenJson = (call: ModelCall): void => sayLast(call, 'data: {"choices": [{]}');
 const soon = { 'retry-after-ms': '5' };
 
+/** The model replies at last. */
+const recovers = (name: string, times: number, fails: (call: ModelCall) => void): Failure => ({
+  ...{ name, received: times + 1 },
+  fails: (call, attempt) => (attempt <= times ? fails(call) : respond(call)),
+});
+/** A failure without a reply, of so many calls. */
+const ends = (
+  name: string,
+  received: number,
+  error: NonNullable<Failure['error']>,
+  fails: (call: ModelCall) => void,
+  more: Pick<Failure, 'counted' | 'ofContent' | 'says'> = {},
+): Failure => ({ ...{ name, received, error, fails }, ...more });
+const uncounted = { counted: 0 } as const;
+const ofContent = { ofContent: true } as const;
+const behindWords = { says: ['One, ', 'two'] };
+const inAnHour = { 'Retry-After': '3600' };
+const inOneSecond = () => ({ 'Retry-After': new Date(Date.now() + 1000).toUTCString() });
+
 const failures: Failure[] = [
-  {
-    name: '429 with Retry-After, then an answer',
-    fails: thenResponds(1, (call) => call.fail(429, { 'Retry-After': '1' })),
-    received: 2,
-  },
-  {
-    name: '429 with a date, then an answer',
-    fails: thenResponds(2, (call) =>
-      call.fail(429, { 'Retry-After': new Date(Date.now() + 1000).toUTCString() }),
-    ),
-    received: 3,
-  },
-  {
-    name: '429 and nothing else',
-    fails: (call) => call.fail(429, soon),
-    received: 4,
-    counted: 0,
-    error: busy,
-  },
-  {
-    name: '429 for longer than a reply waits',
-    fails: (call) => call.fail(429, { 'Retry-After': '3600' }),
-    received: 1,
-    counted: 0,
-    error: busy,
-  },
-  { name: '500, then an answer', fails: thenResponds(1, (call) => call.fail(500, soon)), received: 2 },
-  {
-    name: '500 and nothing else',
-    fails: (call) => call.fail(500, soon),
-    received: 4,
-    counted: 0,
-    error: unreachable,
-  },
-  { name: '503 for half a second', fails: thenResponds(1, (call) => call.fail(503)), received: 2 },
-  ...([400, 422] as const).map(
-    (status): Failure => ({
-      name: `${status}`,
-      fails: (call) => call.fail(status),
-      ...{ received: 1, counted: 0, error: rejected, ofContent: true },
+  recovers('429 with Retry-After, then an answer', 1, (call) => call.fail(429, { 'Retry-After': '1' })),
+  recovers('429 with a date, then an answer', 2, (call) => call.fail(429, inOneSecond())),
+  ends('429 and nothing else', 4, busy, (call) => call.fail(429, soon), uncounted),
+  ends('429 for longer than a reply waits', 1, busy, (call) => call.fail(429, inAnHour), uncounted),
+  recovers('500, then an answer', 1, (call) => call.fail(500, soon)),
+  ends('500 and nothing else', 4, unreachable, (call) => call.fail(500, soon), uncounted),
+  recovers('503 for half a second', 1, (call) => call.fail(503)),
+  ...[400, 422].map((status) =>
+    ends(`${status}`, 1, rejected, (call) => call.fail(status), { ...uncounted, ...ofContent }),
+  ),
+  ends('413', 1, tooLong, (call) => call.fail(413), { ...uncounted, ...ofContent }),
+  ...[401, 403, 404].map((status) => ends(`${status}`, 1, rejected, (call) => call.fail(status), uncounted)),
+  recovers('a server error in the stream before the first word, then an answer', 1, (call) =>
+    call.failInStream('server error'),
+  ),
+  recovers('a throttling in the stream before the first word, then an answer', 1, (call) =>
+    call.failInStream('throttled'),
+  ),
+  ends('a refusal in the stream before the first word', 1, rejected, refuse, { ...uncounted, ...ofContent }),
+  ...(
+    [
+      ['a refusal', 'invalid request', rejected, ofContent],
+      ['a server error', 'server error', unreachable, {}],
+      ['a throttling', 'throttled', busy, {}],
+    ] as const
+  ).map(([what, kind, error, more]) =>
+    ends(`${what} in the stream behind some words`, 1, error, (call) => call.failInStream(kind), {
+      ...behindWords,
+      ...more,
     }),
   ),
-  {
-    name: '413',
-    fails: (call) => call.fail(413),
-    ...{ received: 1, counted: 0, error: tooLong, ofContent: true },
-  },
-  { name: '401', fails: (call) => call.fail(401), received: 1, counted: 0, error: rejected },
-  { name: '403', fails: (call) => call.fail(403), received: 1, counted: 0, error: rejected },
-  { name: '404', fails: (call) => call.fail(404), received: 1, counted: 0, error: rejected },
-  {
-    name: 'a server error in the stream before the first word, then an answer',
-    fails: thenResponds(1, (call) => call.failInStream('server error')),
-    received: 2,
-  },
-  {
-    name: 'a throttling in the stream before the first word, then an answer',
-    fails: thenResponds(1, (call) => call.failInStream('throttled')),
-    received: 2,
-  },
-  {
-    name: 'a refusal in the stream before the first word',
-    fails: (call) => call.failInStream('invalid request'),
-    ...{ received: 1, counted: 0, error: rejected, ofContent: true },
-  },
-  {
-    name: 'a refusal in the stream behind some words',
-    says: ['One, ', 'two'],
-    fails: (call) => call.failInStream('invalid request'),
-    ...{ received: 1, error: rejected, ofContent: true },
-  },
-  {
-    name: 'a server error in the stream behind some words',
-    says: ['One, ', 'two'],
-    fails: (call) => call.failInStream('server error'),
-    received: 1,
-    error: unreachable,
-  },
-  {
-    name: 'a throttling in the stream behind some words',
-    says: ['One, ', 'two'],
-    fails: (call) => call.failInStream('throttled'),
-    received: 1,
-    error: busy,
-  },
-  {
-    name: 'a connection cut before the headers, then an answer',
-    fails: thenResponds(1, (call) => call.reset()),
-    received: 2,
-  },
-  {
-    name: 'connections cut and nothing else',
-    fails: (call) => call.reset(),
-    received: 4,
-    counted: 0,
-    error: unreachable,
-  },
-  {
-    name: 'a connection cut behind some words',
-    says: ['One, ', 'two'],
-    fails: (call) => call.reset(),
-    received: 1,
-    error: unreachable,
-  },
-  { name: 'an end without a word', fails: (call) => call.end(), received: 1, counted: 0, error: broken },
-  {
-    name: 'an end without a finish',
-    says: ['One, ', 'two'],
-    fails: (call) => call.end(),
-    received: 1,
-    error: broken,
-  },
-  {
-    name: 'an empty answer',
-    fails: (call) => call.finish(),
-    received: 1,
-    error: { code: 10005, message: 'The model gave an empty reply' },
-  },
-  {
-    name: 'a reply cut by a filter',
-    says: ['One, '],
-    fails: (call) => call.cut('content_filter'),
-    received: 1,
-    error: filtered,
-    ofContent: true,
-  },
-  {
-    name: 'a filter at once',
-    fails: (call) => call.cut('content_filter'),
-    ...{ received: 1, error: filtered, ofContent: true },
-  },
-  {
-    name: 'garbage at once',
-    fails(call) {
-      call.raw('<html>Bad gateway</html>\n\n');
-      call.end();
-    },
-    received: 1,
-    counted: 0,
-    error: broken,
-  },
-  {
-    name: 'garbage behind some words',
-    says: ['One, ', 'two'],
-    fails(call) {
-      call.raw('data: {"choices": [{]}\n\n');
-      call.end();
-    },
-    received: 1,
-    error: broken,
-  },
-  {
-    name: 'silence at once',
-    fails: () => undefined,
-    received: 1,
-    error: { code: 10005, message: 'Stream timed out' },
-  },
-  {
-    name: 'silence behind some words',
-    says: ['One, ', 'two'],
-    fails: () => undefined,
-    received: 1,
-    error: { code: 10005, message: 'Stream timed out' },
-  },
+  recovers('a connection cut before the headers, then an answer', 1, (call) => call.reset()),
+  ends('connections cut and nothing else', 4, unreachable, (call) => call.reset(), uncounted),
+  ends('a connection cut behind some words', 1, unreachable, (call) => call.reset(), behindWords),
+  ends('an end without a word', 1, broken, (call) => call.end(), uncounted),
+  ends('an end without a finish', 1, broken, (call) => call.end(), behindWords),
+  ends('an empty answer', 1, empty, (call) => call.finish()),
+  ends('a reply cut by a filter', 1, filtered, filter, { says: ['One, '], ...ofContent }),
+  ends('a filter at once', 1, filtered, filter, ofContent),
+  ends('garbage at once', 1, broken, sayHtml, uncounted),
+  ends('garbage behind some words', 1, broken, sayBrokenJson, behindWords),
+  ends('silence at once', 1, timedOut, () => undefined),
+  ends('silence behind some words', 1, timedOut, () => undefined, behindWords),
 ];
 
-describe.each(wires)('a model on the wire of %s', (wire) => {
-  let tenant: Tenant;
-  let client: Client;
-  let script: ReturnType<typeof scriptByMessage>;
-  beforeAll(async () => {
-    script = scriptByMessage(modelOf(wire));
-    tenant = await createTenant({ model: `${wire}:scripted`, titles: false, openai: true });
-    client = clientOf(service, tenant);
-  });
+const scripts = { openai: scriptByMessage(models.openai), bedrock: scriptByMessage(models.bedrock) };
+
+describe.each(wires)('a model on the wire of %s', async (wire) => {
+  const script = scripts[wire];
+  const tenant = await openTenant(service, { model: `${wire}:scripted`, titles: false, openai: true });
+  const { client } = tenant;
 
   it.concurrent.for(failures)('that answers with $name', async (failure, { expect }) => {
     const { name, says = [], fails, received, counted = 1, error, ofContent = false } = failure;
@@ -299,16 +198,17 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       prompts.push(calls.map(({ request }) => request.messages.map(({ content }) => content).join('\n\n')));
     }
     const [one, two, three, four, five, six] = messages;
-    const expected = [
-      [[one]],
-      [[two]],
-      // The third turn is tried with both and without them.
-      [[one, two, three], [three]],
-      [[four]],
-      [[one, two, three, four, five]],
-      [[one, two, three, four, five, 'Here I am', six]],
-    ];
-    expect(prompts).toEqual(expected.map((calls) => calls.map((contents) => contents.join('\n\n'))));
+    expect(prompts).toEqual(
+      [
+        [[one]],
+        [[two]],
+        // The third turn is tried with both and without them.
+        [[one, two, three], [three]],
+        [[four]],
+        [[one, two, three, four, five]],
+        [[one, two, three, four, five, 'Here I am', six]],
+      ].map((calls) => calls.map((contents) => contents.join('\n\n'))),
+    );
     const history = contentsOf(await historyOf(client, chatId));
     expect(history.filter((_, index) => index % 2 === 0)).toEqual(messages);
   });
@@ -380,18 +280,11 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
   it('that is busy: a JSON answer says so as a stream does, with the request id', async () => {
     script('busy', (call) => call.fail(429));
     const { status, headers, body } = await send(client, tenant, await createChat(client, tenant), 'busy');
-    expect([status, body]).toEqual([
-      500,
-      {
-        data: null,
-        error_code: 10005,
-        message: `${busy.message}, request id ${headers.get('x-request-id')}`,
-      },
-    ]);
+    const message = `${busy.message}, request id ${headers.get('x-request-id')}`;
+    expect([status, body]).toEqual([500, { data: null, error_code: 10005, message }]);
   });
 
   describe('whose context window is full', () => {
-    const tooLong = 'The message is too long for the model';
     /** A chat of four turns; then the numbers of messages in each call of the next turn. */
     const lastTurnOf = async (name: string, fits: (messages: number) => boolean) => {
       const chatId = await createChat(client, tenant);
@@ -413,13 +306,8 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       const { chatId, reply, calls, received } = await lastTurnOf(name, (messages) => messages <= 5);
       expect(reply).toMatchObject({ status: 200, body: { data: 'Here I am' } });
       expect(received()).toEqual([9, 5]);
-      expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual([
-        `third ${name}`,
-        'Here I am',
-        `fourth ${name}`,
-        'Here I am',
-        name,
-      ]);
+      const later = [`third ${name}`, 'Here I am', `fourth ${name}`, 'Here I am', name];
+      expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual(later);
       const history = await historyOf(client, chatId);
       expect(history.at(-1)?.meta.token_usage).toMatchObject({ total_calls: 1, total_tokens: 18 });
     });
@@ -437,13 +325,13 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
         status: 500,
         body: {
           error_code: 10005,
-          message: `${tooLong}, request id ${reply.headers.get('x-request-id')}`,
+          message: `${tooLong.message}, request id ${reply.headers.get('x-request-id')}`,
         },
       });
       expect(received()).toEqual([9, 5, 1]);
       const failed = (await historyOf(client, chatId)).at(-1);
       expect(failed?.meta).toMatchObject({
-        error: { code: 10005, message: tooLong },
+        error: tooLong,
         token_usage: { total_calls: 0 },
       });
       script(`shorter than ${name}`, respond);
@@ -456,7 +344,7 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       const requests = [{ custom_id: 'one', message: name }];
       const batch = await runBatch(client, tenant, requests);
       expect(await checkEnded(client, batch, requests)).toMatchObject([
-        { status: 'failed', error_code: 500, error_message: tooLong },
+        { status: 'failed', error_code: 500, error_message: tooLong.message },
       ]);
       expect(calls).toHaveLength(1);
     });
@@ -487,45 +375,22 @@ describe.each(wires)('a model on the wire of %s', (wire) => {
       { status: 'success', response_content: 'One, two', incomplete: cut },
     ]);
   });
-
-  it('that says a million characters', async () => {
-    const chatId = await createChat(client, tenant);
-    const text = Array.from({ length: 100_000 }, (_, index) => `${index}`.padStart(9, '0')).join(' ');
-    script('at length', (call) => {
-      for (let start = 0; start < text.length; start += 4096) call.chunk(text.slice(start, start + 4096));
-      call.finish();
-    });
-    const events = await (
-      await client.stream(chatId, { message: 'at length', agent_id: tenant.agentId })
-    ).all();
-    const said = events.flatMap((event) =>
-      event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
-    );
-    expect(said.join('') === text).toBe(true);
-    expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed' });
-    expect(contentsOf(await historyOf(client, chatId))[1] === text).toBe(true);
-  });
 });
 
-describe('a chat whose model fails', () => {
-  let tenant: Tenant;
-  let client: Client;
-  let script: ReturnType<typeof scriptByMessage>;
-  const files: Record<string, string> = {};
-  beforeAll(async () => {
-    script = scriptByMessage(models.openai);
-    const unified_tools = [{ type: 'consultant_lookup' }];
-    const agent = { meta: { vision: true }, unified_tools };
-    tenant = await createTenant({ model: 'openai:scripted', titles: false, agent });
-    client = clientOf(service, tenant);
-    for (const [name, content, type] of [
-      ['a.txt', 'The text of the file', 'text/plain'],
-      ['a.png', png, 'image/png'],
-    ] as const) {
-      const { body } = await uploaderOf(service, tenant).file(name, content, { type });
-      files[name] = (body.data as UploadedFile).uuid;
-    }
-  });
+/** What a prompt has of the attached files. */
+const fileMarks = ['The text of the file', png.toString('base64')] as const;
+
+describe('a chat whose model fails', async () => {
+  const script = scripts.openai;
+  const agent = { meta: { vision: true }, unified_tools: [{ type: 'consultant_lookup' }] };
+  const tenant = await openTenant(service, { model: 'openai:scripted', titles: false, agent });
+  const { client } = tenant;
+  const upload = async (...[name, content, type]: [string, string | Buffer, string]) =>
+    (dataOf(await uploaderOf(service, tenant).file(name, content, { type })) as UploadedFile).uuid;
+  const files = {
+    'a.txt': await upload('a.txt', 'The text of the file', 'text/plain'),
+    'a.png': await upload('a.png', png, 'image/png'),
+  };
   const promptOf = (calls: readonly ModelCall[]): string => JSON.stringify(calls[0]?.request.messages);
 
   // Silence and lost connections fail a reply as an early end does, but after seconds.
@@ -543,7 +408,7 @@ describe('a chat whose model fails', () => {
     expect((await send(client, tenant, chatId, name, attached)).status).toBe(500);
     const calls = script(`after ${name}`, respond);
     expect((await send(client, tenant, chatId, `after ${name}`)).status).toBe(200);
-    for (const mark of Object.values(fileMarks)) {
+    for (const mark of fileMarks) {
       expect(promptOf(failed)).toContain(mark);
       expect(promptOf(calls).includes(mark)).toBe(failure.ofContent !== true);
     }
@@ -570,7 +435,7 @@ describe('a chat whose model fails', () => {
   });
 
   it.each([1, 2, 3, 4])('at %i images in a row takes the next message', async (count) => {
-    const mark = fileMarks['a.png'] as string;
+    const [, mark] = fileMarks;
     const chatId = await createChat(client, tenant);
     const rejectImages = (call: ModelCall) =>
       JSON.stringify(call.request.messages).includes(mark) ? call.fail(400) : respond(call);
@@ -604,10 +469,8 @@ describe('a chat whose model fails', () => {
 
   it('for a request of a batch takes the next one', async () => {
     const chatId = await createChat(client, tenant);
-    const run = async (message: string) => {
-      const requests = [{ custom_id: 'one', message, history_id: chatId }];
-      return runBatch(client, tenant, requests);
-    };
+    const run = (message: string) =>
+      runBatch(client, tenant, [{ custom_id: 'one', message, history_id: chatId }]);
     script('a rejected request', (call) => call.fail(422));
     const batch = await run('a rejected request');
     const linesOfBatch = logged.filter((line) => line.includes(`"batch_id":"${batch.id}"`));
@@ -627,36 +490,22 @@ it('leaves no message and no word of a provider in the logs', () => {
   expect(logged.filter((line) => revealing.some((word) => line.includes(word)))).toEqual([]);
 });
 
-/** What a prompt has of an attached file. */
-const fileMarks: Readonly<Record<string, string>> = {
-  'a.txt': 'The text of the file',
-  'a.png': png.toString('base64'),
-};
-
-function modelOf(wire: Wire): ScriptedModel {
-  const model = models[wire];
-  if (model === undefined) throw new Error(`No model on the wire of ${wire}`);
-  return model;
-}
-
 /** Scripts the model by message, so that several messages can be sent concurrently. */
 function scriptByMessage(model: ScriptedModel) {
-  const scripts = new Map<
-    string,
-    { calls: ModelCall[]; script: (call: ModelCall, attempt: number) => void }
-  >();
+  type Script = (call: ModelCall, attempt: number) => void;
+  const entries = new Map<string, { calls: ModelCall[]; script: Script }>();
   model.onCall = (call) => {
     // Files and a previous message without a reply are in the same content, before a blank line or in parts of their own.
     const content: unknown = call.request.messages.findLast(({ role }) => role === 'user')?.content;
     const text = Array.isArray(content) ? content.at(-1).text : content;
     const message = String(text).split('\n\n').at(-1) ?? '';
-    const entry = scripts.get(message);
+    const entry = entries.get(message);
     if (entry === undefined) throw new Error(`No script for the message ${message}`);
     entry.script(call, entry.calls.push(call));
   };
-  return (message: string, script: (call: ModelCall, attempt: number) => void): readonly ModelCall[] => {
+  return (message: string, script: Script): readonly ModelCall[] => {
     const calls: ModelCall[] = [];
-    scripts.set(message, { calls, script });
+    entries.set(message, { calls, script });
     return calls;
   };
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { usage } from '#runtime/composition/services.ts';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall } from '#support/model-server.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
+import { modelsUsedIn } from '#support/usage-today.ts';
 import { useService } from '#support/use-service.ts';
 
 const openai = closeAfterTests(await startScriptedModel());
@@ -18,20 +18,12 @@ const service = await useService({
 /** The bodies of the model's calls, by their last message. */
 function bodiesOf(model: typeof bedrock): Map<string, unknown> {
   const bodies = new Map<string, unknown>();
-  const respond = ({ request, body, ...call }: ModelCall) => {
-    bodies.set(request.messages.at(-1)?.content ?? '', body);
-    call.chunk('Yes.');
-    call.finish({ prompt_tokens: 100, completion_tokens: 2, cached: 64 });
+  const respond = (call: ModelCall) => {
+    bodies.set(call.request.messages.at(-1)?.content ?? '', call.body);
+    replyWith(call, 'Yes.', { prompt_tokens: 100, completion_tokens: 2, cached: 64 });
   };
   Object.assign(model, { onCall: respond, onPlainCall: respond });
   return bodies;
-}
-
-const today = new Date().toISOString().slice(0, 10);
-
-async function modelsUsedIn(workspaceId: string) {
-  const days = (await Array.fromAsync(usage().between(workspaceId, today, today))).flat();
-  return days.map(({ models }) => models);
 }
 
 const meta = { reasoning_effort: 'high', service_tier: 'priority', batch_service_tier: 'flex' } as const;
@@ -45,20 +37,15 @@ describe('effort and service tier', () => {
     expect((await tenant.send(chat, { message: 'In a chat' })).status).toBe(200);
     expect(bodies.get('In a chat')).toMatchObject({ reasoning_effort: 'high', service_tier: 'priority' });
 
-    const batch = await submit(
-      tenant.client,
-      tenant,
-      requestsOf(1, () => ({ message: 'In a batch' })),
-    );
-    await waitForBatchEnd(tenant.client, batch.id);
+    const requests = requestsOf(1, () => ({ message: 'In a batch' }));
+    const [result] = await resultsOfBatch(tenant.client, tenant, requests);
     expect(bodies.get('In a batch')).toMatchObject({ reasoning_effort: 'high', service_tier: 'flex' });
-    const [result] = await resultsOf(tenant.client, batch.id);
     expect(result?.response_usage).toMatchObject({
       cached_prompt_tokens: 64,
       main_response: { model: 'openai:test#flex', prompt_tokens: 100, cached_prompt_tokens: 64 },
     });
     await expect
-      .poll(async () => Object.assign({}, ...(await modelsUsedIn(tenant.workspaceId))))
+      .poll(() => modelsUsedIn(tenant.workspaceId))
       .toEqual({
         'openai:test#priority': { calls: 1, ...cached },
         'openai:test#flex': { calls: 1, ...cached },
@@ -83,13 +70,8 @@ describe('effort and service tier', () => {
 
   it("the door's effort replaces that of an agent that has one", async () => {
     const bodies = bodiesOf(openai);
-    const tenant = await openTenant(service, {
-      model: 'openai:test',
-      titles: false,
-      openai: true,
-      agent: { meta },
-    });
-    const door = openAiRequests(service, tenant);
+    const options = { model: 'openai:test', openai: true, agent: { meta } };
+    const door = openAiRequests(service, await openTenant(service, options));
     const { usage: used } = await door.complete({ message: 'Low', reasoning_effort: 'low' });
     expect(bodies.get('Low')).toMatchObject({ reasoning_effort: 'low', service_tier: 'priority' });
     expect(used).toEqual({
@@ -112,7 +94,6 @@ it('counts the call for a title, which is not part of the usage of the reply', a
   bodiesOf(openai);
   const tenant = await openTenant(service, { model: 'openai:test' });
   expect((await tenant.send(await tenant.createChat(), { message: 'Hello' })).status).toBe(200);
-  await expect
-    .poll(async () => (await modelsUsedIn(tenant.workspaceId)).map((models) => models['openai:test']))
-    .toEqual([{ calls: 2, promptTokens: 200, completionTokens: 4, cachedTokens: 128, writtenTokens: 0 }]);
+  const both = { calls: 2, promptTokens: 200, completionTokens: 4, cachedTokens: 128, writtenTokens: 0 };
+  await expect.poll(() => modelsUsedIn(tenant.workspaceId)).toEqual({ 'openai:test': both });
 });

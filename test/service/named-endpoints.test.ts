@@ -1,20 +1,18 @@
-import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { publishAgent } from '#domain/agents/agents.ts';
 import { checkAgent } from '#runtime/composition/check-agent.ts';
-import { usage } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
-import type { ModelCall } from '#support/model-server.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
+import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createDraftAgent, operator } from '#support/service.ts';
+import { modelsUsedIn } from '#support/usage-today.ts';
 import { useService } from '#support/use-service.ts';
 import { endpointKeys } from '../../bin/local/stage-settings.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
@@ -58,10 +56,7 @@ const service = await useService({
 const { OpenAiEndpoints = '' } = service.run.outputs;
 useLocalResources({ openai_endpoints: OpenAiEndpoints });
 
-const respond = (call: ModelCall): void => {
-  call.chunk(`Hello from ${call.request.model}`);
-  call.finish();
-};
+const respond = (call: ModelCall): void => replyWith(call, `Hello from ${call.request.model}`);
 
 /** Each test has a model of its own, because a model that has failed is not called for ten seconds. */
 let tests = 0;
@@ -93,7 +88,7 @@ const openAgent = (llmModel: string, fallbacks?: string[]) =>
     ...(fallbacks && { agent: { meta: { fallback_models: fallbacks } } }),
   });
 
-async function send(tenant: Awaited<ReturnType<typeof openAgent>>): Promise<StreamEvent[]> {
+async function send(tenant: OpenTenant): Promise<StreamEvent[]> {
   const chat = await tenant.createChat();
   const body = { message: 'Hello', agent_id: tenant.agentId };
   return (await (await tenant.client.stream(chat.id, body)).all()) as StreamEvent[];
@@ -134,11 +129,8 @@ it('an endpoint without a key gets a random one, and not that of another', async
 it('usage is counted under the whole name', async () => {
   const tenant = await openAgent(`openai@azure:${model}`);
   await send(tenant);
-  const today = new Date().toISOString().slice(0, 10);
   const used = async () =>
-    (await Array.fromAsync(usage().between(tenant.workspaceId, today, today)))
-      .flat()
-      .flatMap(({ models }) => Object.entries(models).map(([name, { calls }]) => `${name} ${calls}`));
+    Object.entries(await modelsUsedIn(tenant.workspaceId)).map(([name, { calls }]) => `${name} ${calls}`);
   await expect.poll(used).toEqual([`openai@azure:${model} 1`]);
 });
 
@@ -216,20 +208,12 @@ describe('an agent', () => {
   });
 
   it('must name a model', async () => {
-    expect(await mistakesOf('openai@azure')).toEqual([
-      'llm_model names no model: it must be openai@azure:MODEL',
-    ]);
+    const problem = 'llm_model names no model: it must be openai@azure:MODEL';
+    expect(await mistakesOf('openai@azure')).toEqual([problem]);
   });
 
-  const createdBy = async (agentctl: ReturnType<typeof agentctlOf>, definition: object) => {
-    const { workspaceId } = await openTenant(service, { titles: false });
-    const file = join(assembly, 'agent.json');
-    await writeFile(file, JSON.stringify({ name: 'Guide', ...definition }));
-    const created = ['agents', 'create', '--workspace', workspaceId, '--file', file];
-    return (await agentctl.json<{ id: string }>(...created)).id;
-  };
-
   it('is not published again if the stage has lost an endpoint meanwhile', async () => {
+    const { workspaceId } = await openTenant(service, { titles: false });
     const before = agentctlOf(service);
     const { azure: _, ...others } = JSON.parse(OpenAiEndpoints);
     const after = agentctlOf(service, [], service.baseUrl, JSON.stringify(others));
@@ -238,16 +222,15 @@ describe('an agent', () => {
       fallback: { llm_model: 'openai@groq:own', meta: { fallback_models: ['openai@azure:own'] } },
     };
     for (const [where, definition] of Object.entries(gone)) {
-      const id = await createdBy(before, definition);
+      const { id } = await before.createAgent(workspaceId, { name: 'Guide', ...definition });
       await before.json('agents', 'publish', id);
       await before.json('agents', 'publish', id);
       const field = where === 'own' ? 'llm_model' : 'meta.fallback_models[0]';
       const problem = `${field} names the unknown provider openai@azure; known are demo, bedrock, openai, openai@groq, openai@counting, openai@noKey2\n`;
       expect((await after.run('agents', 'publish', id)).stderr).toBe(`agent ${id}: ${problem}`);
-      expect((await after.run('agents', 'rollback', id, '--to', '1')).stderr).toBe(
-        `agent ${id}, version 1: ${problem}`,
-      );
-      expect(await before.json('agents', 'rollback', id, '--to', '1')).toMatchObject({ version_number: 3 });
+      const rollback = ['agents', 'rollback', id, '--to', '1'];
+      expect((await after.run(...rollback)).stderr).toBe(`agent ${id}, version 1: ${problem}`);
+      expect(await before.json(...rollback)).toMatchObject({ version_number: 3 });
     }
   });
 

@@ -4,7 +4,7 @@ import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { errorOf, openAiRequests } from '#support/openai-requests.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { createPublishedAgent } from '#support/service.ts';
+import { type AgentFields, createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, callFor, service, tenant } = await useScriptedService(undefined, {
@@ -24,19 +24,11 @@ describe('models', () => {
       const response = await openai.request('GET', path);
       const body = (await response.json()) as { object: string; data: unknown[] };
       expect(response.status).toBe(200);
-      expect(body).toEqual({
-        object: 'list',
-        data: [
-          {
-            id: tenant.agentId,
-            object: 'model',
-            created: expect.any(Number),
-            owned_by: tenant.workspaceId,
-            name: 'Guide',
-            description: 'Knows the way',
-          },
-        ],
-      });
+      const guide = {
+        ...{ id: tenant.agentId, object: 'model', created: expect.any(Number) },
+        ...{ owned_by: tenant.workspaceId, name: 'Guide', description: 'Knows the way' },
+      };
+      expect(body).toEqual({ object: 'list', data: [guide] });
       openAiModel.strict().parse(body.data[0]);
       const [one] = body.data;
       expect(await (await openai.request('GET', `${path}/${tenant.agentId}`)).json()).toEqual(one);
@@ -76,18 +68,10 @@ describe('a reply', () => {
     const { id, created, ...completion } = await openai.complete({ message: 'Whole?' });
     expect(id).toMatch(/^chatcmpl-[0-9a-f]{32}$/);
     expect(created).toBeGreaterThanOrEqual(before);
+    const message = { role: 'assistant', content: 'Yes, whole.', refusal: null };
     expect(completion).toEqual({
-      object: 'chat.completion',
-      model: tenant.agentId,
-      system_fingerprint: 'v1',
-      choices: [
-        {
-          index: 0,
-          message: { role: 'assistant', content: 'Yes, whole.', refusal: null },
-          logprobs: null,
-          finish_reason: 'stop',
-        },
-      ],
+      ...{ object: 'chat.completion', model: tenant.agentId, system_fingerprint: 'v1' },
+      choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
       usage: { ...usage, total_tokens: 12, prompt_tokens_details: { cached_tokens: 0 } },
     });
   });
@@ -141,10 +125,7 @@ describe('a reply', () => {
     await until('[DONE]');
   });
 
-  it.each([
-    ['length', 'length'],
-    ['content_filter', 'content_filter'],
-  ] as const)('that the model ends with %s ends so', async (cut, finishReason) => {
+  it.each(['length', 'content_filter'] as const)('that the model ends with %s ends so', async (cut) => {
     for (const stream of [false, true]) {
       const message = `Cut by ${cut}, ${stream}?`;
       responding(message, (call) => {
@@ -153,26 +134,22 @@ describe('a reply', () => {
       });
       if (stream)
         expect(await openai.stream({ message })).toMatchObject({
-          ...{ text: 'As far as', finishReasons: [finishReason], isDone: true, errors: [] },
+          ...{ text: 'As far as', finishReasons: [cut], isDone: true, errors: [] },
         });
       else
         expect((await openai.complete({ message })).choices[0]).toMatchObject({
           message: { content: 'As far as' },
-          finish_reason: finishReason,
+          finish_reason: cut,
         });
     }
   });
 
   it('may be empty', async () => {
-    responding('Nothing?', (call) => call.finish());
-    expect((await openai.complete({ message: 'Nothing?' })).choices[0]).toMatchObject({
-      message: { content: '' },
-      finish_reason: 'stop',
-    });
-    responding('Nothing, streamed?', (call) => call.finish());
-    expect(await openai.stream({ message: 'Nothing, streamed?' })).toMatchObject({
-      ...{ text: '', finishReasons: ['stop'], isDone: true },
-    });
+    for (const message of ['Nothing?', 'Nothing, streamed?']) responding(message, (call) => call.finish());
+    const [choice] = (await openai.complete({ message: 'Nothing?' })).choices;
+    expect(choice).toMatchObject({ message: { content: '' }, finish_reason: 'stop' });
+    const streamed = await openai.stream({ message: 'Nothing, streamed?' });
+    expect(streamed).toMatchObject({ text: '', finishReasons: ['stop'], isDone: true });
   });
 });
 
@@ -183,11 +160,13 @@ describe('what the model gets', () => {
     const messages = (fields.messages as unknown[] | undefined) ?? [];
     const reply = openai.complete({ ...fields, messages: [...messages, { role: 'user', content: message }] });
     const call = await Promise.race([called, reply.then(() => undefined)]);
-    call?.chunk('Yes');
-    call?.finish();
+    if (call !== undefined) replyWith(call, 'Yes');
     await reply;
     return { body: call?.body as Record<string, unknown>, messages: call?.request.messages ?? [], message };
   }
+
+  const agentWith = (meta: NonNullable<AgentFields['meta']>) =>
+    createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName, meta });
 
   it('is the agent’s prompt and the messages in their order', async () => {
     const { messages, message } = await requestOf({
@@ -232,33 +211,23 @@ describe('what the model gets', () => {
     const passedOn = { top_p: 0.5, presence_penalty: 1, frequency_penalty: -1, seed: 7 };
     const { body } = await requestOf({ ...passedOn, stop: 'END', max_tokens: 50, max_completion_tokens: 60 });
     expect(body).toMatchObject({ ...passedOn, stop: ['END'], max_tokens: 50 });
-    expect((await requestOf({ stop: ['A', 'B'], max_completion_tokens: 60 })).body).toMatchObject({
-      stop: ['A', 'B'],
-      max_tokens: 60,
-    });
-    expect((await requestOf({ max_tokens: 1_000_000, temperature: 1 })).body).toMatchObject({
-      max_tokens: 8192,
-    });
-    expect((await requestOf({ temperature: 1 })).body).not.toHaveProperty('temperature');
+    const stop = ['A', 'B'];
+    const stopped = await requestOf({ stop, max_completion_tokens: 60 });
+    expect(stopped.body).toMatchObject({ stop, max_tokens: 60 });
+    const most = await requestOf({ max_tokens: 1_000_000, temperature: 1 });
+    expect(most.body).toMatchObject({ max_tokens: 8192 });
+    expect(most.body).not.toHaveProperty('temperature');
   });
 
   it('has the temperature if the agent sets one', async () => {
-    const model_ = await createPublishedAgent(tenant.workspaceId, {
-      llm_model: model.sharedName,
-      meta: { temperature: 0.2, max_output_tokens: 100 },
-    });
-    expect((await requestOf({ model: model_, temperature: 1.5, max_tokens: 200 })).body).toMatchObject({
-      temperature: 1.5,
-      max_tokens: 100,
-    });
+    const model_ = await agentWith({ temperature: 0.2, max_output_tokens: 100 });
+    const { body } = await requestOf({ model: model_, temperature: 1.5, max_tokens: 200 });
+    expect(body).toMatchObject({ temperature: 1.5, max_tokens: 100 });
     expect((await requestOf({ model: model_ })).body).toMatchObject({ temperature: 0.2 });
   });
 
   it('has only the newest messages that the agent’s limit allows', async () => {
-    const model_ = await createPublishedAgent(tenant.workspaceId, {
-      llm_model: model.sharedName,
-      meta: { max_history_characters: 10 },
-    });
+    const model_ = await agentWith({ max_history_characters: 10 });
     const previous = [
       { role: 'user', content: '12345' },
       { role: 'assistant', content: '1234567' },

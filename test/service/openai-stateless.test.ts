@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
-import { prices, usage, workspaces } from '#runtime/composition/services.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -14,6 +12,7 @@ import { linesOf, openAiRequests } from '#support/openai-requests.ts';
 import { png } from '#support/sample-files.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
+import { summarize } from '#support/usage-today.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const logged: string[] = [];
@@ -25,10 +24,7 @@ const table = closeAfterTests(dataTableOf(service));
 const openai = openAiRequests(service, tenant);
 
 async function usageOf(workspaceId: string) {
-  const services = { prices: prices(), usage: usage(), workspaces: workspaces() };
-  const today = new Date().toISOString().slice(0, 10);
-  const query = { workspaceId, from: today, to: today, by: 'agent' } as const;
-  const { lines } = await summarizeUsage(services, query);
+  const { lines } = await summarize({ workspaceId, by: 'agent' });
   return lines.map(({ name, counts: { turns, failedTurns }, calls }) => ({
     name,
     turns,
@@ -52,17 +48,12 @@ async function checkStored(before: Awaited<ReturnType<typeof everything>>): Prom
 
 it('stores no chat, no message and no file: only the usage, the rate limit and the use of the key', async () => {
   const before = await everything();
+  const text = { type: 'text', text: 'A secret' };
   const url = `data:image/png;base64,${png.toString('base64')}`;
   await openai.complete({
     messages: [
       { role: 'system', content: 'A secret instruction' },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'A secret' },
-          { type: 'image_url', image_url: { url } },
-        ],
-      },
+      { role: 'user', content: [text, { type: 'image_url', image_url: { url } }] },
     ],
     user: 'ann',
   });
@@ -114,16 +105,14 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     const post = (
       headers: Record<string, string>,
       { message = 'Hi', ...fields }: Record<string, unknown> = {},
-    ) =>
-      fetch(`${endpoint.url}/openai/chat/completions`, {
+    ) => {
+      const messages = [{ role: 'user', content: message }];
+      return fetch(`${endpoint.url}/openai/chat/completions`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
-        body: JSON.stringify({
-          model: tenant.agentId,
-          messages: [{ role: 'user', content: message }],
-          ...fields,
-        }),
+        body: JSON.stringify({ model: tenant.agentId, messages, ...fields }),
       });
+    };
     return { endpoint, post };
   }
 
@@ -186,15 +175,8 @@ it('counts as a turn of the key and the agent, with all its tokens; a failed one
     .poll(() => usageOf(counted.workspaceId))
     .toEqual([
       {
-        ...{
-          name: counted.agentId,
-          turns: 3,
-          failedTurns: 1,
-          calls: 2,
-          promptTokens: 20,
-          completionTokens: 4,
-        },
-        ...{ cachedTokens: 0, writtenTokens: 0 },
+        ...{ name: counted.agentId, turns: 3, failedTurns: 1, calls: 2 },
+        ...{ promptTokens: 20, completionTokens: 4, cachedTokens: 0, writtenTokens: 0 },
       },
     ]);
 });

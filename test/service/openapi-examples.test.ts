@@ -12,7 +12,7 @@ import {
 } from '#lib/openapi/examples.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
-import { boundary, filePart, form } from '#support/upload.ts';
+import { uploadText } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
@@ -49,12 +49,8 @@ const isChatOrReply = (owner: Record<string, unknown>, key: string): boolean =>
   key === 'meta' && ('external_user_id' in owner || 'role' in owner);
 
 it('the examples of OpenAPI have the fields and types of real responses', async () => {
-  const tool = {
-    type: 'consultant_lookup',
-    name: 'lookup',
-    description: 'Looks up earlier messages.',
-    config: {},
-  };
+  const description = 'Looks up earlier messages.';
+  const tool = { type: 'consultant_lookup', name: 'lookup', description, config: {} };
   const tenant = await openTenant(service, {
     agent: { unified_tools: [tool], suggested_questions: ['What?'], meta: { temperature: 0.2 } },
   });
@@ -62,16 +58,11 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   const user = { external_user_id: 'ann' };
   const request = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown) =>
     (await client.request(method, path, { body })).json();
-  const upload = async (fileName: string) => {
-    const response = await client.request('POST', '/chats/upload-file', {
-      body: form(filePart(fileName, 'Text')),
-      headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
-    });
-    return response.json();
-  };
+  const upload = async (fileName: string) => (await uploadText(client, fileName)).json();
 
   const uploaded = (await upload('a.txt')) as { data: UploadedFile };
-  const chat = await tenant.createChat({ ...user, metadata: { topic: 'lamps' } });
+  const metadata = { topic: 'lamps' };
+  const chat = await tenant.createChat({ ...user, metadata });
   const messages = `/chats/${chat.id}/messages`;
   const message = 'Where is the lamp?\nlookup {"query": "lamp"}';
   const body = { message, agent_id, attached_file_uuids: [uploaded.data.uuid], ...user };
@@ -82,21 +73,15 @@ it('the examples of OpenAPI have the fields and types of real responses', async 
   const feedback = { type: 'sys_helpful', ...user };
   const rated = await request('POST', `${messages}/${history[1]?.id}/feedbacks`, feedback);
   const requests = [{ custom_id: 'a', message: 'Hi' }];
-  const created = await client.post<BatchResource>('/batches', {
-    ...{ agent_id, requests, metadata: { import: '7' } },
-  });
+  const submitted = { agent_id, requests, metadata: { import: '7' } };
+  const created = await client.post<BatchResource>('/batches', submitted);
   const batch = `/batches/${dataOf(created).id}`;
   await waitForBatchEnd(client, dataOf(created).id);
 
   const unused = (await upload('b.txt')) as { data: UploadedFile };
   const real = {
     'list-published-agents': await request('GET', '/chats/published-agents'),
-    'create-chat': await request('POST', '/chats', {
-      name: 'A',
-      agent_id,
-      metadata: { topic: 'lamps' },
-      ...user,
-    }),
+    'create-chat': await request('POST', '/chats', { name: 'A', agent_id, metadata, ...user }),
     'list-chats': await request('GET', '/chats'),
     'get-chat': await request('GET', `/chats/${chat.id}?external_user_id=ann`),
     'list-messages': await request('GET', `${messages}?external_user_id=ann`),

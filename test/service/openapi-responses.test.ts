@@ -9,7 +9,7 @@ import { requestsOf, waitForBatchEnd } from '#support/batches.ts';
 import { readEvents } from '#support/client.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { type ReadName, readsOf } from '#support/reads.ts';
-import { boundary, filePart, form } from '#support/upload.ts';
+import { uploadText } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
@@ -83,11 +83,7 @@ async function callsOf() {
   const patch = (path: string, body: unknown) => () => tenant.client.request('PATCH', path, { body });
   const remove = (path: string) => () => tenant.client.request('DELETE', path);
   const get = (path: string) => () => tenant.client.request('GET', path);
-  const upload = (fileName: string) => () =>
-    tenant.client.request('POST', '/chats/upload-file', {
-      body: form(filePart(fileName, 'Text')),
-      headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
-    });
+  const upload = (fileName: string) => () => uploadText(tenant.client, fileName);
   /** Its requests run one after another, so that the batch does not end before it is cancelled. */
   const cancelNew = async () => {
     const { id: history_id } = await tenant.createChat(user);
@@ -95,6 +91,11 @@ async function callsOf() {
     const { id } = dataOf(await tenant.client.post<BatchResource>('/batches', body));
     return post(`/batches/${id}/cancel`, undefined)();
   };
+  const removeNew = async () => {
+    const uploaded = (await (await upload('a.txt')()).json()) as { data: { uuid: string } };
+    return remove(`/chats/files/${uploaded.data.uuid}`)();
+  };
+  const ofUnknownChat = requestsOf(1, () => ({ ...user, history_id: 999_999 }));
   const messages = `/chats/${chat.id}/messages`;
   const stream = `/chats/${chat.id}/stream`;
   const resumable = { message: 'Hi', agent_id, resumable: true, ...user };
@@ -113,13 +114,9 @@ async function callsOf() {
     .filter(({ method }) => method === 'GET')
     .map(({ name, path }): [string, Calls] => {
       const read = name as ReadName;
-      const failures: Calls = path.includes('{')
-        ? [
-            [400, malformed[read]],
-            [404, unknown[read]],
-          ]
-        : [];
-      return [`GET ${path}`, [[200, found[read]], ...failures]];
+      const success: Calls = [[200, found[read]]];
+      const failures: Calls = [...success, [400, malformed[read]], [404, unknown[read]]];
+      return [`GET ${path}`, path.includes('{') ? failures : success];
     });
   const calls: Record<string, Calls> = {
     ...Object.fromEntries(reads),
@@ -190,13 +187,7 @@ async function callsOf() {
       [400, upload('a.exe')],
     ],
     'DELETE /chats/files/{uuid}': [
-      [
-        200,
-        async () => {
-          const uploaded = (await (await upload('a.txt')()).json()) as { data: { uuid: string } };
-          return remove(`/chats/files/${uploaded.data.uuid}`)();
-        },
-      ],
+      [200, removeNew],
       [400, remove('/chats/files/x')],
       [404, remove(`/chats/files/${unknownId}`)],
     ],
@@ -204,10 +195,7 @@ async function callsOf() {
       [202, post('/batches', { agent_id, requests })],
       [400, post('/batches', { agent_id, requests: [] })],
       [403, post('/batches', { agent_id, requests: requestsOf(1) })],
-      [
-        404,
-        post('/batches', { agent_id, requests: requestsOf(1, () => ({ ...user, history_id: 999_999 })) }),
-      ],
+      [404, post('/batches', { agent_id, requests: ofUnknownChat })],
     ],
     'GET /batches': [
       [200, get('/batches')],

@@ -6,13 +6,13 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { originSecretHeader, viewerHostHeader } from '#runtime/environment/variables.ts';
-import { submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
 import { createChat, send } from '#support/turns.ts';
-import { boundary, filePart, form } from '#support/upload.ts';
+import { boundary, filePart, form, uploadText } from '#support/upload.ts';
 import { startUploadEndpoint } from '#support/upload-endpoint.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
@@ -46,11 +46,8 @@ const idsOf = ({ run }: Pick<Service, 'run'>): Map<number, string> =>
     }),
   );
 
-async function uploadThroughDistribution({ baseUrl }: Service, { apiKey }: Tenant): Promise<number> {
-  const body = new FormData();
-  body.append('file', new Blob(['text'], { type: 'text/plain' }), 'a.txt');
-  const headers = { 'x-api-key': apiKey };
-  return (await fetch(`${baseUrl}/chats/upload-file`, { method: 'POST', headers, body })).status;
+async function uploadThroughDistribution({ baseUrl }: Service, tenant: Tenant): Promise<number> {
+  return (await uploadText(clientOf({ baseUrl }, tenant), 'a.txt')).status;
 }
 
 /** Creates what each list needs for a second page. Returns the paths of the lists. */
@@ -58,8 +55,7 @@ async function fillLists(service: Service, tenant: Tenant): Promise<string[]> {
   const client = clientOf(service, tenant);
   const [chatId = 0] = [await createChat(client, tenant), await createChat(client, tenant)];
   expect((await send(client, tenant, chatId, 'Hello')).status).toBe(200);
-  const requests = [1, 2].map((number) => ({ custom_id: String(number), message: 'Hello' }));
-  const batch = () => submit(client, tenant, requests);
+  const batch = () => submit(client, tenant, requestsOf(2));
   const [{ id }] = [await batch(), await batch()];
   await waitForBatchEnd(client, id);
   return [
@@ -135,13 +131,12 @@ it.runIf(webFunctions !== 'none' && process.env.SOAK !== undefined)(
       // A generation keeps its value, whichever of the three it is.
       expect(values).toMatchObject(known);
       expect(Object.keys(current).map(Number)).toEqual(accepted);
-      for (const each of accepted) {
-        expect(await believers(service, lists, values[each] ?? ''), `${each} of ${generation}`).toEqual(all);
-        expect(await uploadWith(service, tenant, values[each] ?? '')).toContain('"error_code":0');
-      }
-      for (const each of rejected) {
-        expect(await believers(service, lists, values[each] ?? ''), `${each} of ${generation}`).toEqual(none);
-        expect(await uploadWith(service, tenant, values[each] ?? '')).toMatch(/^HTTP\/1.1 403 /);
+      for (const each of [...accepted, ...rejected]) {
+        const isAccepted = (accepted as readonly number[]).includes(each);
+        const believed = await believers(service, lists, values[each] ?? '');
+        expect(believed, `${each} of ${generation}`).toEqual(isAccepted ? all : none);
+        const response = await uploadWith(service, tenant, values[each] ?? '');
+        expect(response).toMatch(isAccepted ? /"error_code":0/ : /^HTTP\/1.1 403 /);
       }
       // Through the distribution.
       expect(await uploadThroughDistribution(service, tenant)).toBe(200);

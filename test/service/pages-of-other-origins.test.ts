@@ -1,54 +1,37 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
-import { startCommand } from '#support/command.ts';
+import { startOn } from '#support/command.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { type Listener, listenersOf } from '#support/listeners.ts';
-import type { Connection } from '../../bin/local/connection.ts';
 
 const foreign = 'https://elsewhere.example';
 const allowed = 'https://app.example.com';
 
 const data = await temporaryFolder('pages-');
-const settings = ['--set', `corsOrigins=["${allowed}"]`];
-const command = startCommand(['--port', '0', '--data', data, ...settings]);
-closeAfterTests({
-  async close() {
-    command.child.kill('SIGKILL');
-    await command.ended;
-  },
-});
-await command.printed('Ctrl-C ends it.');
+const { command, connection } = await startOn(data, ['--set', `corsOrigins=["${allowed}"]`]);
+closeAfterTests({ close: command.kill });
 const connectionText = await readFile(join(data, 'connection.json'), 'utf8');
-const connection = JSON.parse(connectionText) as Connection;
 const { port: mainPort, origin } = new URL(connection.base_url);
 
-interface PageResponse {
-  status: number | undefined;
-  allowedOrigin: string | undefined;
-  body: string;
-}
-
 /** With the given `Host`, which `fetch` does not send. */
-const exchange = (
+async function exchange(
   { host, port }: Listener,
   { method = 'GET', path = '/', headers = {} }: { method?: string; path?: string; headers?: object },
-): Promise<PageResponse> =>
-  new Promise((resolve, reject) => {
-    request({ host, port, method, path, headers: { ...headers } }, async (response) =>
-      resolve({
-        status: response.statusCode,
-        allowedOrigin: response.headers['access-control-allow-origin'],
-        body: await text(response),
-      }),
-    )
-      .once('error', reject)
-      .end();
-  });
+) {
+  const sent = request({ host, port, method, path, headers: { ...headers } }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return {
+    status: response.statusCode,
+    allowedOrigin: response.headers['access-control-allow-origin'],
+    body: await text(response),
+  };
+}
 
 const main: Listener = { host: '127.0.0.1', port: Number(mainPort) };
 const list = `${new URL(connection.base_url).pathname}/chats/published-agents`;

@@ -1,14 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { positionOf } from '#domain/chats/message.ts';
-import { type Client, clientOf } from '#support/client.ts';
+import { clientOf } from '#support/client.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import { fillDataFolder } from '#support/import-items.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
-import { createTenant, type Service, startService, type Tenant } from '#support/service.ts';
+import { createTenant, type Tenant } from '#support/service.ts';
+import { createChat } from '#support/turns.ts';
+import { useService } from '#support/use-service.ts';
 
 /** More than 76 groups of counts, the last of them not full. */
 const count = 10_000_130;
@@ -50,30 +50,18 @@ function* itemsOf({ workspaceId, agentId }: Tenant) {
     });
 }
 
-let service: Service;
-let tenant: Tenant;
-let client: Client;
-let dataDir: string;
-beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'service-data-'));
-  await fillDataFolder(dataDir, async () => {
-    tenant = await createTenant();
-    return itemsOf(tenant);
-  });
-  service = await startService({ dataDir, recordCalls: true, maxConcurrency: 1 });
-  client = clientOf(service, tenant);
-  // The service itself creates the last chat, which shows that it accepts the seeded items.
-  const last = await client.post<{ id: number }>('/chats', {
-    name: 'Last',
-    agent_id: tenant.agentId,
-    external_user_id: user,
-  });
-  expect(last.body.data.id).toBe(count);
+const dataDir = await temporaryFolder('service-data-');
+const filled = Promise.withResolvers<Tenant>();
+await fillDataFolder(dataDir, async () => {
+  const created = await createTenant();
+  filled.resolve(created);
+  return itemsOf(created);
 });
-afterAll(async () => {
-  await service.close();
-  await rm(dataDir, { recursive: true });
-});
+const tenant = await filled.promise;
+const service = await useService({ dataDir, recordCalls: true, maxConcurrency: 1 });
+const client = clientOf(service, tenant);
+// The service itself creates the last chat, which shows that it accepts the seeded items.
+expect(await createChat(client, tenant, { external_user_id: user })).toBe(count);
 
 /** Reads one page, and returns it with the table calls that its function made. */
 async function page<Data>(path: string) {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { type BrowserPage, browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -57,16 +57,22 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(problems).toEqual([]);
   });
 
-  /** Opens the address as `npm start` prints it. */
-  async function open(path = '', options: Parameters<NonNullable<typeof browser>['open']>[0] = {}) {
+  type WindowOptions = Parameters<NonNullable<typeof browser>['open']>[0];
+  async function openWindow(url: string, options: WindowOptions = {}): Promise<BrowserPage> {
     if (browser === undefined) throw new Error('There is no browser');
     const window = await browser.open(options);
     opened.push(window);
-    await window.page.goto(address);
-    await window.page.getByRole('heading', { name: 'New chat' }).waitFor();
-    if (path !== '') await window.page.goto(`${origin}/#${path}`);
-    return window.page;
+    await window.page.goto(url);
+    return window;
   }
+  /** Opens the address as `npm start` prints it. */
+  async function open(path = '', options: WindowOptions = {}) {
+    const { page } = await openWindow(address, options);
+    await isNew(page);
+    if (path !== '') await page.goto(`${origin}/#${path}`);
+    return page;
+  }
+  const isNew = (page: Page) => page.getByRole('heading', { name: 'New chat' }).waitFor();
 
   const messageOf = (page: Page) => page.getByLabel('Message', { exact: true });
 
@@ -84,10 +90,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
   }
 
   const reply = (page: Page) => page.getByRole('article', { name: 'Reply' }).last();
-  const replyEnded = (page: Page) =>
-    reply(page)
-      .getByText(/tokens/)
-      .waitFor();
+  const shows = (place: Page | Locator, text: string | RegExp) => place.getByText(text).waitFor();
+  const replyEnded = (page: Page) => shows(reply(page), /tokens/);
+
+  async function submitBatch(page: Page, messages: string): Promise<void> {
+    await page.getByRole('textbox', { name: 'Messages' }).fill(messages);
+    await page.getByRole('button', { name: 'Submit the batch' }).click();
+  }
 
   it('moves the key from the address to the session, and without one asks for it', async () => {
     const page = await open();
@@ -103,13 +112,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const html = await page.evaluate('document.documentElement.outerHTML');
     for (const secret of [tenant.apiKey, inject('sharedService').operatorToken])
       expect(html).not.toContain(secret);
-    const other = await browser?.open();
-    if (other === undefined) return;
-    opened.push(other);
-    await other.page.goto(origin);
+    const other = await openWindow(origin);
     await other.page.getByLabel('Key', { exact: true }).fill(tenant.apiKey);
     await other.page.getByRole('button', { name: 'Use this key' }).click();
-    await other.page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await isNew(other.page);
   });
 
   it('lets no address replace the key unasked, and no page that opened it change its address', async () => {
@@ -122,7 +128,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
       await question.waitFor();
       expect([await keyOf(), page.url()]).toEqual([tenant.apiKey, `${origin}/`]);
       await page.getByRole('button', { name: 'Cancel' }).click();
-      await page.getByRole('heading', { name: 'New chat' }).waitFor();
+      await isNew(page);
       expect(await keyOf()).toBe(tenant.apiKey);
     }
 
@@ -136,9 +142,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await other.page.goto(elsewhere.url);
     const tab = other.context.waitForEvent('page');
     await other.page.evaluate(`void (globalThis.opened = open('${origin}/#key=${tenant.apiKey}'))`);
-    const opened = await tab;
-    await opened.getByRole('heading', { name: 'New chat' }).waitFor();
-    expect(await opened.evaluate('opener')).toBeNull();
+    const openedPage = await tab;
+    await isNew(openedPage);
+    expect(await openedPage.evaluate('opener')).toBeNull();
     expect(await other.page.evaluate('globalThis.opened.closed')).toBe(true);
     await other.context.close();
     await elsewhere.close();
@@ -164,9 +170,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await reply(page).getAttribute('aria-busy')).toBe('true');
     replyWith(second, 'a right for a time.');
     await reply(page).getByText('A lease is a right for a time.').waitFor();
-    await reply(page)
-      .getByText(/tokens · \d+ calls · [\d.]+ s/)
-      .waitFor();
+    await shows(reply(page), /tokens · \d+ calls · [\d.]+ s/);
     const events = page.getByRole('tabpanel', { name: 'Events' });
     for (const type of ['created', 'reasoning_step.start', 'output_text.delta', '[DONE]'])
       await events.getByText(type, { exact: true }).first().waitFor();
@@ -223,7 +227,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
 
     const tab = await page.context().newPage();
     await tab.goto(`${origin}/#key=${tenant.apiKey}`);
-    await tab.getByRole('heading', { name: 'New chat' }).waitFor();
+    await isNew(tab);
     await tab.goto(page.url());
     await reply(tab).getByText('First second').waitFor();
     // As if another client had sent the message.
@@ -272,11 +276,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const page = await open();
     const message = messageOf(page);
     await message.fill('Half a');
-    await page.getByLabel('Files', { exact: true }).setInputFiles([
-      { name: 'kept.md', mimeType: 'text/markdown', buffer: Buffer.from('Kept') },
-      { name: 'empty.md', mimeType: 'text/markdown', buffer: Buffer.from('') },
-      { name: 'program.exe', mimeType: 'application/x-msdownload', buffer: Buffer.from('MZ') },
-    ]);
+    await page
+      .getByLabel('Files', { exact: true })
+      .setInputFiles([
+        fileOf('kept.md', 'Kept', 'text/markdown'),
+        fileOf('empty.md', '', 'text/markdown'),
+        fileOf('program.exe', 'MZ', 'application/x-msdownload'),
+      ]);
     const files = page.getByRole('list', { name: 'Files of the message' });
     const rejected = files.getByRole('listitem').getByRole('alert');
     await rejected.getByText('empty.md: File is empty').waitFor();
@@ -296,7 +302,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect([await message.inputValue(), await files.count()]).toEqual(['', 0]);
     await message.fill('For another');
     await page.getByRole('link', { name: 'New chat' }).click();
-    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await isNew(page);
     expect(await message.inputValue()).toBe('Half a');
     await page.reload();
     await page.getByRole('button', { name: 'Remove kept.md' }).waitFor();
@@ -316,15 +322,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
       await page.getByRole('button', { name: `Remove ${name}` }).waitFor();
     await message.press('Enter');
     await replyEnded(page);
-    expect(
-      await page
-        .getByRole('listitem')
-        .filter({ hasText: /kept.md|drop.txt|paste.txt/ })
-        .count(),
-    ).toBe(3);
-    expect(
-      await page.evaluate('Object.keys(sessionStorage).filter((name) => name.startsWith("draft-"))'),
-    ).toEqual([`draft-${chatId}`]);
+    const sent = page.getByRole('listitem').filter({ hasText: /kept.md|drop.txt|paste.txt/ });
+    expect(await sent.count()).toBe(3);
+    const drafts = 'Object.keys(sessionStorage).filter((name) => name.startsWith("draft-"))';
+    expect(await page.evaluate(drafts)).toEqual([`draft-${chatId}`]);
   });
 
   it('shows a form of an agent, whose answers are the next message', async () => {
@@ -363,9 +364,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const call = await say(page, 'Fail halfway');
     call.chunk('Half of');
     call.failInStream('invalid request');
-    await reply(page)
-      .getByText(/\(10005\)$/)
-      .waitFor();
+    await shows(reply(page), /\(10005\)$/);
     expect(await reply(page).textContent()).toContain('Half of');
     const second = await say(page, 'Once more');
     replyWith(second, 'Better.');
@@ -414,11 +413,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
     let upload = () => {};
     const released = new Promise<void>((resolve) => (upload = resolve));
     await page.route('**/upload-file', (route) => released.then(() => route.continue()), { times: 1 });
-    await page.getByLabel('Files', { exact: true }).setInputFiles({
-      name: 'notes.md',
-      mimeType: '',
-      buffer: Buffer.from('# Notes\nThe lease ends in May.'),
-    });
+    const notes = fileOf('notes.md', '# Notes\nThe lease ends in May.');
+    await page.getByLabel('Files', { exact: true }).setInputFiles(notes);
     await page.getByText('Uploading notes.md').waitFor();
     // A message is not sent without a file that is still on its way.
     await messageOf(page).fill('Too early');
@@ -457,7 +453,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByRole('link', { name: /A better name/ }).waitFor();
     await page.getByRole('button', { name: 'Delete the chat' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await isNew(page);
     await expect.poll(() => page.getByRole('link', { name: /A better name/ }).count()).toBe(0);
     expect((await client.get(`/chats/${chatId}`)).status).toBe(404);
     // A message cannot go to the chat that was open before.
@@ -484,8 +480,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await replyEnded(page);
     expect(await harmfulIn(page)).toEqual([]);
     await page.goto(`${origin}/#/batches`);
-    await page.getByRole('textbox', { name: 'Messages' }).fill(hostile.replaceAll('\n', ' '));
-    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await submitBatch(page, hostile.replaceAll('\n', ' '));
     await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
     await page.locator('.result .markdown').waitFor();
     expect(await harmfulIn(page)).toEqual([]);
@@ -528,14 +523,13 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await replyEnded(page);
     const text = reply(page).locator('.markdown');
     await text.getByRole('heading', { name: 'Title', level: 2 }).waitFor();
-    const links = await page.evaluate(
-      '[...document.querySelectorAll(".markdown a")].map(({ href, rel }) => [href, rel])',
+    const links = '[...document.querySelectorAll(".markdown a")].map(({ href, rel }) => [href, rel])';
+    expect(await page.evaluate(links)).toEqual(
+      ['a?b=1&c=2', 'auto', 'picture.png'].map((path) => [
+        `https://example.com/${path}`,
+        'noopener noreferrer nofollow',
+      ]),
     );
-    expect(links).toEqual([
-      ['https://example.com/a?b=1&c=2', 'noopener noreferrer nofollow'],
-      ['https://example.com/auto', 'noopener noreferrer nofollow'],
-      ['https://example.com/picture.png', 'noopener noreferrer nofollow'],
-    ]);
     expect(await text.locator('strong, em, s, li, blockquote').allTextContents()).toEqual([
       'bold',
       'one',
@@ -567,16 +561,11 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const call = await say(page, 'Briefly, please');
     replyWith(call, 'Yes.');
     await reply(page).getByText('Yes.').waitFor();
-    await reply(page)
-      .getByText(/1 call/)
-      .waitFor();
+    await shows(reply(page), /1 call/);
     const chatId = Number(page.url().split('/').at(-1));
     expect(await historyOf(client, chatId, 'playground')).toHaveLength(2);
     await fillAndSend(page, `${'x'.repeat(300_000)}`);
-    await page
-      .getByRole('alert')
-      .getByText(/message/)
-      .waitFor();
+    await shows(page.getByRole('alert'), /message/);
     // Chromium logs each response with an error.
     expect(opened[0]?.problems.splice(0)).toEqual([expect.stringContaining('status of 400')]);
     expect(await messageOf(page).inputValue()).toHaveLength(300_000);
@@ -601,14 +590,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
     script = (call) => `Reply to ${lastMessage(call)?.content}`;
     const page = await open('/batches');
     const file = page.getByLabel(/^Or a file/);
-    await file.setInputFiles({
-      name: 'broken.jsonl',
-      mimeType: '',
-      buffer: Buffer.from('{"message":"a"}\n{"a":1}'),
-    });
+    await file.setInputFiles(fileOf('broken.jsonl', '{"message":"a"}\n{"a":1}'));
     await page.getByText('Line 2 is no JSON object with a message').waitFor();
     const csv = '\uFEFFcustom_id,note,message\r\n"a,1",x,"Say ""hi"",\nplease"\r\nb,,Fail\r\n';
-    await file.setInputFiles({ name: 'questions.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    await file.setInputFiles(fileOf('questions.csv', csv, 'text/csv'));
     await page.getByText('2 requests', { exact: true }).waitFor();
     const called = callFor('Fail');
     await page.getByRole('button', { name: 'Submit the batch' }).click();
@@ -634,8 +619,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     const batchId = page.url().split('/').at(-1);
     const retried = callFor('Fail').then((call) => call.fail(400));
     await page.goto(`${origin}/#/batches`);
-    await page.getByRole('textbox', { name: 'Messages' }).fill('Fail');
-    await page.getByRole('button', { name: 'Submit the batch' }).click();
+    await submitBatch(page, 'Fail');
     await retried;
     await page.getByRole('heading', { name: 'Batch all failed' }).waitFor();
     expect(await page.locator('h1 .badge').getAttribute('data-status')).toBe('failed');
@@ -712,19 +696,15 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await page.getByText('Not saved').waitFor();
     await field('Test message').fill('Who are you?');
     await field('Test message').press('Enter');
-    for (const [name, text] of [
-      ['Draft', 'I am a pilot'],
-      ['Version 1, published', 'I am a guide'],
-    ] as const) {
+    const columnOf = async (name: string, text: string) => {
       const column = page.getByRole('region', { name, exact: true });
-      await column.getByText(text).waitFor();
-      await column.getByText(/tokens · 1 call/).waitFor();
-    }
-    const [left, right] = await Promise.all(
-      ['Draft', 'Version 1, published'].map((name) =>
-        page.getByRole('region', { name, exact: true }).boundingBox(),
-      ),
-    );
+      await shows(column, text);
+      await shows(column, /tokens · 1 call/);
+      return column;
+    };
+    const draft = await columnOf('Draft', 'I am a pilot');
+    const published = await columnOf('Version 1, published', 'I am a guide');
+    const [left, right] = [await draft.boundingBox(), await published.boundingBox()];
     expect([left?.y, (right?.x ?? 0) > (left?.x ?? 0)]).toEqual([right?.y, true]);
     expect(await findingsOf(page)).toEqual([]);
 
@@ -750,16 +730,10 @@ describe.skipIf(browser === undefined)('the playground', () => {
   });
 
   it('takes no agent without the token of the run', async () => {
-    const window = await browser?.open();
-    if (window === undefined) return;
-    opened.push(window);
-    await window.page.goto(`${origin}/#key=${tenant.apiKey}`);
-    await window.page.getByRole('heading', { name: 'New chat' }).waitFor();
+    const window = await openWindow(`${origin}/#key=${tenant.apiKey}`);
+    await isNew(window.page);
     await window.page.getByRole('link', { name: 'Agents' }).click();
-    await window.page
-      .getByRole('alert')
-      .getByText('Open the address that npm start has printed last')
-      .waitFor();
+    await shows(window.page.getByRole('alert'), 'Open the address that npm start has printed last');
     expect(window.problems.splice(0)).toEqual([expect.stringContaining('status of 401')]);
   });
 
@@ -788,13 +762,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360);
     expect(await findingsOf(page)).toEqual([]);
     expect(await smallTargetsIn(page)).toEqual([]);
-    const bottom = (selector: string) =>
-      page
-        .locator(selector)
-        .boundingBox()
-        .then((box) => (box?.y ?? 0) + (box?.height ?? 0));
+    const composer = await page.locator('.composer').boundingBox();
     const { y = 0 } = (await page.locator('#inspector').boundingBox()) ?? {};
-    expect(await bottom('.composer')).toBeLessThanOrEqual(y);
+    expect((composer?.y ?? 0) + (composer?.height ?? 0)).toBeLessThanOrEqual(y);
     await page.keyboard.press('Escape');
     expect(await page.getByRole('tab', { name: 'Requests' }).count()).toBe(0);
     expect(await page.evaluate('document.activeElement.id')).toBe('inspector-toggle');
@@ -815,7 +785,7 @@ describe.skipIf(browser === undefined)('the playground', () => {
     // The bar at the top is the same in all views.
     const position = await page.locator('#key').boundingBox();
     await page.getByRole('link', { name: 'Chats', exact: true }).click();
-    await page.getByRole('heading', { name: 'New chat' }).waitFor();
+    await isNew(page);
     expect(await page.locator('#key').boundingBox()).toEqual(position);
   });
 
@@ -864,14 +834,15 @@ describe.skipIf(browser === undefined)('the playground', () => {
   }
 });
 
+const fileOf = (name: string, content: string, mimeType = '') => ({
+  ...{ name, mimeType, buffer: Buffer.from(content) },
+});
+
 /** A whole stream with the deltas, as the service sends it. */
 function streamOf(chat_id: number, deltas: string[]): string {
-  const total_completion_tokens = deltas.length;
   const usage = {
-    total_prompt_tokens: 7,
-    total_completion_tokens,
-    total_tokens: 7 + deltas.length,
-    total_calls: 1,
+    ...{ total_prompt_tokens: 7, total_completion_tokens: deltas.length },
+    ...{ total_tokens: 7 + deltas.length, total_calls: 1 },
   };
   const events = [
     { type: 'response.created', message_id: 2, model: 'test' },

@@ -155,11 +155,9 @@ it('multiplies the tokens of each day by the prices of that day', async () => {
 it('knows no cost of calls without a price, and names their models', async () => {
   const [priced, from, none] = [modelOf(), modelOf(), modelOf()];
   const workspaceId = await newWorkspace();
-  for (const [model, day] of [
-    [priced, first],
-    [from, second],
-  ] as const)
-    await json('prices', 'set', model, '--input', '1', '--output', '1', '--from', day);
+  const ones = ['--input', '1', '--output', '1', '--from'];
+  await json('prices', 'set', priced, ...ones, first);
+  await json('prices', 'set', from, ...ones, second);
   await use(workspaceId, first, [
     [priced, 'chat', 1_000_000, 0],
     [from, 'chat', 1, 1],

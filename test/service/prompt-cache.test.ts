@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { TokenUsage } from '#contract/message.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall, ModelUsage } from '#support/model-server.ts';
+import { type ModelCall, type ModelUsage, replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -78,13 +78,10 @@ function bedrockCache() {
   };
 }
 
+const claude = 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0';
 const wires = [
   { llm_model: 'openai:test', model: openai, cacheOf: openaiCache },
-  {
-    llm_model: 'bedrock:eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
-    model: bedrock,
-    cacheOf: bedrockCache,
-  },
+  { llm_model: `bedrock:${claude}`, model: bedrock, cacheOf: bedrockCache },
 ];
 
 it.each(
@@ -101,10 +98,8 @@ it.each(
       agent: { system_prompt: 's'.repeat(600) },
     });
     const usageOf = cacheOf();
-    model.onCall = (call) => {
-      call.chunk(`${call.request.messages.length} `.padEnd(reply, 'r'));
-      call.finish(usageOf(call));
-    };
+    model.onCall = (call) =>
+      replyWith(call, `${call.request.messages.length} `.padEnd(reply, 'r'), usageOf(call));
     const chat = await tenant.createChat({ name: 'Cached' });
     const sum = { cached: 0, all: 0 };
     for (let turn = 1; turn <= Math.max(...turns); turn += 1) {

@@ -1,14 +1,14 @@
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { nameOfModelAt } from '#support/model-router.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { providerResponses } from '#support/provider-responses.ts';
-import { createChat, historyOf, send } from '#support/turns.ts';
+import { createChat, deltasOf, historyOf, send } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 
 /** Calls for each message, and in `titles` those that name a chat. */
@@ -28,13 +28,9 @@ const provider = closeAfterTests(
       // The request after a redirect is the same call.
       const count = (counts.get(message) ?? 0) + (request.url === '/v1/moved' ? 0 : 1);
       counts.set(message, count);
-      const {
-        send: sendIt,
-        body,
-        headers,
-      } = shape === undefined || (door === 'batch' && count === 2) // A batch retries a reply that breaks off.
-        ? (providerResponses[0] ?? shape ?? {})
-        : shape;
+      // A batch retries a reply that breaks off.
+      const isRetry = door === 'batch' && count === 2;
+      const { send: sendIt, body, headers } = (isRetry ? undefined : shape) ?? providerResponses[0] ?? {};
       if (sendIt !== undefined) sendIt(response, request.url ?? '');
       else response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end(body);
     }),
@@ -63,10 +59,7 @@ describe.concurrent('a response of a provider', () => {
     const message = `${name} / stream`;
     const all = await (await client.stream(chat, { message, agent_id: tenant.agentId })).all();
     const events = all.filter((event) => event !== '[DONE]');
-    const deltas = events.flatMap((event) =>
-      event.type === 'response.output_text.delta' ? [event.delta] : [],
-    );
-    expect(deltas.join('')).toBe(reply);
+    expect(deltasOf(events).join('')).toBe(reply);
     expect(all.at(-1)).toBe('[DONE]');
     expect(events.filter(({ type }) => /completed|error/.test(type))).toMatchObject([
       error === undefined
@@ -117,25 +110,19 @@ describe.concurrent('a response of a provider', () => {
       custom_id: `id-${index}`,
       message: `${name} / batch`,
     }));
-    const { id } = await submit(client, tenant, requests);
-    await waitForBatchEnd(client, id);
-    const results = await resultsOf(client, id);
+    const results = await resultsOfBatch(client, tenant, requests);
     const found = results.map(({ response_content, response_usage, status, incomplete }, index) => [
       expected[index]?.name,
       [status, response_content, incomplete, response_usage?.total_calls],
       calls.get(`${expected[index]?.name} / batch`),
     ]);
+    const cutOf = (end: string) => (end === 'incomplete' ? 'max_output_tokens' : null);
     expect(found).toEqual(
       expected.map(({ name, reply, end, error, isRejection }) => [
         name,
         isRejection
           ? ['failed', null, null, undefined]
-          : [
-              'success',
-              error === undefined ? reply : 'Hello',
-              end === 'incomplete' ? 'max_output_tokens' : null,
-              1,
-            ],
+          : ['success', error === undefined ? reply : 'Hello', cutOf(end), 1],
         error === undefined || isRejection ? 1 : 2,
       ]),
     );

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { waitForBatchEnd } from '#support/batches.ts';
+import { resultsOf, resultsOfBatch, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts, fileBucketOf, preparedKeysOf } from '#support/file-bucket.ts';
 import { pngOf } from '#support/image-bytes.ts';
+import { postWithKey } from '#support/keyed-requests.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
@@ -22,20 +23,17 @@ const {
   callFor,
   service,
   tenant: scripted,
-} = await useScriptedService({
-  timer: quickTimer,
-  recordCalls: true,
-});
+} = await useScriptedService({ timer: quickTimer, recordCalls: true });
 const table = closeAfterTests(dataTableOf(service));
 const waiting = { timeout: 60_000, interval: 500 };
 
-/** The keys of what is stored for a chat. */
-async function storedFor({ workspaceId }: OpenTenant, chatId: number): Promise<string[]> {
-  const { pk } = keys.chat(workspaceId, chatId);
-  const items = await table.readAll();
-  return items
-    .filter((item) => item.pk === pk || String(item.pk).startsWith(`${pk}#`))
-    .map((item) => String(item.sk));
+/** The last run of a purge, for a deletion twenty minutes ago. */
+async function purgeLastOf({ workspaceId }: OpenTenant, chat: ChatResource): Promise<void> {
+  const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
+  const purge = keys.operatorsPurge(deletedAt, workspaceId, chat.id);
+  const ids = { workspace_id: workspaceId, chat_id: chat.id };
+  await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
+  await expect.poll(() => table.read(purge), waiting).toBeUndefined();
 }
 
 async function talkAndRate(tenant: OpenTenant): Promise<ChatResource> {
@@ -50,15 +48,15 @@ async function talkAndRate(tenant: OpenTenant): Promise<ChatResource> {
 it('leaves nothing of a deleted chat, and everything of its neighbour', async () => {
   const tenant = await openTenant(service, { titles: false });
   const [chat, neighbour] = [await talkAndRate(tenant), await talkAndRate(tenant)];
-  const before = await storedFor(tenant, neighbour.id);
+  const before = await table.storedFor(tenant, neighbour.id);
   expect(before.toSorted()).toEqual(['CHAT', 'M#0000001', 'M#0000002', 'M#0000002#FEEDBACK', 'ann']);
   const { dynamodb } = await callsOf(service, async () => {
     dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-    await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
+    await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
   });
   // A fifth query would look for events, which only a resumable reply has.
   expect(dynamodb.Query).toBe(4);
-  expect(await storedFor(tenant, neighbour.id)).toEqual(before);
+  expect(await table.storedFor(tenant, neighbour.id)).toEqual(before);
   expect(await tenant.history(neighbour)).toHaveLength(2);
 });
 
@@ -79,7 +77,6 @@ it('deletes the events of resumable replies, also of one in progress', async () 
   const second = await stream('Goes on');
   const storedEvents = async () =>
     (await table.readAll()).filter(({ pk }) => String(pk).includes(`#C#${chat.id}#E#`));
-  const countEvents = async () => (await storedEvents()).length;
   // A reply stores its events every second. None may be under way at the deletion: only the second run of the purge deletes it.
   const repliesWithText = async () =>
     new Set(
@@ -87,18 +84,15 @@ it('deletes the events of resumable replies, also of one in progress', async () 
     ).size;
   await expect.poll(repliesWithText, waiting).toBe(2);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));
-  await expect.poll(countEvents, waiting).toBe(0);
+  await expect.poll(storedEvents, waiting).toEqual([]);
   second.call.finish();
   await second.events.rest();
 });
 
 it('deletes texts that are too large for the table', async () => {
   const chat = await scripted.createChat();
-  const called = callFor('Much, please');
-  const sending = scripted.send(chat, { message: 'Much, please' });
-  const call = await called;
-  replyWith(call, 'r'.repeat(310_000));
-  dataOf(await sending);
+  void callFor('Much, please').then((call) => replyWith(call, 'r'.repeat(310_000)));
+  dataOf(await scripted.send(chat, { message: 'Much, please' }));
   expect(await countLargeTexts(service, scripted.workspaceId)).toBe(1);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));
   await expect.poll(() => countLargeTexts(service, scripted.workspaceId), waiting).toBe(0);
@@ -109,16 +103,12 @@ it('runs again for a purge in the outbox, and ends it if the deletion was twenty
   const { workspaceId } = tenant;
   const chat = await talkAndRate(tenant);
   dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-  await expect.poll(() => storedFor(tenant, chat.id), waiting).toEqual([]);
+  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
   // What a reply in progress has stored after the first run.
   const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
-  const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
-  const purge = keys.operatorsPurge(deletedAt, workspaceId, chat.id);
-  const ids = { workspace_id: workspaceId, chat_id: chat.id };
   await table.writeItems([...further]);
-  await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
-  await expect.poll(() => table.read(purge), waiting).toBeUndefined();
-  expect(await storedFor(tenant, chat.id)).toEqual([]);
+  await purgeLastOf(tenant, chat);
+  expect(await table.storedFor(tenant, chat.id)).toEqual([]);
 });
 
 it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {
@@ -130,9 +120,9 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
     { custom_id: 'b', message: 'For an existing chat', history_id: history.id },
     { custom_id: 'c', message: 'For another chat' },
   ];
-  const batch = dataOf(await client.post<BatchResource>('/batches', { agent_id: tenant.agentId, requests }));
+  const batch = await submit(client, tenant, requests);
   await waitForBatchEnd(client, batch.id);
-  const read = async () => dataOf(await client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+  const read = () => resultsOf(client, batch.id);
   const [first, second, third] = await read();
   for (const result of [first, second])
     dataOf(await client.delete(`/chats/${(result as BatchResultResource).history_id}`));
@@ -142,7 +132,7 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
     return (stored as { message: string; name?: string }[]).map(({ message, name }) => name ?? message);
   };
   await expect.poll(textsOf, waiting).toEqual(['', '', 'For another chat']);
-  await expect.poll(() => storedFor(tenant, history.id), waiting).toEqual([]);
+  await expect.poll(() => table.storedFor(tenant, history.id), waiting).toEqual([]);
   const gone = { response_content: null };
   await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
 });
@@ -170,15 +160,6 @@ describe('files', () => {
     };
   }
 
-  /** The last run of a purge, for a deletion twenty minutes ago. */
-  async function purgeLastOf({ workspaceId }: OpenTenant, chat: ChatResource): Promise<void> {
-    const deletedAt = new Date(Date.now() - 21 * 60_000).toISOString();
-    const purge = keys.operatorsPurge(deletedAt, workspaceId, chat.id);
-    const ids = { workspace_id: workspaceId, chat_id: chat.id };
-    await table.writeItems([{ ...purge, ...ids, deleted_at: deletedAt, due_at: 0 }]);
-    await expect.poll(() => table.read(purge), waiting).toBeUndefined();
-  }
-
   it('are erased with the chat that attaches them, often and in each way to send', async () => {
     const tenant = await openSeeing();
     const chat = await tenant.createChat();
@@ -187,14 +168,10 @@ describe('files', () => {
       await upload(tenant, 'a.txt', 'The text', 'text/plain'),
       await upload(tenant, 'b.png', image, 'image/png'),
     ] as [string, string];
-    for (const key of [undefined, 'One', 'Other'])
-      dataOf(
-        await tenant.client.post(
-          `/chats/${chat.id}/messages`,
-          { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids },
-          { headers: key === undefined ? {} : { 'Idempotency-Key': key } },
-        ),
-      );
+    const body = { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids };
+    dataOf(await tenant.send(chat, body));
+    for (const key of ['One', 'Other'])
+      dataOf(await postWithKey(tenant, { path: `/chats/${chat.id}/messages`, body }, key));
     const registered = uuids.map((uuid) => `FILE#${uuid}`);
     const prepared = [`${uuids[0]}/content.json`, `${uuids[1]}/content.json`, `${uuids[1]}/image`].toSorted();
     const inChat = `CHAT#${chat.id}`;
@@ -219,10 +196,7 @@ describe('files', () => {
     const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
     dataOf(await tenant.send(chat, { attached_file_uuids: [uuid] }));
     const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
-    const body = { agent_id: tenant.agentId, requests };
-    const batch = dataOf(await tenant.client.post<BatchResource>('/batches', body));
-    await waitForBatchEnd(tenant.client, batch.id);
-    const [result] = dataOf(await tenant.client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+    const [result] = await resultsOfBatch(tenant.client, tenant, requests);
     const ofBatch = { ...chat, id: result?.history_id as number };
 
     dataOf(await tenant.client.delete(`/chats/${chat.id}`));
@@ -244,13 +218,13 @@ describe('files', () => {
     const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
     await table.change(keys.file(tenant.workspaceId, uuid), { closed: true });
     const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
-    const body = { agent_id: tenant.agentId, requests };
-    const batch = dataOf(await tenant.client.post<BatchResource>('/batches', body));
-    await waitForBatchEnd(tenant.client, batch.id);
-    const [result] = dataOf(await tenant.client.get<BatchResultResource[]>(`/batches/${batch.id}/results`));
+    const [result] = await resultsOfBatch(tenant.client, tenant, requests);
+    const error_message = unknownFile.replace('400/10006 ', '');
     expect(result).toMatchObject({
-      ...{ status: 'failed', error_code: 400, response_content: null },
-      error_message: unknownFile.replace('400/10006 ', ''),
+      status: 'failed',
+      error_code: 400,
+      response_content: null,
+      error_message,
     });
     const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${result?.history_id}`));
     expect(await tenant.history(chat)).toEqual([]);

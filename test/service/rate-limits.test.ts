@@ -8,7 +8,7 @@ import { dialectOf } from '#contract/routes/dialect.ts';
 import { type Route, type RouteName, routes } from '#contract/routes.ts';
 import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf as batchOf, runBatch } from '#support/batches.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
@@ -201,6 +201,9 @@ describe('a limit', () => {
   });
 });
 
+const itemsOf = (items: Record<string, unknown>[], { workspaceId }: OpenTenant, chat: ChatResource) =>
+  items.filter(({ pk }) => pk === keys.chat(workspaceId, chat.id).pk);
+
 describe('a send', () => {
   const limits = { sends: '1/h' };
 
@@ -218,8 +221,7 @@ describe('a send', () => {
     const tenant = await openTenant(service, { limits, titles: false });
     const chat = await tenant.createChat();
     dataOf(await tenant.send(chat));
-    const everything = async () =>
-      (await table.readAll()).filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
+    const everything = async () => itemsOf(await table.readAll(), tenant, chat);
     const before = await everything();
     const send = (client: OpenTenant['client'], stream: boolean) =>
       client.request('POST', `/chats/${chat.id}/messages`, {
@@ -246,7 +248,7 @@ describe('a send', () => {
     expect(responses.map(({ status }) => status).toSorted()).toEqual([200, 200, 200, ...Array(5).fill(429)]);
     const items = await table.readAll();
     for (const [index, chat] of chats.entries()) {
-      const own = items.filter(({ pk }) => pk === keys.chat(tenant.workspaceId, chat.id).pk);
+      const own = itemsOf(items, tenant, chat);
       expect(own).toHaveLength(responses[index]?.status === 200 ? 3 : 1);
       expect(own.filter((item) => 'lease_id' in item)).toEqual([]);
     }
@@ -309,44 +311,34 @@ describe('what requests use', () => {
     const tool = await chatWithTool(service, tenant, 'consultant_lookup');
     // Two calls of the model.
     await tool.say(useOfTool);
-    const second = await send(tool.client, { agentId: tool.agentId }, tool.chatId, 'Hello');
+    const sendHello = () => send(tool.client, tool, tool.chatId, 'Hello');
+    const second = await sendHello();
     expect(second.status).toBe(200);
     expect(shownBy(second)).toMatchObject({ limit: '10' });
-    const complete = () =>
-      openAiRequests(service, tenant).request('POST', '/chat/completions', {
-        body: { model: tenant.agentId, messages: [{ role: 'user', content: 'Hello' }] },
-      });
+    const complete = () => openAiRequests(service, tenant).send();
     expect((await complete()).status).toBe(200);
     const history = () => tool.client.get(`/chats/${tool.chatId}/messages?external_user_id=a`);
     const before = (await history()).body;
-    const rejected = await send(tool.client, { agentId: tool.agentId }, tool.chatId, 'Hello');
+    const rejected = await sendHello();
     expect(summaryOf(rejected)).toEqual(beyond('model calls are limited to 24/d:4'));
     expect(shownBy(rejected)).toMatchObject({ limit: '4', remaining: '0' });
     expect(hoursOf(rejected)).toBeCloseTo(1, 1);
     expect((await history()).body).toEqual(before);
     const stream = await tool.client.stream(tool.chatId, { message: 'Hello', agent_id: tool.agentId });
     expect(stream.response.status).toBe(429);
-    const completion = await complete();
-    expect([completion.status, await completion.json()]).toEqual([
-      429,
-      {
-        error: {
-          message: expect.stringContaining('model calls are limited to 24/d:4'),
-          ...{ type: 'requests', param: null, code: 'rate_limit_exceeded' },
-        },
-      },
-    ]);
-    expect(Number(completion.headers.get('retry-after')) / 3600).toBeCloseTo(1, 1);
+    const completion = await openAiRequests(service, tenant).rejection();
+    expect(completion).toMatchObject({
+      ...{ status: 429, type: 'requests', param: null, code: 'rate_limit_exceeded' },
+      message: expect.stringContaining('model calls are limited to 24/d:4'),
+    });
+    expect(hoursOf(completion)).toBeCloseTo(1, 1);
     expect(completion.headers.get('x-ratelimit-remaining-requests')).toBe('0');
   });
 
   it('counts requests of batches when they are created, with a call of a model each', async () => {
     const tenant = await openTenant(service, { limits: { batchRequests: '5/d', modelCalls: '24/d:6' } });
     const create = (count: number) =>
-      tenant.client.post('/batches', {
-        agent_id: tenant.agentId,
-        requests: Array.from({ length: count }, (_, index) => ({ custom_id: `${index}`, message: 'Hello' })),
-      });
+      tenant.client.post('/batches', { agent_id: tenant.agentId, requests: batchOf(count) });
     const never = await create(6);
     expect(summaryOf(never)).toBe('400/10006 batch requests are limited to 5/d: 6 at once are too many');
     expect(shownBy(never)).toMatchObject({ retryAfter: null });
@@ -365,9 +357,8 @@ describe('what requests use', () => {
   it('counts the calls of a batch’s tools too, when a worker has made them', async () => {
     const tenant = await openTenant(service, { limits: { modelCalls: '24/d:4' } });
     const { agentId, client } = await chatWithTool(service, tenant, 'consultant_lookup');
-    const requests = [1, 2].map((id) => ({ custom_id: `${id}`, message: useOfTool }));
-    const { id } = dataOf(await client.post<{ id: string }>('/batches', { agent_id: agentId, requests }));
-    expect(await waitForBatchEnd(client, id)).toMatchObject({ completed_requests: 2 });
+    const requests = batchOf(2, () => ({ message: useOfTool }));
+    expect(await runBatch(client, { agentId }, requests)).toMatchObject({ completed_requests: 2 });
     const rejected = await tenant.send(await tenant.createChat());
     expect(summaryOf(rejected)).toEqual(beyond('model calls are limited to 24/d:4'));
   });
@@ -419,25 +410,25 @@ describe('what requests use', () => {
 });
 
 describe('what it costs', () => {
-  const costOf = async (work: () => Promise<unknown>) => {
+  /** The calls of the table by a function during the work. */
+  const callsOf = async (name: string, work: () => Promise<unknown>) => {
     const before = service.run.dynamoCalls().length;
     await work();
-    return service.run
-      .dynamoCalls()
-      .slice(before)
-      .filter(({ functionName }) => functionName?.includes('ListBatches'))
-      .map(({ target, consumed }) => `${target} ${consumed.writeUnits}`)
-      .toSorted();
+    const calls = service.run.dynamoCalls().slice(before);
+    return calls.filter(({ functionName }) => functionName?.includes(name));
   };
 
   it('is one write unit for a request, none for one that is known to be refused, none without limits', async () => {
     const { client, workspaceId } = await openTenant(service, { limits: { reads: '3/h' } });
-    const get = () => client.get('/batches');
+    const cost = async () =>
+      (await callsOf('ListBatches', () => client.get('/batches')))
+        .map(({ target, consumed }) => `${target} ${consumed.writeUnits}`)
+        .toSorted();
     // The runner calls the thread that was used last, so one thread handles all requests.
-    for (const _request of [1, 2, 3]) expect(await costOf(get)).toEqual(['Query 0', 'UpdateItem 1']);
-    expect(await costOf(get)).toEqual([]);
+    for (const _request of [1, 2, 3]) expect(await cost()).toEqual(['Query 0', 'UpdateItem 1']);
+    expect(await cost()).toEqual([]);
     await operator().workspaces.update(workspaceId, { limits: 'none' });
-    expect(await costOf(get)).toEqual(['Query 0']);
+    expect(await cost()).toEqual(['Query 0']);
   });
 
   it('is no read of a rejected list, also in a function that has not seen its bucket', async () => {
@@ -456,12 +447,9 @@ describe('what it costs', () => {
       'list-models': 'ListModels',
     } as const;
     for (const [name, functionName] of Object.entries(lists)) {
-      const before = service.run.dynamoCalls().length;
-      expect([name, (await requests[name as keyof typeof lists]()).status]).toEqual([name, 429]);
-      const calls = service.run
-        .dynamoCalls()
-        .slice(before)
-        .filter((call) => call.functionName?.includes(functionName));
+      const request = async () =>
+        expect([name, (await requests[name as keyof typeof lists]()).status]).toEqual([name, 429]);
+      const calls = await callsOf(functionName, request);
       expect([name, calls.map(({ target }) => target)]).toEqual([name, ['UpdateItem']]);
     }
   });
@@ -519,11 +507,11 @@ it('lets requests in while buckets cannot be written, without a word of limits, 
 it('is set by operators, one for one, and shown', async () => {
   const { workspaceId, client } = await openTenant(service, { limits: { writes: '3/m', openBatches: '3' } });
   const { json } = agentctlOf(service);
-  const changed = await json<object>(
-    ...['workspaces', 'update', workspaceId, '--limit', 'sends=50/s:100', '--limit', 'reads=7/m'],
-    ...['--limit', 'uploads=none', '--limit', 'writes=default', '--limit', 'open-batches=25'],
-    ...['--limit', 'model-calls=900000/d', '--limit', 'uploaded-megabytes=none'],
-  );
+  const limits = [
+    ...['sends=50/s:100', 'reads=7/m', 'uploads=none', 'writes=default', 'open-batches=25'],
+    ...['model-calls=900000/d', 'uploaded-megabytes=none'],
+  ].flatMap((limit) => ['--limit', limit]);
+  const changed = await json<object>('workspaces', 'update', workspaceId, ...limits);
   expect(changed).toMatchObject({
     limits: 'default',
     own_limits: {

@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
-import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { clientOf } from '#support/client.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { type AgentFields, createPublishedAgent, createTenant } from '#support/service.ts';
+import { type AgentFields, createPublishedAgent } from '#support/service.ts';
 import { startWebServer } from '#support/tool-use.ts';
 import { createChat, historyOf, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -33,11 +33,11 @@ beforeEach(() => {
 const agentWith = (fields: AgentFields): Promise<string> =>
   createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test', ...fields });
 
-const callOf = (name: string, agentId: string) => ({
-  type: 'consultant_call_agent',
-  name,
-  config: { agent_id: agentId },
-});
+/** Tools that call these agents. */
+const callsOf = (agents: string[]) =>
+  agents.map((agent_id, index) => ({
+    ...{ type: 'consultant_call_agent', name: `ask_${index}`, config: { agent_id } },
+  }));
 
 /** Calls each offered tool so many times in parallel. It replies with text only if no tool is offered. */
 const greedy =
@@ -57,11 +57,19 @@ const greedy =
     call.finish();
   };
 
-async function reply(agentId: string, message = 'go') {
-  const chatId = await createChat(client, { agentId });
-  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
-  return { end: events.at(-2), steps: (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [] };
+/** A reply that has begun, and its end and steps. */
+async function start(agentId: string, by = client) {
+  const chatId = await createChat(by, { agentId });
+  const events = stepThrough(await by.stream(chatId, { message: 'go', agent_id: agentId }));
+  const ended = async () => {
+    const end = (await events.rest()).at(-2);
+    return { end, steps: (await historyOf(by, chatId)).at(-1)?.meta.reasoning_steps ?? [] };
+  };
+  return { events, ended };
 }
+const reply = async (...args: Parameters<typeof start>) => (await start(...args)).ended();
+
+const readingAgent = (max_steps: number) => agentWith({ unified_tools: [fetchTool], meta: { max_steps } });
 
 const isWhole = { type: 'response.output_text.completed', final_text: 'Enough.' };
 const succeeded = ({ result }: ReasoningStep): boolean => result?.success === true;
@@ -80,10 +88,9 @@ describe('a reply', () => {
   it('of agents that call three others each, in every round, ends with an answer', async () => {
     let agents: string[] = [];
     for (let level = 0; level < 4; level += 1) {
-      const tools = agents.map((agentId, index) => callOf(`ask_${index}`, agentId));
-      agents = await Promise.all(
-        Array.from({ length: level < 3 ? 3 : 1 }, () => agentWith({ unified_tools: tools })),
-      );
+      const unified_tools = callsOf(agents);
+      const create = () => agentWith({ unified_tools });
+      agents = await Promise.all(Array.from({ length: level < 3 ? 3 : 1 }, create));
     }
     // Bounds the test if the service has no limit.
     model.onCall = (call) => (model.calls.length > 1000 ? call.fail(400) : greedy()(call));
@@ -94,7 +101,7 @@ describe('a reply', () => {
   });
 
   it('has thirty uses of tools, of which the model is told', async () => {
-    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    const agentId = await readingAgent(50);
     model.onCall = greedy();
     const { end, steps } = await reply(agentId);
     expect(web.received).toHaveLength(limits.toolUses);
@@ -106,11 +113,10 @@ describe('a reply', () => {
   });
 
   it('has fifty calls of models, of which the last is an answer and one the title', async () => {
-    const titled = await createTenant({
+    const titled = await openTenant(service, {
       model: 'openai:test',
       agent: { unified_tools: [fetchTool], meta: { max_steps: 50 } },
     });
-    const titledClient = clientOf(service, titled);
     // A call with invalid arguments does not reach the tool, so it does not count as a use.
     const { onPlainCall } = model;
     const titleCall = Promise.withResolvers<void>();
@@ -125,12 +131,10 @@ describe('a reply', () => {
       if (call.request.tools !== undefined) call.callTools({ name: fetchType, arguments: {} });
       call.finish();
     };
-    const chatId = await createChat(titledClient, titled);
-    const events = await (
-      await titledClient.stream(chatId, { message: 'go', agent_id: titled.agentId })
-    ).all();
+    const { events } = await start(titled.agentId, titled.client);
+    const all = await events.rest();
     model.onPlainCall = onPlainCall;
-    expect(events).toContainEqual(expect.objectContaining({ type: 'response.output_text.completed' }));
+    expect(all).toContainEqual(expect.objectContaining({ type: 'response.output_text.completed' }));
     expect(model.plainCalls).toHaveLength(1);
     expect(model.calls).toHaveLength(limits.modelCalls - 1);
     expect(model.calls.map(({ request }) => request.tools === undefined)).toEqual([
@@ -143,7 +147,7 @@ describe('a reply', () => {
     ['an answer', true, isWhole],
     ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
   ])('counts calls that are made again, to the last, which is %s', async (_, responses, last) => {
-    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    const agentId = await readingAgent(50);
     // Every second call fails, so each round from the second one on takes two calls.
     model.onCall = (call) => {
       const isLast = call.request.tools === undefined;
@@ -158,11 +162,10 @@ describe('a reply', () => {
   });
 
   it('of a request of a batch has the same budget', async () => {
-    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 50 } });
+    const agentId = await readingAgent(50);
     model.onCall = greedy();
-    const { id } = await submit(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
-    await waitForBatchEnd(client, id);
-    expect(await resultsOf(client, id)).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
+    const results = await resultsOfBatch(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
+    expect(results).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
     expect(web.received).toHaveLength(limits.toolUses);
   });
 });
@@ -185,44 +188,38 @@ describe('tools at once', () => {
     [4, 0],
     [5, 1],
   ])('%i of one answer: %i are rejected', async (count, rejected) => {
-    const agentId = await agentWith({ unified_tools: [fetchTool], meta: { max_steps: 2 } });
+    const agentId = await readingAgent(2);
     const pages = delayedPages();
     model.onCall = greedy(count);
-    const chatId = await createChat(client, { agentId });
-    const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
+    const { events, ended } = await start(agentId);
     // Before a page comes, all uses have started, and the rejected ones have ended.
     for (let seen = 0; seen < 1 + count + rejected; seen += 1) await events.next();
     await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
-    expect((await events.rest()).at(-2)).toMatchObject(isWhole);
-    const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
+    const { end, steps } = await ended();
+    expect(end).toMatchObject(isWhole);
     expect(steps.filter(succeeded)).toHaveLength(limits.toolsAtOnce);
     expect(failuresIn(steps)).toEqual(rejected === 0 ? [] : [atOnce]);
   });
 
   it('of called agents: one that waits for its own tool counts as one with it', async () => {
-    const reader = () => agentWith({ unified_tools: [fetchTool], meta: { max_steps: 2 } });
-    const readers = await Promise.all(Array.from({ length: 4 }, reader));
-    const agentId = await agentWith({
-      unified_tools: readers.map((each, index) => callOf(`ask_${index}`, each)),
-      meta: { max_steps: 2 },
-    });
+    const readers = await Promise.all(Array.from({ length: 4 }, () => readingAgent(2)));
+    const agentId = await agentWith({ unified_tools: callsOf(readers), meta: { max_steps: 2 } });
     const pages = delayedPages();
     // Each called agent reads two pages: one in the slot of its caller, and one that must wait for a slot.
     model.onCall = (call) => {
       const isReader = call.request.tools?.[0]?.function.name === fetchType;
       greedy(isReader ? 2 : 1)(call);
     };
-    const chatId = await createChat(client, { agentId });
-    const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
+    const { events, ended } = await start(agentId);
     for (let ends = 0; ends < 4; ) {
       const event = (await events.next()) as StreamEvent;
       if (event.type === 'response.reasoning_step.end') ends += 1;
     }
     await expect.poll(() => pages.waiting.length).toBe(limits.toolsAtOnce);
     pages.release();
-    expect((await events.rest()).at(-2)).toMatchObject(isWhole);
-    const steps = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
+    const { end, steps } = await ended();
+    expect(end).toMatchObject(isWhole);
     const fetched = steps.filter(({ type }) => type === fetchType);
     expect(fetched.filter(succeeded)).toHaveLength(4);
     expect(failuresIn(fetched)).toEqual([atOnce]);

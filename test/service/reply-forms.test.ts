@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import type { ModelCall } from '#support/model-server.ts';
-import { openTenant } from '#support/open-tenant.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
+import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
-import { createChat, historyOf } from '#support/turns.ts';
+import { createChat, deltasOf, historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 
 const openai = closeAfterTests(await startScriptedModel());
@@ -52,14 +52,15 @@ async function stream(fields: Fields = {}): Promise<{ chatId: number; events: St
   return { chatId: chat.id, events };
 }
 
-const deltasOf = (events: readonly StreamEvent[]): string =>
-  events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('');
+/** The response to a send without a stream. */
+const sendTo = async (to: OpenTenant, fields: Fields = { response_format }) =>
+  to.send(await to.createChat(), { message: 'Who?', ...fields });
 
 describe('a send with a schema', () => {
   it('streams the JSON, and the model gets the schema', async () => {
     const calls = script(`\n${person}\n`);
     const { chatId, events } = await stream();
-    expect(deltasOf(events)).toBe(person);
+    expect(deltasOf(events).join('')).toBe(person);
     expect(events.find(({ type }) => type === 'response.output_text.completed')).toMatchObject({
       final_text: person,
       usage: { total_calls: 1 },
@@ -72,15 +73,13 @@ describe('a send with a schema', () => {
 
   it('gets the JSON as the data of a JSON response', async () => {
     script(person);
-    const chat = await tenant.createChat();
-    const sent = await tenant.send(chat, { message: 'Who?', response_format });
-    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: 'Ann', age: 7 });
+    expect(JSON.parse((await sendTo(tenant)).body.data)).toEqual({ name: 'Ann', age: 7 });
   });
 
   it('has a wrong text repaired once, with one more call that is in the usage', async () => {
     const calls = script(wrong, person);
     const { events } = await stream();
-    expect(deltasOf(events)).toBe(person);
+    expect(deltasOf(events).join('')).toBe(person);
     expect(events.at(-2)).toMatchObject({ final_text: person, usage: { total_calls: 2 } });
     expect(calls[1]?.request.messages.slice(-2)).toMatchObject([
       { role: 'assistant', content: wrong },
@@ -98,15 +97,12 @@ describe('a send with a schema', () => {
     const calls = script(text, text);
     const { chatId, events } = await stream();
     expect(calls).toHaveLength(2);
-    expect(events.map((event) => (event === ('[DONE]' as unknown) ? event : event.type))).toEqual([
-      'response.created',
-      'response.error',
+    const message = expect.stringContaining('The reply does not match the schema: ');
+    expect(events).toMatchObject([
+      { type: 'response.created' },
+      { type: 'response.error', code: 10005, message },
       '[DONE]',
     ]);
-    expect(events[1]).toMatchObject({
-      code: 10005,
-      message: expect.stringContaining('The reply does not match the schema: '),
-    });
     const [, reply] = await historyOf(tenant.client, chatId);
     expect(reply).toMatchObject({
       content: '',
@@ -116,9 +112,8 @@ describe('a send with a schema', () => {
 
   it('says in JSON what is wrong with the reply', async () => {
     script(wrong, wrong);
-    const chat = await tenant.createChat();
-    const sent = await tenant.send(chat, { message: 'Who?', response_format });
-    expect([sent.status, JSON.stringify(sent.body)]).toEqual([500, expect.stringContaining(problem)]);
+    const sent = await sendTo(tenant);
+    expect([sent.status, sent.body.message]).toEqual([500, expect.stringContaining(problem)]);
   });
 
   it('is no success if the model was cut, whatever its text', async () => {
@@ -135,10 +130,8 @@ describe('a send with a schema', () => {
   it('loses the words before a tool call', async () => {
     const config = { agent_id: await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' }) };
     const unified_tools = [{ type: 'consultant_call_agent', name: 'ask', config }];
-    const agent_id = await createPublishedAgent(tenant.workspaceId, {
-      llm_model: 'openai:test',
-      unified_tools,
-    });
+    const fields = { llm_model: 'openai:test', unified_tools };
+    const agent_id = await createPublishedAgent(tenant.workspaceId, fields);
     script(
       (call) => {
         call.chunk('I look it up.');
@@ -151,7 +144,7 @@ describe('a send with a schema', () => {
     const chat = await createChat(tenant.client, { agentId: agent_id });
     const body = { message: 'Who?', agent_id, response_format };
     const events = (await (await tenant.client.stream(chat, body)).all()) as StreamEvent[];
-    expect(deltasOf(events)).toBe(person);
+    expect(deltasOf(events).join('')).toBe(person);
     expect(events.at(-2)).toMatchObject({ final_text: person, usage: { total_calls: 3 } });
   });
 
@@ -166,73 +159,56 @@ describe('a send with a schema', () => {
   ])('is rejected with %j', async (format, message) => {
     const chat = await tenant.createChat();
     const sent = await tenant.send(chat, { message: 'Who?', response_format: format });
-    expect([sent.status, JSON.stringify(sent.body)]).toEqual([400, expect.stringContaining(message)]);
+    expect([sent.status, sent.body.message]).toEqual([400, expect.stringContaining(message)]);
     expect(await historyOf(tenant.client, chat.id)).toEqual([]);
   });
 
   it('may ask for any JSON object', async () => {
     const calls = script('[1]', '{"any": true}');
     const { events } = await stream({ response_format: { type: 'json_object' } });
-    expect(deltasOf(events)).toBe('{"any": true}');
+    expect(deltasOf(events).join('')).toBe('{"any": true}');
     expect(calls[0]?.body).toMatchObject({ response_format: { type: 'json_object' } });
   });
 });
 
 describe('an agent with a schema', () => {
   it('replies in it to every send, and takes no other one', async () => {
-    const formed = await openTenant(service, {
-      ...{ model: 'openai:test', titles: false },
-      agent: { output_schema: schema },
-    });
+    const agent = { output_schema: schema };
+    const formed = await openTenant(service, { model: 'openai:test', titles: false, agent });
     script(person);
-    const chat = await formed.createChat();
-    expect((await formed.send(chat, { message: 'Who?' })).body).toMatchObject({ data: person });
-    const rejected = await formed.send(chat, { message: 'Who?', response_format });
-    expect([rejected.status, JSON.stringify(rejected.body)]).toEqual([
-      400,
-      expect.stringContaining('response_format must not be a json_schema: the agent has a schema of its own'),
-    ]);
+    expect((await sendTo(formed, {})).body).toMatchObject({ data: person });
+    const problem = 'response_format must not be a json_schema: the agent has a schema of its own';
+    const rejected = await sendTo(formed);
+    expect([rejected.status, rejected.body.message]).toEqual([400, expect.stringContaining(problem)]);
   });
 
   it('replies offline with the demo model', async () => {
     const demo = await openTenant(service, { titles: false, agent: { output_schema: schema } });
-    const sent = await demo.send(await demo.createChat(), { message: 'Who?' });
-    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: '', age: 0 });
+    expect(JSON.parse((await sendTo(demo, {})).body.data)).toEqual({ name: '', age: 0 });
     const plain = await openTenant(service, { titles: false });
     const response_format = { type: 'json_schema', json_schema: { name: 'none', schema: { type: 'null' } } };
-    const other = await plain.send(await plain.createChat(), { message: 'Who?', response_format });
-    expect(other.body).toMatchObject({ data: 'null' });
+    expect((await sendTo(plain, { response_format })).body).toMatchObject({ data: 'null' });
   });
 });
 
 describe('a batch with a schema', () => {
   it('has results in it, and fails requests whose replies are not', async () => {
-    openai.onCall = (call) => {
-      call.chunk(call.request.messages[0]?.content.includes('number 1') ? wrong : person);
-      call.finish();
-    };
+    openai.onCall = (call) =>
+      replyWith(call, call.request.messages[0]?.content.includes('number 1') ? wrong : person);
     const requests = requestsOf(3, (index) => ({ message: `number ${index}` }));
-    const batch = await submit(tenant.client, tenant, requests, { response_format });
-    await waitForBatchEnd(tenant.client, batch.id);
-    const results = await resultsOf(tenant.client, batch.id);
-    expect(
-      results.map(({ response_content, error_code, error_message }) => [
-        response_content,
-        error_code,
-        error_message,
-      ]),
-    ).toEqual([
-      [person, null, null],
-      [null, 500, problem],
-      [person, null, null],
+    const success = { response_content: person, error_code: null, error_message: null };
+    expect(await resultsOfBatch(tenant.client, tenant, requests, { response_format })).toMatchObject([
+      success,
+      { response_content: null, error_code: 500, error_message: problem },
+      success,
     ]);
   });
 });
 
 describe('the OpenAI-compatible door', () => {
-  const tools = [
-    { type: 'function', function: { name: 'person', description: 'A person', parameters: schema } },
-  ];
+  const tool = { name: 'person', description: 'A person', parameters: schema };
+  const tools = [{ type: 'function', function: tool }];
+  const allowed = { mode: 'required', tools: [{ type: 'function' }] };
 
   it('returns the JSON, whole and streamed', async () => {
     script(person, person);
@@ -244,28 +220,19 @@ describe('the OpenAI-compatible door', () => {
   it.each([
     [{ type: 'function', function: { name: 'person' } }, 'stop'],
     ['required', 'tool_calls'],
-    [
-      { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [{ type: 'function' }] } },
-      'tool_calls',
-    ],
+    [{ type: 'allowed_tools', allowed_tools: allowed }, 'tool_calls'],
   ])('returns it as the call of the one tool that is forced by %j', async (tool_choice, finish_reason) => {
     const calls = script(person);
     const { choices } = await door.complete({ tools, tool_choice });
-    expect(choices[0]).toMatchObject({
-      message: {
-        content: null,
-        tool_calls: [{ type: 'function', function: { name: 'person', arguments: person } }],
-      },
-      finish_reason,
-    });
+    const tool_calls = [{ type: 'function', function: { name: 'person', arguments: person } }];
+    expect(choices[0]).toMatchObject({ message: { content: null, tool_calls }, finish_reason });
     expect(calls[0]?.body).toMatchObject({ response_format: { json_schema: { name: 'person' } } });
     expect(calls[0]?.body).not.toHaveProperty('tools');
   });
 
   it('takes a tool whose description is empty, as LangChain for Python sends it', async () => {
     script(person);
-    const [tool] = tools;
-    const empty = { ...tool, function: { ...tool?.function, description: '' } };
+    const empty = { type: 'function', function: { ...tool, description: '' } };
     const { choices } = await door.complete({ tools: [empty], tool_choice: 'required' });
     expect(choices[0]?.message.tool_calls).toHaveLength(1);
   });
@@ -274,8 +241,7 @@ describe('the OpenAI-compatible door', () => {
     ['name', 'a.b', 'must be 1 to 64 letters, digits, underscores or hyphens'],
     ['description', 'x'.repeat(1025), 'must be at most 1024 characters'],
   ])('names the wrong %s of a tool', async (field, value, message) => {
-    const [tool] = tools;
-    const wrongTool = { ...tool, function: { ...tool?.function, [field]: value } };
+    const wrongTool = { type: 'function', function: { ...tool, [field]: value } };
     expect(await door.rejection({ tools: [wrongTool], tool_choice: 'required' })).toMatchObject({
       ...{ status: 400, param: `tools[0].function.${field}` },
       message: expect.stringContaining(message),
@@ -344,8 +310,7 @@ describe('Bedrock', () => {
       else call.chunk(person);
       call.finish();
     };
-    const sent = await other.send(await other.createChat(), { message: 'Who?', response_format });
-    expect(JSON.parse((sent.body as { data: string }).data)).toEqual({ name: 'Ann', age: 7 });
+    expect(JSON.parse((await sendTo(other)).body.data)).toEqual({ name: 'Ann', age: 7 });
     expect(JSON.stringify(body)).toContain(where);
   });
 });

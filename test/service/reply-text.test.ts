@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { checkEnded, runBatch } from '#support/batches.ts';
-import { replyWith } from '#support/model-server.ts';
+import { postWithKey } from '#support/keyed-requests.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
-import type { ModelCall } from '#support/scripted-model.ts';
 import { type AgentFields, createPublishedAgent } from '#support/service.ts';
+import { deltasOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 /** The smallest value that a stage may set. */
@@ -47,6 +48,14 @@ function say(...chunks: string[]): void {
   };
 }
 
+/** The result of a batch's only request. */
+async function resultIn(tenant: Awaited<ReturnType<typeof open>>) {
+  const requests = [{ custom_id: 'only', message: 'Hi' }];
+  const batch = await runBatch(tenant.client, tenant, requests);
+  const [result] = await checkEnded(tenant.client, batch, requests);
+  return result;
+}
+
 /** Makes the model call these tools, and reply after their results. */
 function useTools(...calls: Parameters<ModelCall['callTools']>): void {
   model.onCall = (call) => {
@@ -63,14 +72,9 @@ async function streamed(tenant: Awaited<ReturnType<typeof open>>, message: strin
     body: { message, agent_id: tenant.agentId },
   });
   const text = await response.text();
-  const events = text.split('\n\n').flatMap((block): StreamEvent[] => {
-    const data = block.split('data: ')[1];
-    return data === undefined || data === '[DONE]' ? [] : [JSON.parse(data) as StreamEvent];
-  });
-  const deltas = events.flatMap((event) =>
-    event.type === 'response.output_text.delta' ? [event.delta] : [],
-  );
-  return { chat, text, events, deltas, stored: (await tenant.history(chat)).at(-1) };
+  const payloads = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data = '']) => data);
+  const events = payloads.map((data) => JSON.parse(data) as StreamEvent);
+  return { text, events, deltas: deltasOf(events), stored: (await tenant.history(chat)).at(-1) };
 }
 
 describe('a half of a character in what a model says', () => {
@@ -116,10 +120,7 @@ describe('a half of a character in what a model says', () => {
     expect((await tenant.send(chat)).body).toMatchObject({ data: whole, error_code: 0 });
     expect((await tenant.history(chat))[1]?.content).toBe(whole);
 
-    const requests = [{ custom_id: 'half', message: 'Hi' }];
-    const batch = await runBatch(tenant.client, tenant, requests);
-    const [result] = await checkEnded(tenant.client, batch, requests);
-    expect(result).toMatchObject({ status: 'success', response_content: whole });
+    expect(await resultIn(tenant)).toMatchObject({ status: 'success', response_content: whole });
   });
 
   it('is replaced in a title', async () => {
@@ -211,25 +212,17 @@ describe('a reply as long as a reply may be', () => {
     const tenant = await open();
     say(`${longest}!`);
     const chat = await tenant.createChat();
-    const sendWithKey = () =>
-      tenant.client.post(
-        `/chats/${chat.id}/messages`,
-        { message: 'Hi', stream: false, agent_id: tenant.agentId },
-        { headers: { 'Idempotency-Key': 'long' } },
-      );
+    const body = { message: 'Hi', stream: false, agent_id: tenant.agentId };
+    const sendWithKey = () => postWithKey(tenant, { path: `/chats/${chat.id}/messages`, body }, 'long');
     for (const response of [await sendWithKey(), await sendWithKey()]) {
       expect(response).toMatchObject({ status: 200, body: { data: longest, error_code: 0 } });
       expect(response.headers.get('x-reply-incomplete')).toBe('max_output_tokens');
     }
-    const requests = [{ custom_id: 'long', message: 'Hi' }];
-    const batch = await runBatch(tenant.client, tenant, requests);
-    const [result] = await checkEnded(tenant.client, batch, requests);
-    expect(result).toMatchObject({
+    expect(await resultIn(tenant)).toMatchObject({
       ...{ status: 'success', response_content: longest, incomplete: 'max_output_tokens' },
     });
     say('Short');
-    const short = await runBatch(tenant.client, tenant, requests);
-    expect(await checkEnded(tenant.client, short, requests)).toMatchObject([{ incomplete: null }]);
+    expect(await resultIn(tenant)).toMatchObject({ incomplete: null });
   });
 
   it('ends a model that never would, whatever it goes on with, and closes its connection', async () => {
@@ -242,24 +235,18 @@ describe('a reply as long as a reply may be', () => {
         void call.gone.then(() => clearInterval(more));
       };
     };
+    const incomplete = 'max_output_tokens';
     goOn((call) => call.chunk('and on '));
-    const { stored } = await streamed(tenant, 'Text');
-    expect(stored).toMatchObject({
-      content: `${'and on '.repeat(142)}and on`,
-      meta: { incomplete: 'max_output_tokens' },
-    });
+    const content = `${'and on '.repeat(142)}and on`;
+    expect((await streamed(tenant, 'Text')).stored).toMatchObject({ content, meta: { incomplete } });
     goOn((call) => call.reason('and on '));
-    expect((await streamed(tenant, 'Thoughts')).stored).toMatchObject({
-      content: '',
-      meta: { incomplete: 'max_output_tokens' },
-    });
+    expect((await streamed(tenant, 'Thoughts')).stored).toMatchObject({ content: '', meta: { incomplete } });
     model.onCall = (call) => {
       ends.push(call.gone);
       call.callTools({ name: 'form', arguments: { title: 'x'.repeat(2000) } });
     };
     expect((await streamed(tenant, 'Arguments')).stored).toMatchObject({
-      content: '',
-      meta: { incomplete: 'max_output_tokens', reasoning_steps: [] },
+      ...{ content: '', meta: { incomplete, reasoning_steps: [] } },
     });
     await Promise.all(ends);
     expect(ends).toHaveLength(3);
@@ -269,13 +256,7 @@ describe('a reply as long as a reply may be', () => {
     const caller = await openCaller('Much', `${longest}!`);
     const { events, stored } = await streamed(caller, 'Call');
     expect(events.at(-1)).toMatchObject({ final_text: 'Done' });
-    expect(stored?.meta.reasoning_steps).toMatchObject([
-      {
-        result: {
-          success: false,
-          data: { message: 'The answer was longer than the 1000 bytes that it may have' },
-        },
-      },
-    ]);
+    const message = 'The answer was longer than the 1000 bytes that it may have';
+    expect(stored?.meta.reasoning_steps).toMatchObject([{ result: { success: false, data: { message } } }]);
   });
 });

@@ -1,16 +1,23 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { type Client, clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
-import { processesNaming, type RunningCommand, startCommand } from '#support/command.ts';
+import { processesNaming, startOn } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { replyWith } from '#support/model-server.ts';
 import { callsByMessage, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, startService, type Tenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import {
+  contentsOf,
+  createChat,
+  historyOf,
+  interrupted,
+  rejectedWhileResponding,
+  send,
+  stepThrough,
+} from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
 // The service starts four times, twice with a synth.
@@ -41,11 +48,8 @@ it('finds everything again after a stop, and goes on with its conversations', as
   await createChat(before, tenant, { name: 'Empty' });
   await send(before, tenant, chatId, 'Remember me');
   const large = 'large '.repeat(80_000);
-  const called = callFor('Say much');
-  const responding = send(before, tenant, chatId, 'Say much');
-  const call = await called;
-  replyWith(call, large);
-  await responding;
+  void callFor('Say much').then((call) => replyWith(call, large));
+  await send(before, tenant, chatId, 'Say much');
   const seen = await everythingOf(before);
   await first.close();
 
@@ -67,12 +71,7 @@ it('finds everything again after a stop, and goes on with its conversations', as
 
 it('finds everything again after a kill in the middle of a reply', async () => {
   const dataDir = join(folder, 'killed');
-  const start = async (): Promise<{ command: RunningCommand; connection: Connection }> => {
-    const command = startCommand(['--port', '0', '--data', dataDir], { OPENAI_BASE_URL: model.url });
-    await command.printed('Ctrl-C ends it.');
-    const text = await readFile(join(dataDir, 'connection.json'), 'utf8');
-    return { command, connection: JSON.parse(text) as Connection };
-  };
+  const start = () => startOn(dataDir, [], { OPENAI_BASE_URL: model.url });
   const runOf = (connection: Connection) => ({
     run: {
       outputs: { DataTableName: connection.data_table },
@@ -96,9 +95,8 @@ it('finds everything again after a kill in the middle of a reply', async () => {
   const chatId = await createChat(client, tenant, { name: 'Cut off' });
   expect((await send(client, tenant, chatId, 'Before')).body.data).toBe('Hello');
   const called = callFor('Cut me off');
-  const events = stepThrough(
-    await client.stream(chatId, { message: 'Cut me off', agent_id: tenant.agentId }),
-  );
+  const fields = { message: 'Cut me off', agent_id: tenant.agentId };
+  const events = stepThrough(await client.stream(chatId, fields));
   await events.next();
   (await called).chunk('One, ');
   expect(await events.next()).toMatchObject({ delta: 'One, ' });
@@ -111,17 +109,14 @@ it('finds everything again after a kill in the middle of a reply', async () => {
   expect(tenantOf(second.connection)).toEqual(tenant);
   const repeated = clientOf({ baseUrl: second.connection.base_url }, tenant);
   expect(contentsOf(await historyOf(repeated, chatId))).toEqual(['Before', 'Hello', 'Cut me off']);
-  expect(await send(repeated, tenant, chatId, 'Too soon')).toMatchObject({
-    status: 400,
-    body: { error_code: 10006, message: 'A reply is already in progress for this chat' },
-  });
+  expect(await send(repeated, tenant, chatId, 'Too soon')).toMatchObject(rejectedWhileResponding);
   const afterwards = dataTableOf(runOf(second.connection));
   await afterwards.endLease({ workspaceId: tenant.workspaceId, chatId });
   afterwards.close();
   expect((await send(repeated, tenant, chatId, 'After')).body.data).toBe('Hello');
   const history = await historyOf(repeated, chatId);
   expect(contentsOf(history)).toEqual(['Before', 'Hello', 'Cut me off', '', 'After', 'Hello']);
-  expect(history[3]?.meta.error).toEqual({ code: 10005, message: 'The reply was interrupted' });
+  expect(history[3]?.meta.error).toEqual(interrupted);
   second.command.child.kill('SIGTERM');
   expect((await second.command.ended).code).toBe(0);
   expect(await processesNaming(dataDir)).toEqual([]);

@@ -7,7 +7,6 @@ import { webFunctions } from '#support/entry-points.ts';
 import { replyWith } from '#support/model-server.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
-import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, rejectedWhileResponding, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -20,20 +19,16 @@ const noStream = '404/10003 No stream to resume: send with "resumable": true';
 
 /** A model that calls a tool, which another agent answers, and then says 56 words. */
 async function withTools(): Promise<string> {
-  const expert = await createPublishedAgent(tenant.workspaceId, {
-    llm_model: model.sharedName,
-    name: 'expert',
-  });
+  const expert = await createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName });
   const tool = { type: 'consultant_call_agent', config: { agent_id: expert } };
-  const onCall = (call: ModelCall): void => {
-    const { messages, tools } = call.request as { messages: { role: string }[]; tools?: unknown[] };
+  model.onCall = (call) => {
+    const { messages, tools } = call.request;
     if (tools === undefined) call.chunk('An expert says ö');
     else if (messages.at(-1)?.role === 'user')
       call.callTools({ name: 'consultant_call_agent', arguments: { message: 'What?' } });
     else for (let word = 0; word < 56; word += 1) call.chunk(`wörd ${word} `);
     call.finish();
   };
-  model.onCall = onCall;
   return createPublishedAgent(tenant.workspaceId, { llm_model: model.sharedName, unified_tools: [tool] });
 }
 
@@ -43,9 +38,7 @@ describe('a stream that breaks', () => {
     'after any of its events goes on behind it, byte for byte',
     async () => {
       const { onCall } = model;
-      onTestFinished(() => {
-        model.onCall = onCall;
-      });
+      onTestFinished(() => void Object.assign(model, { onCall }));
       const agentId = await withTools();
       const whole = await start('unbroken', { agentId });
       const count = (await allOf(whole.texts)).length;
@@ -162,11 +155,8 @@ describe('a resumable send with a key', () => {
     expect(isReplayed(response)).toBe(false);
     await texts.return(undefined);
     const repeated = await start('once', { chatId, ...key });
-    expect([repeated.first, repeated.responseId, isReplayed(repeated.response)]).toEqual([
-      first,
-      responseId,
-      true,
-    ]);
+    expect(repeated).toMatchObject({ first, responseId });
+    expect(isReplayed(repeated.response)).toBe(true);
     const call = await called;
     call.chunk('Only ');
     replyWith(call, 'once');
@@ -176,9 +166,8 @@ describe('a resumable send with a key', () => {
     expect([again.first, ...(await allOf(again.texts))]).toEqual(whole);
     expect(await allOf(await resume(chatId, responseId))).toEqual(whole);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['once', 'Only once']);
-    expect(
-      model.calls.filter(({ request }) => JSON.stringify(request.messages).includes('"once"')),
-    ).toHaveLength(1);
+    const calls = model.calls.filter(({ request }) => JSON.stringify(request.messages).includes('"once"'));
+    expect(calls).toHaveLength(1);
   });
 
   it('gets the stored reply as one delta when its events have expired', async () => {
@@ -204,11 +193,8 @@ describe('a resumable send with a key', () => {
     const key = keyed();
     const { chatId, texts } = await start('same', key);
     await allOf(texts);
-    const other = await client.post(
-      `/chats/${chatId}/messages`,
-      { message: 'same', agent_id: tenant.agentId, stream: false },
-      key,
-    );
+    const body = { message: 'same', agent_id: tenant.agentId, stream: false };
+    const other = await client.post(`/chats/${chatId}/messages`, body, key);
     expect(summaryOf(other)).toMatch(/^400\/10006 Idempotency-Key was used for another request/);
   });
 

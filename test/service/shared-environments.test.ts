@@ -6,7 +6,7 @@ import { webFunctions } from '#support/entry-points.ts';
 import { replyWith } from '#support/model-server.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, interrupted, stepThrough } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf, interrupted, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
@@ -121,25 +121,17 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
     console.log(`${notified.length} of ${results.length - whole.length} replies were told of their end`);
     expect(whole.length).toBeGreaterThanOrEqual(3);
     expect(whole.length).toBeLessThan(results.length);
-    for (const { tenant, chatId, message } of whole)
-      expect(contentsOf(await historyOf(clientOf(service, tenant), chatId))).toEqual([
-        message,
-        'Begun and gone on',
-      ]);
     // A client that was told so finds the text in the history.
-    for (const { tenant, chatId, message } of notified)
-      expect(contentsOf(await historyOf(clientOf(service, tenant), chatId))).toEqual([message, 'Begun']);
+    for (const [replies, text] of [
+      [whole, 'Begun and gone on'],
+      [notified, 'Begun'],
+    ] as const)
+      for (const { tenant, chatId, message } of replies)
+        expect(contentsOf(await historyOf(clientOf(service, tenant), chatId))).toEqual([message, text]);
     await Promise.all(
       results.map(async ({ tenant, chatId }) => {
-        const send = { message: 'Go on', agent_id: tenant.agentId, stream: false };
-        await expect
-          .poll(
-            async () => (await clientOf(service, tenant).post(`/chats/${chatId}/messages`, send)).status,
-            {
-              timeout: 10 * leaseSeconds * 1000,
-            },
-          )
-          .toBe(200);
+        const status = async () => (await send(clientOf(service, tenant), tenant, chatId, 'Go on')).status;
+        await expect.poll(status, { timeout: 10 * leaseSeconds * 1000 }).toBe(200);
       }),
     );
   });
@@ -151,9 +143,7 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
     const contents: unknown[] = [];
     const take = async (message: string) => {
       const called = callFor(message);
-      const response = client.post(`/chats/${chatId}/messages`, {
-        ...{ message, agent_id: tenant.agentId, stream: false },
-      });
+      const response = send(client, tenant, chatId, message);
       const call = await called;
       const { messages } = call.request;
       expect(messages.flatMap(({ role, content }) => (role === 'system' ? [] : [content]))).toEqual([

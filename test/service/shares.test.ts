@@ -14,7 +14,7 @@ import { webFunctions } from '#support/entry-points.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { Tenant } from '#support/service.ts';
-import { createChat } from '#support/turns.ts';
+import { createChat, send } from '#support/turns.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
 import { type RawConnection, startUploadEndpoint } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -109,20 +109,13 @@ async function readersOfOneReply(): Promise<void> {
 
   const rejected = await request(other, tenant, path);
   expect(rejected.headers.get('retry-after')).toBe('1');
-  expect(await rejected.json()).toEqual({
-    data: null,
-    message: 'Too many requests of the workspace are open: try again in 1 s',
-    error_code: 10029,
-  });
+  const message = 'Too many requests of the workspace are open: try again in 1 s';
+  expect(await rejected.json()).toEqual({ data: null, message, error_code: 10029 });
   const toOpenAi = { model: tenant.agentId, messages: [{ role: 'user', content: 'Hello' }] };
   const rejectedCompletion = await request(other, tenant, '/openai/chat/completions', toOpenAi);
   expect([rejectedCompletion.status, await rejectedCompletion.json()]).toEqual([
     429,
-    {
-      error: expect.objectContaining({
-        message: 'Too many requests of the workspace are open: try again in 1 s',
-      }),
-    },
+    { error: expect.objectContaining({ message }) },
   ]);
   for (let chat = 0; chat < 20; chat += 1)
     for (const environment of [one, other]) {
@@ -158,10 +151,8 @@ async function slowUploads(): Promise<void> {
   await quick.until('\r\n\r\n');
   expect(statusOf(quick)).toBe('200');
   for (const upload of slow) if (statusOf(upload) === undefined) upload.socket.write(body);
-  await vi.waitFor(
-    () => expect(slow.filter((upload) => statusOf(upload) === '200')).toHaveLength(20),
-    60_000,
-  );
+  const accepted = () => slow.filter((upload) => statusOf(upload) === '200');
+  await vi.waitFor(() => expect(accepted()).toHaveLength(20), 60_000);
   await reportedUploads(body);
 }
 
@@ -182,13 +173,8 @@ async function reportedUploads(body: Buffer): Promise<void> {
   });
   const table = dataTableOf(service);
   onTestFinished(() => table.close());
-  await vi.waitFor(
-    async () =>
-      expect(await reportsIn(table)).toContainEqual(
-        expect.objectContaining({ slots: { uploads: { [neighbour.workspaceId]: 16 } } }),
-      ),
-    60_000,
-  );
+  const report = expect.objectContaining({ slots: { uploads: { [neighbour.workspaceId]: 16 } } });
+  await vi.waitFor(async () => expect(await reportsIn(table)).toContainEqual(report), 60_000);
   for (const { socket } of uploads) socket.write(body.subarray(1));
   for (const { received } of uploads) expect(String(await received)).toMatch(/^HTTP\/1.1 200 /);
 }
@@ -203,10 +189,7 @@ async function slowFiles(): Promise<void> {
   );
   lambda.pause(busy.workspaceId);
   const sent = requests.map(({ chatId, file }) =>
-    busy.client.post<string>(`/chats/${chatId}/messages`, {
-      ...{ message: 'Read it', agent_id: busy.agentId, stream: false },
-      attached_file_uuids: [file],
-    }),
+    send(busy.client, busy, chatId, 'Read it', { attached_file_uuids: [file] }),
   );
   await vi.waitFor(() => expect(lambda.paused()).toBe(1), 60_000);
   const quick = await openAttachmentChat(service);

@@ -1,9 +1,9 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { StreamEvent } from '#contract/events.ts';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { requestsOf, resultsOfBatch } from '#support/batches.ts';
 import type { ModelCall } from '#support/model-server.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
+import { deltasOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 /** Instead of the 90 s of a stage. */
@@ -41,25 +41,16 @@ const transports: Readonly<Record<string, () => Promise<unknown>>> = {
   async stream() {
     const chat = await tenant.createChat();
     const body = { message: 'Count', agent_id: tenant.agentId, response_format };
-    const events = (await (await client.stream(chat.id, body)).all()) as StreamEvent[];
-    return events
-      .map((event) =>
-        event.type === 'response.output_text.delta'
-          ? event.delta
-          : event.type === 'response.error'
-            ? event.message
-            : '',
-      )
-      .join('');
+    const events = await (await client.stream(chat.id, body)).all();
+    const error = events.find((event) => event !== '[DONE]' && event.type === 'response.error');
+    return deltasOf(events).join('') + (error ? (error as { message: string }).message : '');
   },
   async JSON() {
     const sent = await tenant.send(await tenant.createChat(), { message: 'Count', response_format });
     return sent.body.data ?? sent.body.message;
   },
   async batch() {
-    const { id } = await submit(client, tenant, requestsOf(1), { response_format });
-    await waitForBatchEnd(client, id);
-    const [result] = await resultsOf(client, id);
+    const [result] = await resultsOfBatch(client, tenant, requestsOf(1), { response_format });
     return result?.response_content ?? result?.error_message;
   },
   async completion() {

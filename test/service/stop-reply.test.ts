@@ -21,15 +21,9 @@ const noReply = '400/10006 No reply is in progress for this chat';
 
 /** A slow machine may need more than the two seconds for which the response waits. */
 function expectStopped({ status, body }: ApiResponse<StoppedReplyResource>, chatId: number): string {
-  expect(body).toEqual({
-    data: {
-      chat_id: chatId,
-      response_id: expect.stringMatching(/^resp_/),
-      status: status === 200 ? 'stopped' : 'stopping',
-    },
-    message: null,
-    error_code: 0,
-  });
+  const response_id = expect.stringMatching(/^resp_/);
+  const data = { chat_id: chatId, response_id, status: status === 200 ? 'stopped' : 'stopping' };
+  expect(body).toEqual({ data, message: null, error_code: 0 });
   expect([200, 202]).toContain(status);
   return body.data.response_id;
 }
@@ -42,9 +36,7 @@ async function nextPrompt(chatId: number) {
 }
 
 const stoppedEnd = (final_text: string) => ({
-  type: 'response.output_text.completed',
-  final_text,
-  incomplete: 'stopped',
+  ...{ type: 'response.output_text.completed', final_text, incomplete: 'stopped' },
 });
 
 it('ends the stream with the text so far, and closes the connection of the model', async () => {
@@ -54,11 +46,9 @@ it('ends the stream with the text so far, and closes the connection of the model
   expect(rest).toMatchObject([{ ...stoppedEnd('One, '), response_id: responseId }, '[DONE]']);
   await call.gone;
   const [, reply] = await historyOf(client, chatId);
-  expect(reply).toMatchObject({
-    id: (rest[0] as { message_id: number }).message_id,
-    content: 'One, ',
-    meta: { incomplete: 'stopped', token_usage: { total_calls: 1 } },
-  });
+  const { message_id: id } = rest[0] as { message_id: number };
+  const meta = { incomplete: 'stopped', token_usage: { total_calls: 1 } };
+  expect(reply).toMatchObject({ id, content: 'One, ', meta });
   expect(reply?.meta.error).toBeUndefined();
   expect(await nextPrompt(chatId)).toEqual([
     { role: 'user', content: 'stop me' },

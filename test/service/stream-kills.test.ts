@@ -1,28 +1,23 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { endOfStream, eventOf } from '#contract/events.ts';
 import { runOn } from '#support/agentctl-process.ts';
 import { type Client, clientOf } from '#support/client.ts';
-import { startCommand } from '#support/command.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { startOn } from '#support/command.ts';
 import { functionIds } from '#support/entry-points.ts';
 import { allOf, pathOf, streamsOf, take } from '#support/resumable-streams.ts';
-import { callsByMessage, type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
+import { callsByMessage, startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant, startService, type Tenant } from '#support/service.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
-import type { Connection } from '../../bin/local/connection.ts';
+
+const model = closeAfterTests(await startScriptedModel());
+const callFor = callsByMessage(model);
+const folder = await temporaryFolder('stream-kills-');
 
 /** Runs in real time: a lease must expire. interrupted-streams.test.ts ends leases by itself. */
 describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets its end', () => {
-  let model: ScriptedModel;
-  let callFor: ReturnType<typeof callsByMessage>;
-  beforeAll(async () => {
-    model = await startScriptedModel();
-    callFor = callsByMessage(model);
-  });
-  afterAll(() => model.close());
-
   /** Starts a reply, and waits until its first words are stored. */
   async function startReply(client: Client, tenant: Pick<Tenant, 'agentId'>, message: string) {
     const called = callFor(message);
@@ -64,50 +59,36 @@ describe.runIf(process.env.SOAK !== undefined)('a reader of a killed reply gets 
     const service = await startService({
       variables: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: String(leaseSeconds) },
     });
-    try {
-      const tenant = await createTenant({ model: 'openai:test', titles: false });
-      const client = clientOf(service, tenant);
-      const reply = await startReply(client, tenant, 'environment');
-      const killedAt = performance.now();
-      service.run.killWorkers(functionIds['send-message']);
-      await expectEnd(client, tenant, reply, { killedAt, leaseSeconds });
-    } finally {
-      await service.close();
-    }
+    onTestFinished(() => service.close());
+    const tenant = await createTenant({ model: 'openai:test', titles: false });
+    const client = clientOf(service, tenant);
+    const reply = await startReply(client, tenant, 'environment');
+    const killedAt = performance.now();
+    service.run.killWorkers(functionIds['send-message']);
+    await expectEnd(client, tenant, reply, { killedAt, leaseSeconds });
   });
 
   it('after the whole service was killed, and started again', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'stream-kills-'));
     const data = join(folder, 'data');
-    const start = () => startCommand(['--port', '0', '--data', data], { OPENAI_BASE_URL: model.url });
-    let run = start();
-    try {
-      await run.printed('Ctrl-C ends it.');
-      const operate = <Result>(...args: string[]): Promise<Result> => runOn(data, ...args);
-      const { id: workspace } = await operate<{ id: string }>(...['workspaces', 'create', '--name', 'Kills']);
-      await operate('workspaces', 'update', workspace, '--limits', 'none', '--titles', 'off');
-      const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace);
-      const file = join(folder, 'agent.json');
-      await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
-      const { id: agentId } = await operate<{ id: string }>(
-        ...['agents', 'create', '--workspace', workspace, '--file', file],
-      );
-      await operate('agents', 'publish', agentId);
-      const open = async () => {
-        const { base_url } = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
-        return clientOf({ baseUrl: base_url }, { apiKey: api_key });
-      };
-      const reply = await startReply(await open(), { agentId }, 'service');
-      const killedAt = performance.now();
-      run.child.kill('SIGKILL');
-      await run.ended;
-      run = start();
-      await run.printed('Ctrl-C ends it.');
-      await expectEnd(await open(), { agentId }, reply, { killedAt, leaseSeconds: 30 });
-    } finally {
-      run.child.kill('SIGKILL');
-      await run.ended;
-      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-    }
+    const start = async () => {
+      const { command, connection } = await startOn(data, [], { OPENAI_BASE_URL: model.url });
+      onTestFinished(command.kill);
+      return { command, client: (apiKey: string) => clientOf({ baseUrl: connection.base_url }, { apiKey }) };
+    };
+    const first = await start();
+    const operate = <Result>(...args: string[]): Promise<Result> => runOn(data, ...args);
+    const { id: workspace } = await operate<{ id: string }>('workspaces', 'create', '--name', 'Kills');
+    await operate('workspaces', 'update', workspace, '--limits', 'none', '--titles', 'off');
+    const { api_key } = await operate<{ api_key: string }>('keys', 'create', '--workspace', workspace);
+    const file = join(folder, 'agent.json');
+    await writeFile(file, '{"name": "Scripted", "llm_model": "openai:test"}');
+    const create = ['agents', 'create', '--workspace', workspace, '--file', file];
+    const { id: agentId } = await operate<{ id: string }>(...create);
+    await operate('agents', 'publish', agentId);
+    const reply = await startReply(first.client(api_key), { agentId }, 'service');
+    const killedAt = performance.now();
+    await first.command.kill();
+    const second = await start();
+    await expectEnd(second.client(api_key), { agentId }, reply, { killedAt, leaseSeconds: 30 });
   });
 });

@@ -12,14 +12,19 @@ import { useScriptedService } from '#support/use-service.ts';
 
 const proxy = closeAfterTests(await startDynamoProxy());
 const { model, callFor, service, tenant, client } = await useScriptedService(
-  {
-    variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
-    recordCalls: true,
-    maxConcurrency: 1,
-  },
+  { variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url }, recordCalls: true, maxConcurrency: 1 },
   { limits: {} },
 );
 proxy.emulator = service.run.endpoints.dynamodb;
+
+/** The recorded calls of functions that reply, from this number on, and their units. */
+const callsFrom = (first: number) =>
+  service.run
+    .dynamoCalls()
+    .slice(first)
+    .filter(({ functionName }) => isReplier(functionName));
+const sumOf = (calls: ReturnType<typeof callsFrom>, kind: 'readUnits' | 'writeUnits') =>
+  calls.reduce((sum, { consumed }) => sum + consumed[kind], 0);
 
 /**
  * The service's own part of a turn with warm functions, without a title, with texts under 1 KB. There are two round
@@ -87,12 +92,8 @@ it.each([
       '2 UpdateItem',
     ]);
 
-    const own = service.run
-      .dynamoCalls()
-      .slice(recorded)
-      .filter(({ functionName }) => isReplier(functionName));
-    const units = (kind: 'readUnits' | 'writeUnits') =>
-      own.reduce((sum, { consumed }) => sum + consumed[kind], 0);
+    const own = callsFrom(recorded);
+    const units = (kind: 'readUnits' | 'writeUnits') => sumOf(own, kind);
     console.log(
       `a turn: ${own.map(({ target }) => target).join(', ')}; ` +
         `${units('writeUnits')} write units, ${units('readUnits')} read units`,
@@ -109,17 +110,10 @@ it('reads a large agent once, and then only which version is published', async (
   const readsOf = async (message: string): Promise<number> => {
     await untilQuiet(service.run);
     const recorded = service.run.dynamoCalls().length;
-    const called = callFor(message);
-    const events = stepThrough(await client.stream(chatId, { message, agent_id: agentId }));
-    const call = await called;
-    replyWith(call, 'Yes');
-    await events.rest();
+    void callFor(message).then((call) => replyWith(call, 'Yes'));
+    await (await client.stream(chatId, { message, agent_id: agentId })).all();
     await untilQuiet(service.run);
-    return service.run
-      .dynamoCalls()
-      .slice(recorded)
-      .filter(({ functionName }) => isReplier(functionName))
-      .reduce((sum, { consumed }) => sum + consumed.readUnits, 0);
+    return sumOf(callsFrom(recorded), 'readUnits');
   };
   expect(await readsOf('Cold?')).toBeGreaterThan(80);
   expect(await readsOf('Warm?')).toBeLessThanOrEqual(6);
@@ -153,8 +147,7 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(seen).toHaveLength(2);
   limitChecked.resolve();
-  const call = await received;
-  replyWith(call, 'Hi');
+  replyWith(await received, 'Hi');
   expect((await sent).status).toBe(200);
 
   proxy.handle = (_call, pass) => pass();
@@ -166,6 +159,5 @@ it('writes nothing but the rate limit until that has let the send in, and nothin
   const before = service.run.dynamoCalls().length;
   expect((await client.post(path, body)).status).toBe(429);
   await untilQuiet(service.run);
-  const own = service.run.dynamoCalls().slice(before);
-  expect(own.filter(({ functionName }) => isReplier(functionName))).toEqual([]);
+  expect(callsFrom(before)).toEqual([]);
 });

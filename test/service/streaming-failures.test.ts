@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { replyWith } from '#support/model-server.ts';
-import { contentsOf, createChat, historyOf, send, stepThrough } from '#support/turns.ts';
+import { contentsOf, createChat, deltasOf, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const logged: string[] = [];
@@ -54,12 +54,8 @@ describe.concurrent('a model that stalls', () => {
     const call = await called;
     call.chunk('Half a');
     const { status, headers, body } = await responding;
-    expect(status).toBe(500);
-    expect(body).toEqual({
-      data: null,
-      message: `Stream timed out, request id ${headers.get('x-request-id')}`,
-      error_code: 10005,
-    });
+    const message = `Stream timed out, request id ${headers.get('x-request-id')}`;
+    expect([status, body]).toEqual([500, { data: null, message, error_code: 10005 }]);
     await call.gone;
     const history = await historyOf(client, chatId);
     expect(contentsOf(history)).toEqual(['stall plainly', 'Half a']);
@@ -67,50 +63,32 @@ describe.concurrent('a model that stalls', () => {
     expect((await send(client, tenant, chatId, 'again')).body.data).toBe('Hello');
   });
 
-  it('does not stall as long as it reasons, or writes the arguments of a tool', async () => {
+  // Together the deltas take longer than the timeout of 1 s.
+  it.each([
+    ['each word comes in time', [{ content: 'on ' }]],
+    [
+      'it reasons, or writes the arguments of a tool',
+      [
+        { reasoning_content: 'hm ' },
+        { reasoning: 'hm ' },
+        { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] }] },
+        { tool_calls: [{ index: 0, function: { arguments: ' ' } }] },
+      ],
+    ],
+  ])('does not stall as long as %s', async (message, deltas) => {
     const chatId = await createChat(client, tenant);
-    const called = callFor('long thoughts');
-    const responding = client.stream(chatId, { message: 'long thoughts', agent_id: tenant.agentId });
+    const called = callFor(message);
+    const responding = client.stream(chatId, { message, agent_id: tenant.agentId });
     const call = await called;
-    const deltas = [
-      { reasoning_content: 'hm ' },
-      { reasoning: 'hm ' },
-      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] }] },
-      { tool_calls: [{ index: 0, function: { arguments: ' ' } }] },
-    ];
-    // Together they take longer than the timeout of 1 s.
     for (let round = 0; round < 13; round += 1) {
       call.raw(`data: ${JSON.stringify({ choices: [{ delta: deltas[round % deltas.length] }] })}\n\n`);
       await sleep(100);
     }
     replyWith(call, 'Done');
-    expect(await stepThrough(await responding).rest()).toMatchObject([
-      { type: 'response.created' },
-      { delta: 'Done' },
-      { type: 'response.output_text.completed' },
-      '[DONE]',
-    ]);
-    expect((await historyOf(client, chatId))[1]).toMatchObject({
-      content: 'Done',
-      meta: { reasoning_steps: [] },
-    });
-  });
-
-  it('does not stall as long as each word comes in time', async () => {
-    const chatId = await createChat(client, tenant);
-    const called = callFor('slow but steady');
-    const events = stepThrough(
-      await client.stream(chatId, { message: 'slow but steady', agent_id: tenant.agentId }),
-    );
-    await events.next();
-    const call = await called;
-    // Together the deltas take longer than the timeout of 1 s.
-    for (let word = 0; word < 13; word += 1) {
-      call.chunk('on ');
-      expect(await events.next()).toMatchObject({ delta: 'on ' });
-      await sleep(100);
-    }
-    call.finish();
-    expect(await events.rest()).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
+    const events = await (await responding).all();
+    const content = `${deltas.length === 1 ? 'on '.repeat(13) : ''}Done`;
+    expect(deltasOf(events).join('')).toBe(content);
+    expect(events.slice(-2)).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
+    expect((await historyOf(client, chatId))[1]).toMatchObject({ content, meta: { reasoning_steps: [] } });
   });
 });

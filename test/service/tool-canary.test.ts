@@ -1,11 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
-import { agentctlWords } from '#support/agentctl-process.ts';
 import { resultsOf, runBatch } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -134,35 +131,13 @@ const sent: Record<keyof typeof entries, string> = {
   ...{ api_bearer: `Bearer ${secret}`, api_header: `Key ${secret}`, api_query: secret },
 };
 
-const file = join(folder, 'agent.json');
-await writeFile(
-  file,
-  JSON.stringify({
-    ...{ name: 'Canary', llm_model: 'openai:test', meta: { generate_titles: false } },
-    unified_tools: Object.values(entries),
-  }),
-);
 const ofWorkspace = ['--workspace', workspaceId];
-await agentctl.run('secrets', 'list', ...ofWorkspace);
-const shownBySet = await setSecret();
-const { id: agentId } = await agentctl.json<{ id: string }>(
-  'agents',
-  'create',
-  ...ofWorkspace,
-  '--file',
-  file,
-);
+const shownBySet = await agentctl.setSecret(workspaceId, 'crm', secret, ...hosts);
+const { id: agentId } = await agentctl.createAgent(workspaceId, {
+  ...{ name: 'Canary', llm_model: 'openai:test', meta: { generate_titles: false } },
+  unified_tools: Object.values(entries),
+});
 await agentctl.json('agents', 'publish', agentId);
-
-async function setSecret(): Promise<string> {
-  const words = agentctlWords('secrets', 'set', 'crm', ...ofWorkspace, '--host', ...hosts);
-  const child = spawn(words[0] ?? '', [...words.slice(1), '--data', agentctl.data, '--json']);
-  const output: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
-  child.stdin.end(secret);
-  expect(await once(child, 'close')).toEqual([0, null]);
-  return Buffer.concat(output).toString();
-}
 
 /** JSON in JSON hides no text: the forms have no quote and no backslash. */
 function expectNone(what: string, shown: string, hidden: readonly string[]): void {

@@ -1,14 +1,11 @@
-import { writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
-import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { peakWhile, residentBytes } from '#support/memory.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import { createTenant } from '#support/service.ts';
 import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
-import { createChat, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const type = 'consultant_fetch_web_content';
@@ -21,8 +18,9 @@ const web = closeAfterTests(
     else page(response, request);
   }),
 );
+// Every port of 127.0.0.2 is allowed. Only servers that listen on all addresses listen there.
 const { model, service } = await useScriptedService({
-  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port}` },
+  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port},127.0.0.2:*` },
 });
 callRequestedTool(model);
 const fetchPage = await toolUser(service, { type });
@@ -30,6 +28,7 @@ const allowed_hosts = ['LocalHost', '*.allowed.example', 'xn--bcher-kva.example'
 const fetchListed = await toolUser(service, { type, config: { allowed_hosts } });
 const fetchParts = await toolUser(service, { type, name: 'read', config: { max_characters: 10 } });
 
+const failed = (message: string) => ({ success: false, data: { message } });
 const html = (response: ServerResponse, body: string | Buffer, headers: Record<string, string> = {}) =>
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', ...headers }).end(body);
 
@@ -85,10 +84,7 @@ describe('a page', () => {
     expect(parts.map((part) => [...part].length)).toEqual([10, 10, 1]);
     expect(parts.join('')).toBe(whole);
     const { result } = await fetchParts({ url: `${web.url}/long`, offset: 22 });
-    expect(result).toEqual({
-      success: false,
-      data: { message: 'The offset 22 is past the end: the content has 21 characters' },
-    });
+    expect(result).toEqual(failed('The offset 22 is past the end: the content has 21 characters'));
   });
 
   it('behind redirects tells where it was found', async () => {
@@ -128,13 +124,11 @@ describe('a failure tells what happened', () => {
       ' http://127.0.0.1/',
       'http:\\\\127.0.0.1/',
     ])
-      expect((await fetchPage({ url })).result).toEqual({
-        success: false,
-        data: {
-          message:
-            'The address must be an http or https URL without a user name and password, blanks and backslashes',
-        },
-      });
+      expect((await fetchPage({ url })).result).toEqual(
+        failed(
+          'The address must be an http or https URL without a user name and password, blanks and backslashes',
+        ),
+      );
   });
 
   it('when 100 MB come, of which no more than needed is read', async () => {
@@ -179,13 +173,73 @@ describe('a failure tells what happened', () => {
   });
 });
 
+const forbidden = failed('The address is not allowed');
+const outside = failed('A redirect leads to an address that is not allowed');
+pages['/to'] = (response, { url }) =>
+  response.writeHead(302, { Location: decodeURIComponent(url?.split('?')[1] ?? '') }).end();
+const redirectTo = (address: string) => `${web.url}/to?${encodeURIComponent(address)}`;
+
+describe('an address inside is not reached', async () => {
+  const inside = closeAfterTests(await startWebServer((_request, response) => response.end('inside')));
+
+  it.each([
+    'http://127.0.0.1:PORT/',
+    'http://localhost:PORT/',
+    'http://vm.localhost:PORT/',
+    'http://0x7f.1:PORT/',
+    'http://2130706433:PORT/',
+    'http://0.0.0.0:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://[fd00:ec2::254]/latest/meta-data/',
+    'https://10.0.0.1/',
+  ])('%s', async (address) => {
+    const { result } = await fetchPage({ url: address.replace('PORT', String(inside.port)) });
+    // Some resolvers do not resolve subdomains of localhost.
+    if (address.includes('vm.'))
+      expect([forbidden, failed('The host name does not resolve')]).toContainEqual(result);
+    else expect(result).toEqual(forbidden);
+    expect(inside.received).toEqual([]);
+  });
+
+  it.each([
+    'http://169.254.169.254/latest/meta-data/',
+    'http://10.0.0.1/',
+    'http://localhost:PORT/',
+    '//127.1:PORT/',
+  ])('by a redirect to %s', async (address) => {
+    const { result } = await fetchPage({ url: redirectTo(address.replace('PORT', String(inside.port))) });
+    expect(result).toEqual(outside);
+    expect(inside.received).toEqual([]);
+  });
+});
+
+it('what is allowed is reached, by its address or a name for it', async () => {
+  pages['/'] = (response) => response.end('allowed');
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const { result } = await fetchPage({ url: `http://${host}:${web.port}/` });
+    expect(result).toMatchObject({ success: true, data: { content: 'allowed' } });
+  }
+  expect((await fetchPage({ url: 'http://127.0.0.2:1/' })).result).toEqual(
+    failed('The port 1 is not allowed'),
+  );
+});
+
+it('the ports of the engines are refused though allowed, also behind a redirect', async () => {
+  const { dynamodb, s3, secretsmanager } = service.run.endpoints;
+  for (const endpoint of [dynamodb, s3, secretsmanager]) {
+    const address = `http://127.0.0.2:${new URL(endpoint).port}/`;
+    expect((await fetchPage({ url: address })).result).toEqual(forbidden);
+    expect((await fetchPage({ url: redirectTo(address) })).result).toEqual(outside);
+  }
+});
+
 describe('an agent with a list of hosts', () => {
   /** An address of the web server by its host name, which is on the list. */
   const listed = (path: string) => `http://localhost:${web.port}${path}`;
-  const rejectionOf = (host: string) => ({
-    success: false,
-    data: { message: `The host ${host} is not on the list of hosts that this tool may read` },
-  });
+  const rejectionOf = (host: string) =>
+    failed(`The host ${host} is not on the list of hosts that this tool may read`);
 
   it('reads pages of a host on it, in any case', async () => {
     pages['/listed'] = (response) => html(response, 'Listed');
@@ -214,7 +268,7 @@ describe('an agent with a list of hosts', () => {
     'may ask %s, whose port no page has',
     async (url) => {
       const { result } = await fetchListed({ url });
-      expect(result).toEqual({ success: false, data: { message: 'The port 1 is not allowed' } });
+      expect(result).toEqual(failed('The port 1 is not allowed'));
     },
   );
 
@@ -229,22 +283,20 @@ describe('an agent with a list of hosts', () => {
 
   it('is made by agentctl, which names the entry that is no host', async () => {
     const { workspaceId } = await createTenant();
-    const file = join(service.dataDir, 'agent.json');
     const config = { allowed_hosts: ['good.example', 'https://a.example'] };
-    await writeFile(file, JSON.stringify({ name: 'Reader', unified_tools: [{ type, config }] }));
-    const { code, stderr } = await agentctlOf(service).run(
-      ...['agents', 'create', '--workspace', workspaceId, '--file', file],
-    );
+    const { code, stderr } = await agentctlOf(service).createAgent(workspaceId, {
+      ...{ name: 'Reader', unified_tools: [{ type, config }] },
+    });
     expect(code).toBe(1);
     expect(stderr).toMatch(/unified_tools\[0\]\.config\.allowed_hosts\[1\] .*host name/);
   });
 });
 
 it('without a provider an agent that wants to search has no tool for it', async () => {
-  const tenant = await createTenant({ model: 'openai:test', titles: false, agent: { use_search: true } });
-  const client = clientOf(service, tenant);
+  const agent = { use_search: true };
+  const tenant = await openTenant(service, { model: 'openai:test', titles: false, agent });
   const message = JSON.stringify({ name: 'consultant_search_web', arguments: { query: 'q' } });
-  await send(client, tenant, await createChat(client, tenant), message);
+  await tenant.send(await tenant.createChat(), { message });
   const received = model.calls.find(({ request }) => request.messages.at(-1)?.content === message);
   expect(received?.request).not.toHaveProperty('tools');
 });

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { AgentResource } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { resultsOf, runBatch } from '#support/batches.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -15,11 +15,9 @@ import { synthesize } from '../../bin/local/synthesize.ts';
 
 const type = 'consultant_call_function';
 const arnOf = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
-const [listed, missing, unlisted] = [
-  arnOf('canary-orders:live'),
-  arnOf('canary-gone:1'),
-  arnOf('canary-other:live'),
-];
+const listed = arnOf('canary-orders:live');
+const missing = arnOf('canary-gone:1');
+const unlisted = arnOf('canary-other:live');
 
 const folder = await temporaryFolder('tool-functions-');
 await writeFile(
@@ -63,7 +61,9 @@ afterAll(() =>
 );
 const tenant = await createTenant({ titles: false });
 const client = clientOf(service, tenant);
+const agentctl = agentctlOf(service);
 
+const failed = (message: string) => ({ success: false, data: { message } });
 const names = ['echo', 'fail', 'fill', 'wait', 'nothing', 'deep'];
 const configOf = (more: object = {}) => ({
   function: listed,
@@ -92,10 +92,10 @@ async function use(
   const message = JSON.stringify({ name: `orders_${name}`, arguments: args });
   const sent = { message, agent_id: agentId, ...chat };
   const events = await (await client.stream(chatId, sent, { headers })).all();
-  const end = events.find(
-    (event): event is Extract<StreamEvent, { type: 'response.reasoning_step.end' }> =>
-      event !== '[DONE]' && event.type === 'response.reasoning_step.end',
-  );
+  type End = Extract<StreamEvent, { type: 'response.reasoning_step.end' }>;
+  const isEnd = (event: (typeof events)[number]): event is End =>
+    event !== '[DONE]' && event.type === 'response.reasoning_step.end';
+  const end = events.find(isEnd);
   const history = await historyOf(client, chatId, 'ada');
   const steps = history.at(-1)?.meta.reasoning_steps;
   expect(steps).toMatchObject([{ type, content: `orders_${name}`, result: end?.step.result }]);
@@ -103,10 +103,7 @@ async function use(
   const [created] = events;
   return {
     ...{ agentId, chatId, result: end?.step.result, modelText, seen: JSON.stringify([events, history]) },
-    ids: {
-      response_id: (created as { response_id?: string }).response_id,
-      call_id: end?.step.id,
-    },
+    ids: { response_id: (created as { response_id?: string }).response_id, call_id: end?.step.id },
   };
 }
 
@@ -116,21 +113,16 @@ it('a tool of a Lambda function works in batches and in tests of agents', async 
     unified_tools: [{ type, config: configOf() }],
   });
   const message = JSON.stringify({ name: 'orders_echo', arguments: { bytes: 7 } });
-  const { id } = await runBatch(client, { agentId }, [{ custom_id: 'a', message }]);
-  const [result] = await resultsOf(client, id);
-  const tested = await agentctlOf(service).json('agents', 'test', agentId, message);
+  const [result] = await resultsOfBatch(client, { agentId }, [{ custom_id: 'a', message }]);
+  const tested = await agentctl.json('agents', 'test', agentId, message);
   for (const reply of [result, tested])
     expect(JSON.stringify(reply)).toContain(String.raw`\"tool\":\"orders_echo\"`);
 });
 
 describe('a tool of a Lambda function', () => {
   it('gets the tool, its arguments and for whom it works, and its result is that of the step', async () => {
-    const { agentId, chatId, result, modelText, seen, ids } = await use(
-      'echo',
-      { bytes: 7 },
-      {},
-      { external_user_id: 'ada' },
-    );
+    const ada = { external_user_id: 'ada' };
+    const { agentId, chatId, result, modelText, seen, ids } = await use('echo', { bytes: 7 }, {}, ada);
     const event = {
       tool: 'orders_echo',
       arguments: { bytes: 7 },
@@ -150,12 +142,8 @@ describe('a tool of a Lambda function', () => {
     expect(requests).toContain('orders_echo');
     const agents = await client.get<AgentResource[]>('/chats/published-agents?limit=1000');
     const agent = agents.body.data.find(({ id }) => id === agentId);
-    expect(agent?.unified_tools).toEqual([
-      {
-        type,
-        config: { tools: names.map((name) => ({ name: `orders_${name}`, description: `Tool ${name}` })) },
-      },
-    ]);
+    const tools = names.map((name) => ({ name: `orders_${name}`, description: `Tool ${name}` }));
+    expect(agent?.unified_tools).toEqual([{ type, config: { tools } }]);
     for (const text of [seen, requests, JSON.stringify(agents.body)])
       expect(text).not.toMatch(/canary|123456789012/);
   });
@@ -173,13 +161,8 @@ describe('a tool of a Lambda function', () => {
   it('learns from an operator’s command for which agent it works', async () => {
     const { agentId } = await use('nothing');
     const call = ['tools', 'call', agentId, 'orders_echo', '{}', '--workspace', tenant.workspaceId];
-    expect(await agentctlOf(service).json(...call)).toMatchObject({
-      result: {
-        event: {
-          context: { workspace_id: tenant.workspaceId, agent_id: agentId, agent_version: 1, chat_id: null },
-        },
-      },
-    });
+    const context = { workspace_id: tenant.workspaceId, agent_id: agentId, agent_version: 1, chat_id: null };
+    expect(await agentctl.json(...call)).toMatchObject({ result: { event: { context } } });
   });
 
   it('may return nothing', async () => {
@@ -188,7 +171,7 @@ describe('a tool of a Lambda function', () => {
 
   it('that throws has failed: its text is for operators, in the log', async () => {
     const { result, seen } = await use('fail');
-    expect(result).toEqual({ success: false, data: { message: 'It failed' } });
+    expect(result).toEqual(failed('It failed'));
     expect(seen).not.toMatch(/reason for operators|canary/);
     const line = logs.find((text) => text.includes('A tool failed'));
     expect(line).toContain('TypeError');
@@ -199,56 +182,50 @@ describe('a tool of a Lambda function', () => {
     const megabyte = 1_000_000;
     const { result } = await use('fill', { bytes: megabyte }, { max_result_characters: 5 });
     expect(result).toEqual({ success: true, data: { result: 'xxxxx', truncated_from: megabyte - 2 } });
-    const message = 'The answer is larger than 1 MB';
-    expect((await use('fill', { bytes: megabyte + 1 })).result).toEqual({
-      success: false,
-      data: { message },
-    });
+    expect((await use('fill', { bytes: megabyte + 1 })).result).toEqual(
+      failed('The answer is larger than 1 MB'),
+    );
   });
 
   it('has no more than 64 levels in its result', async () => {
     expect((await use('deep', { bytes: 64 })).result).toMatchObject({ success: true });
     const message =
       'The result of the function has too many levels: at most 64 objects and arrays in each other';
-    expect((await use('deep', { bytes: 65 })).result).toEqual({ success: false, data: { message } });
+    expect((await use('deep', { bytes: 65 })).result).toEqual(failed(message));
   });
 
   it('has the time of its entry', async () => {
     const startedAt = performance.now();
     const { result } = await use('wait', {}, { timeout_seconds: 1 });
-    expect(result).toEqual({ success: false, data: { message: 'It took longer than 1 seconds' } });
+    expect(result).toEqual(failed('It took longer than 1 seconds'));
     expect(performance.now() - startedAt).toBeLessThan(3000);
     expect((await use('wait')).result).toEqual({ success: true, data: { result: 'late' } });
   });
 
   it('that is listed and does not exist is a failed step', async () => {
-    const message = 'The function does not exist';
     const { result, seen } = await use('echo', {}, { function: missing });
-    expect(result).toEqual({ success: false, data: { message } });
+    expect(result).toEqual(failed('The function does not exist'));
     expect(seen).not.toContain('canary');
   });
 });
 
 describe('a function that the stage does not list', () => {
+  const create = (more?: object) => {
+    const unified_tools = [{ type, config: configOf(more) }];
+    return agentctl.createAgent(tenant.workspaceId, { name: 'Agent', unified_tools });
+  };
+
   it('is refused when an agent is created, updated or published', async () => {
-    const agentctl = agentctlOf(service);
-    const fileOf = async (name: string, config: object): Promise<string> => {
-      const file = join(folder, name);
-      await writeFile(file, JSON.stringify({ name: 'Agent', unified_tools: [{ type, config }] }));
-      return file;
-    };
-    const file = await fileOf('listed.json', configOf());
-    const other = await fileOf('unlisted.json', configOf({ function: unlisted }));
-    const workspace = ['--workspace', tenant.workspaceId];
     const refused = {
       code: 1,
       stderr: expect.stringContaining(
         `unified_tools[0].config.function ${unlisted} is not in the stage setting toolFunctions, so no role may invoke it`,
       ),
     };
-    expect(await agentctl.run('agents', 'create', ...workspace, '--file', other)).toMatchObject(refused);
-    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...workspace, '--file', file);
-    expect(await agentctl.run('agents', 'update', id, '--file', other)).toMatchObject(refused);
+    const other = await create({ function: unlisted });
+    expect(other).toMatchObject(refused);
+    const { id } = await create();
+    expect(await agentctl.run('agents', 'update', id, '--file', other.file)).toMatchObject(refused);
     expect(await agentctl.run('agents', 'publish', id)).toMatchObject({ code: 0 });
     const forced = await createPublishedAgent(tenant.workspaceId, {
       unified_tools: [{ type, config: configOf({ function: unlisted }) }],
@@ -258,32 +235,22 @@ describe('a function that the stage does not list', () => {
 
   it.each([
     [
-      { function: listed.replace(/:live$/, '') },
+      { function: arnOf('canary-orders') },
       'config.function must be the ARN of a Lambda function with an alias',
     ],
-    [{ function: listed, timeout_seconds: 76 }, 'config.timeout_seconds must be at most 75'],
-    [
-      { function: listed, max_result_characters: 100_001 },
-      'config.max_result_characters must be at most 100000',
-    ],
-    [{ function: listed, tools: [] }, 'config.tools'],
-    [{ function: listed, url: 'https://x.example' }, 'config'],
+    [{ timeout_seconds: 76 }, 'config.timeout_seconds must be at most 75'],
+    [{ max_result_characters: 100_001 }, 'config.max_result_characters must be at most 100000'],
+    [{ tools: [] }, 'config.tools'],
+    [{ url: 'https://x.example' }, 'config'],
   ])('and %j is refused', async (more, problem) => {
-    const file = join(folder, 'wrong.json');
-    const unified_tools = [{ type, config: configOf(more) }];
-    await writeFile(file, JSON.stringify({ name: 'Agent', unified_tools }));
-    const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file', file];
-    const { code, stderr } = await agentctlOf(service).run(...create);
+    const { code, stderr } = await create(more);
     expect([code, stderr]).toEqual([1, expect.stringContaining(`unified_tools[0].${problem}`)]);
   });
 
   it('is denied by IAM, and does not run', async () => {
     const before = logs.length;
     const { result, seen } = await use('echo', {}, { function: unlisted });
-    expect(result).toEqual({
-      success: false,
-      data: { message: 'This service may not call the function' },
-    });
+    expect(result).toEqual(failed('This service may not call the function'));
     expect(`${seen}${logs.slice(before).join()}`).not.toMatch(/canary|123456789012/);
     denied.push(...service.run.violations());
     expect(denied).toEqual([

@@ -26,19 +26,15 @@ model.onCall = (call) => {
     call.callTools(...Array.from({ length: calls }, () => ({ name: String(last?.content), arguments: {} })));
   call.finish();
 };
+const input_schema = { type: 'object' };
+const tool = { tool: 'x', description: 'X.', approval: 'never', input_schema };
 const agentId = await createPublishedAgent(tenant.workspaceId, {
   llm_model: 'openai:test',
   unified_tools: [...hostileEndpoints, []].map((_, index) => ({
     type,
     config: {
-      url: `http://127.0.0.1:${started.port}/${index}`,
-      timeout_seconds: seconds,
-      tools: [
-        {
-          ...{ name: `tool_${index}`, tool: 'x', description: 'X.', approval: 'never' },
-          input_schema: { type: 'object' },
-        },
-      ],
+      ...{ url: `http://127.0.0.1:${started.port}/${index}`, timeout_seconds: seconds },
+      tools: [{ ...tool, name: `tool_${index}` }],
     },
   })),
 });

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
-import { agentctlWords } from '#support/agentctl-process.ts';
 import { certificate } from '#support/certificate.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -45,25 +42,10 @@ const { workspaceId } = tenant;
 const json = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
 
-async function setSecret(name: string, ...hosts: string[]): Promise<void> {
-  const words = ['secrets', 'set', name, '--workspace', workspaceId, '--host', ...hosts];
-  const [node = '', ...args] = agentctlWords(...words);
-  // The first command writes the connection.
-  await agentctl.run('secrets', 'list', '--workspace', workspaceId);
-  const child = spawn(node, [...args, '--data', agentctl.data], { stdio: ['pipe', 'ignore', 'inherit'] });
-  child.stdin.end(canary);
-  expect(await once(child, 'close')).toEqual([0, null]);
-}
-
 const string = { type: 'string' };
 const operation = (name: string, fields: object = {}) => ({
-  ...{
-    name: `shop_${name}`,
-    description: `About ${name}.`,
-    approval: 'never',
-    method: 'GET',
-    path: `/${name}`,
-  },
+  ...{ name: `shop_${name}`, description: `About ${name}.`, approval: 'never' },
+  ...{ method: 'GET', path: `/${name}` },
   input_schema: { type: 'object', properties: {} },
   ...fields,
 });
@@ -107,42 +89,24 @@ const entry = (config: object = {}) => ({
   },
 });
 
-let files = 0;
-async function create(...unified_tools: object[]) {
-  files += 1;
-  const file = join(service.dataDir, `agent-${files}.json`);
-  const agent = { name: 'Shop', llm_model: 'openai:test', meta: { generate_titles: false }, unified_tools };
-  await writeFile(file, JSON.stringify(agent));
-  const { code, stdout, stderr } = await agentctl.run(
-    'agents',
-    'create',
-    '--workspace',
-    workspaceId,
-    '--file',
-    file,
-  );
-  return code === 0 ? (JSON.parse(stdout).id as string) : stderr.replaceAll(`${file}: `, '').trim();
-}
+const agent = { name: 'Shop', llm_model: 'openai:test', meta: { generate_titles: false } };
+const create = (...unified_tools: object[]) => agentctl.createAgent(workspaceId, { ...agent, unified_tools });
 
-await setSecret('shop', host);
-const agentId = await create(entry());
+await agentctl.setSecret(workspaceId, 'shop', canary, host);
+const { id: agentId } = await create(entry());
 await agentctl.json('agents', 'publish', agentId);
 
 /** Makes the model use a tool, and returns its step and all that clients and the model got. */
-async function use(name: string, args: object, user: string | null = 'ada@x.example', agent = agentId) {
+async function use(name: string, args: object, user: string | null = 'ada@x.example', agent_id = agentId) {
   received.length = 0;
-  const chat = await client.post<{ id: number }>('/chats', {
-    ...{ name: 'A chat', agent_id: agent, ...(user !== null && { external_user_id: user }) },
-  });
+  const fields = { agent_id, ...(user !== null && { external_user_id: user }) };
+  const chat = await tenant.createChat(fields);
   const message = JSON.stringify({ name: `shop_${name}`, arguments: args });
-  const fields = { message, agent_id: agent, ...(user !== null && { external_user_id: user }) };
-  const events = await (await client.stream(chat.body.data.id, fields)).all();
-  const history = await client.get<
-    { meta: { reasoning_steps?: { content: string; args: unknown; result: unknown }[] } }[]
-  >(`/chats/${chat.body.data.id}/messages?external_user_id=${encodeURIComponent(user ?? 'reader')}`);
-  const [step] = history.body.data.at(-1)?.meta.reasoning_steps ?? [];
+  const events = await (await client.stream(chat.id, { message, ...fields })).all();
+  const history = await tenant.history(chat);
+  const [step] = history.at(-1)?.meta.reasoning_steps ?? [];
   const prompts = model.calls.splice(0).map(({ request }) => request);
-  return { step, result: step?.result, all: JSON.stringify([events, history.body, prompts]) };
+  return { step, result: step?.result, all: JSON.stringify([events, history, prompts]) };
 }
 
 const failed = (message: unknown) => ({ success: false, data: { message } });
@@ -157,12 +121,8 @@ it('sends exactly the request of the operation, and returns the picked fields', 
       method: 'GET',
       url: '/v2/orders/a%20b?expand=x,y%2Cz&filter%5Bstate%5D=new&tenant=ada%40x.example',
       headers: {
-        ...{ host, connection: 'keep-alive', 'accept-encoding': 'gzip, deflate, br' },
-        ...{
-          accept: 'application/json, */*;q=0.5',
-          'user-agent': 'agent-service-tools',
-          'x-agent-depth': '1',
-        },
+        ...{ host, connection: 'keep-alive', 'accept-encoding': 'gzip, deflate, br', 'x-agent-depth': '1' },
+        ...{ accept: 'application/json, */*;q=0.5', 'user-agent': 'agent-service-tools' },
         ...{ 'x-api-key': canary, 'x-workspace': `w-${workspaceId}`, 'x-trace': 't1' },
       },
       body: '',
@@ -190,20 +150,20 @@ it('sends bodies', async () => {
   });
 });
 
-it('sends nothing without the value of a placeholder, for an argument of the operator, or without approval', async () => {
-  const needed = 'It needs the external_user_id of a chat, and this reply has none';
-  expect((await use('getOrder', { id: '1' }, null)).result).toEqual(failed(needed));
-  const noArgument = 'The tool has no argument tenant';
-  expect((await use('getOrder', { id: '1', tenant: 'eve' })).result).toEqual(failed(noArgument));
-  const notDeclared = 'The argument filter has no property key';
-  expect((await use('getOrder', { id: '1', filter: { key: 'eve' } })).result).toEqual(failed(notDeclared));
-  const part = 'The argument id must be a part of a path, without slashes and dots alone';
-  expect((await use('getOrder', { id: '..%2F..%2Fadmin' })).result).toEqual(failed(part));
-  const noFit = 'The arguments do not fit this tool';
-  expect((await use('getOrder', { id: 7 })).result).toEqual(failed(noFit));
-  expect((await use('remove', {})).result).toEqual(
-    failed(expect.stringContaining('the approval of a person')),
-  );
+const noFit = 'The arguments do not fit this tool';
+it.each([
+  ['getOrder', { id: '1' }, 'It needs the external_user_id of a chat, and this reply has none', null],
+  ['getOrder', { id: '1', tenant: 'eve' }, 'The tool has no argument tenant'],
+  ['getOrder', { id: '1', filter: { key: 'eve' } }, 'The argument filter has no property key'],
+  [
+    'getOrder',
+    { id: '..%2F..%2Fadmin' },
+    'The argument id must be a part of a path, without slashes and dots alone',
+  ],
+  ['getOrder', { id: 7 }, noFit],
+  ['remove', {}, expect.stringContaining('the approval of a person')],
+])('sends nothing for %s with %j: %s', async (name, args, message, user?: string | null) => {
+  expect((await use(name, args, user)).result).toEqual(failed(message));
   expect(received).toEqual([]);
 });
 
@@ -212,11 +172,9 @@ it('hides the secret in everything that a server repeats', async () => {
   respond = (response, { headers }) =>
     json(response, { headers, list: [`Bearer ${canary}`, encoded], [canary]: 1 });
   const { result, all } = await use('plain', {});
-  expect(result).toMatchObject({
-    data: {
-      result: { headers: { 'x-api-key': '[secret]' }, list: ['Bearer [secret]', '[secret]'], '[secret]': 1 },
-    },
-  });
+  const hiddenKey = { headers: { 'x-api-key': '[secret]' }, '[secret]': 1 };
+  const masked = { ...hiddenKey, list: ['Bearer [secret]', '[secret]'] };
+  expect(result).toMatchObject({ data: { result: masked } });
   for (const hidden of [canary, encoded]) expect(all).not.toContain(hidden);
   respond = (response) => response.writeHead(500).end(`${'x'.repeat(1990)} ${canary}`);
   const { result: failure, all: further } = await use('plain', {});
@@ -271,13 +229,11 @@ it.each([
   ],
   [{ tools: [{ ...getOrder, name: 'consultant_x' }] }, 'tools[0].name must not start with consultant_'],
   [
-    {
-      tools: [{ ...getOrder, parameters: [...parameters, { argument: 'a', name: 'a', in: 'query' }] }],
-    },
+    { tools: [{ ...getOrder, parameters: [...parameters, { argument: 'a', name: 'a', in: 'query' }] }] },
     'tools[0].input_schema.properties must be the arguments of the request: a, expand, filter, id, trace',
   ],
 ])('is rejected with a mistake: %j', async (config, message) => {
-  expect(await create(entry(config))).toContain(`unified_tools[0].config.${message}`);
+  expect((await create(entry(config))).stderr).toContain(`unified_tools[0].config.${message}`);
 });
 
 const apiDocument = (summary: string, name: string, more: object = {}) => ({
@@ -301,7 +257,6 @@ it('imports, compares and calls the operations of a document', async () => {
   respond = (response, { url }) => json(response, url === '/openapi.json' ? current : { id: 7, key: canary });
   const document = `https://${host}/openapi.json`;
   const file = join(service.dataDir, 'imported.json');
-  const agent = { name: 'Shop', llm_model: 'openai:test', meta: { generate_titles: false } };
   await writeFile(file, JSON.stringify(agent));
   const words = ['tools', 'import', 'openapi', document, '--workspace', workspaceId, '--file', file];
   const first = await agentctl.lines(...words, '--name', 'shop', '--secret', 'shop');
@@ -328,14 +283,7 @@ it('imports, compares and calls the operations of a document', async () => {
   await agentctl.json(...words);
   expect(await readFile(file, 'utf8')).toBe(before);
 
-  const created = await agentctl.json<{ id: string }>(
-    'agents',
-    'create',
-    '--workspace',
-    workspaceId,
-    '--file',
-    file,
-  );
+  const created = await agentctl.createAgent(workspaceId, written);
   await agentctl.json('agents', 'publish', created.id);
   expect((await use('getOrder', { id: 7 }, 'ada', created.id)).result).toMatchObject({ success: true });
   expect(received.map(({ url }) => url)).toEqual(['/v2/orders/7?tenant=ada']);
@@ -369,15 +317,12 @@ it.each([
   const file = join(service.dataDir, 'not-imported.json');
   await writeFile(file, '{}');
   const words = ['--workspace', workspaceId, '--file', file];
+  const importing = async (document: string) =>
+    (await agentctl.run('tools', 'import', 'openapi', document, ...words)).stderr;
   const document = `https://${host}/openapi.json`;
-  expect((await agentctl.run('tools', 'import', 'openapi', document, ...words)).stderr).toContain(message);
+  expect(await importing(document)).toContain(message);
   respond = (response) => response.writeHead(302, { Location: 'http://127.0.0.1:9/' }).end();
-  expect((await agentctl.run('tools', 'import', 'openapi', document, ...words)).stderr).toContain(
-    'redirects',
-  );
-  const inside = 'http://127.0.0.1:9/openapi.json';
-  expect((await agentctl.run('tools', 'import', 'openapi', inside, ...words)).stderr).toContain(
-    'not allowed',
-  );
+  expect(await importing(document)).toContain('redirects');
+  expect(await importing('http://127.0.0.1:9/openapi.json')).toContain('not allowed');
   expect(await readFile(file, 'utf8')).toBe('{}');
 });

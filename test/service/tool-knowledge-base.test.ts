@@ -1,6 +1,4 @@
-import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
@@ -47,6 +45,7 @@ const open = (config: Record<string, unknown> = {}) => {
 
 describe('a knowledge base of Amazon Bedrock', () => {
   it('is asked in place of the documents, and its passages name their source', async () => {
+    const webLocation = { url: 'https://example.com/refunds' };
     respond = () => ({
       status: 200,
       body: {
@@ -57,11 +56,7 @@ describe('a knowledge base of Amazon Bedrock', () => {
             score: 0.87654321,
             metadata: { 'x-amz-bedrock-kb-document-page-number': 3, 'x-amz-bedrock-kb-chunk-id': 'c' },
           },
-          {
-            content: { text: 'See the site.' },
-            location: { type: 'WEB', webLocation: { url: 'https://example.com/refunds' } },
-            score: 0.5,
-          },
+          { content: { text: 'See the site.' }, location: { type: 'WEB', webLocation }, score: 0.5 },
           { content: { text: 'From elsewhere.' } },
         ],
       },
@@ -113,20 +108,13 @@ describe('a knowledge base of Amazon Bedrock', () => {
 });
 
 describe('agentctl', () => {
-  const agentFile = async (config: Record<string, unknown>): Promise<string> => {
-    const file = join(service.dataDir, 'agent.json');
-    await writeFile(file, JSON.stringify({ name: 'Agent', unified_tools: [{ type, config }] }));
-    return file;
-  };
+  const create = (agentctl: ReturnType<typeof agentctlOf>, config: Record<string, unknown>) =>
+    agentctl.createAgent(tenant.workspaceId, { name: 'Agent', unified_tools: [{ type, config }] });
 
   it('takes agents whose knowledge base is listed, and refuses others', async () => {
-    const file = await agentFile({ knowledge_base_id: knowledgeBaseId });
-    const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file', file];
-    const listing = agentctlOf(service, [knowledgeBaseId]);
-    const { id } = await listing.json<{ id: string }>(...create);
-    const bare = agentctlOf(service);
-    const rejected = await bare.run(...create);
-    expect(rejected).toMatchObject({
+    const [listing, bare] = [agentctlOf(service, [knowledgeBaseId]), agentctlOf(service)];
+    const { id } = await create(listing, { knowledge_base_id: knowledgeBaseId });
+    expect(await create(bare, { knowledge_base_id: knowledgeBaseId })).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(
         `unified_tools[0].config.knowledge_base_id ${knowledgeBaseId} is not in the stage setting bedrockKnowledgeBases`,
@@ -137,10 +125,8 @@ describe('agentctl', () => {
   });
 
   it('refuses what is no id, and unknown settings', async () => {
-    const create = ['agents', 'create', '--workspace', tenant.workspaceId, '--file'];
-    const { run } = agentctlOf(service);
     for (const config of [{ knowledge_base_id: 'arn:aws:x' }, { max_passages: 21 }, { passages: 5 }]) {
-      const { code, stderr } = await run(...create, await agentFile(config));
+      const { code, stderr } = await create(agentctlOf(service), config);
       expect(code).toBe(1);
       expect(stderr).toMatch(/unified_tools\[0\]\.config.*(knowledge_base_id|max_passages|passages)/);
     }

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentDefinition } from '#contract/agent.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { agentctlWords } from '#support/agentctl-process.ts';
-import { resultsOf, runBatch } from '#support/batches.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
@@ -39,30 +37,13 @@ beforeEach(() => {
   Object.assign(server, { tools, era: 'both', override: undefined, received: [] });
 });
 
-async function setSecret(value: string, host = server.host): Promise<void> {
-  const [node = '', ...words] = agentctlWords(
-    'secrets',
-    'set',
-    'crm',
-    '--workspace',
-    workspaceId,
-    '--host',
-    host,
-  );
-  const child = spawn(node, [...words, '--data', agentctl.data, '--json'], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
-  child.stdin?.end(value);
-  await new Promise((ended) => child.once('exit', ended));
-}
-
+const failed = (message: unknown) => ({ success: false, data: { message } });
 const readFileJson = async () => JSON.parse(await readFile(file, 'utf8')) as AgentDefinition;
 
 /** A published agent with the imported tools. */
 async function publish(): Promise<string> {
   await writeFile(file, JSON.stringify({ name: 'CRM', llm_model: 'openai:test' }));
-  await agentctl.run('secrets', 'list', '--workspace', workspaceId);
-  await setSecret(canary);
+  await agentctl.setSecret(workspaceId, 'crm', canary, server.host);
   const imported = await runImport('--secret', 'crm');
   expect(imported).toMatchObject({ code: 0, stderr: '' });
   const args = ['--workspace', workspaceId, '--file', file];
@@ -92,18 +73,15 @@ async function use(name: string, args: object, agent = agentId) {
 it('imports the same bytes twice, whatever the order of the server', async () => {
   const before = await readFile(file, 'utf8');
   const { unified_tools } = JSON.parse(before) as AgentDefinition;
+  const pinned = (...[name, tool, approval]: string[]) => expect.objectContaining({ name, tool, approval });
   expect(unified_tools).toEqual([
     {
       type: 'consultant_call_mcp_tool',
       config: {
         ...{ url: server.url, auth: { type: 'bearer', secret: 'crm' }, protocol: '2026-07-28' },
         tools: [
-          expect.objectContaining({
-            name: 'crm_customers_delete',
-            tool: 'customers.delete',
-            approval: 'always',
-          }),
-          expect.objectContaining({ name: 'crm_customers_find', tool: 'customers.find', approval: 'never' }),
+          pinned('crm_customers_delete', 'customers.delete', 'always'),
+          pinned('crm_customers_find', 'customers.find', 'never'),
         ],
       },
     },
@@ -156,8 +134,7 @@ it('a tool runs, and its secret reaches its server alone', async () => {
 it('a tool and its secret work in batches and in tests of agents', async () => {
   server.call = () => ({ content: [{ type: 'text', text: 'Found' }] });
   const message = JSON.stringify({ name: 'crm_customers_find', arguments: {} });
-  const { id } = await runBatch(client, { agentId }, [{ custom_id: 'a', message }]);
-  const [result] = await resultsOf(client, id);
+  const [result] = await resultsOfBatch(client, { agentId }, [{ custom_id: 'a', message }]);
   const tested = await agentctl.json('agents', 'test', agentId, message);
   for (const reply of [result, tested]) expect(JSON.stringify(reply)).toContain('Found');
   const authorized = server.received.filter(({ headers }) => headers.authorization === `Bearer ${canary}`);
@@ -166,10 +143,7 @@ it('a tool and its secret work in batches and in tests of agents', async () => {
 
 it('a tool that needs approval fails, and nothing is sent', async () => {
   const { step } = await use('crm_customers_delete', {});
-  expect(step?.result).toMatchObject({
-    success: false,
-    data: { message: expect.stringContaining('approval') },
-  });
+  expect(step?.result).toEqual(failed(expect.stringContaining('approval')));
   expect(server.received).toEqual([]);
 });
 
@@ -216,10 +190,7 @@ describe('after the import', () => {
   it('a removed tool is a failed step, and the reply goes on', async () => {
     server.tools = [];
     const { step, text } = await use('crm_customers_find', {});
-    expect(step?.result).toEqual({
-      success: false,
-      data: { message: 'The server has no such tool any more' },
-    });
+    expect(step?.result).toEqual(failed('The server has no such tool any more'));
     expect(text).toContain('notice');
     expect(logs.join('\n')).toMatch(/"failure":"changed"/);
   });
@@ -245,21 +216,15 @@ it('an address of toolAllow is reached by tools, and not by the tool that reads 
   expect((await use('crm_customers_find', {}, reader)).step?.result?.success).toBe(true);
   server.received = [];
   const { step } = await use('consultant_fetch_web_content', { url: server.url }, reader);
-  expect(step?.result).toMatchObject({
-    success: false,
-    data: { message: expect.stringContaining('address') },
-  });
+  expect(step?.result).toEqual(failed(expect.stringContaining('address')));
   expect(server.received).toEqual([]);
 });
 
 it('publishing warns of an agent that reads texts of others, has private data, and may send it out', async () => {
   const definition = await readFileJson();
   const [entry] = definition.unified_tools;
-  const copy = join(folder, 'leak.json');
   const publishWith = async (...unified_tools: object[]) => {
-    await writeFile(copy, JSON.stringify({ ...definition, unified_tools }));
-    const args = ['--workspace', workspaceId, '--file', copy];
-    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    const { id } = await agentctl.createAgent(workspaceId, { ...definition, unified_tools });
     return agentctl.json('agents', 'publish', id);
   };
   const pages = { type: 'consultant_fetch_web_content' };
@@ -289,22 +254,18 @@ it.each([
   await use('crm_customers_find', {});
   Object.assign(server, { override: undefined, received: [] });
   const { step } = await use('crm_customers_find', {});
-  expect(step?.result).toEqual({ success: false, data: { message: 'It failed' } });
+  expect(step?.result).toEqual(failed('It failed'));
   expect(server.received).toEqual([]);
   await table.change(key, { encrypted, hosts });
 });
 
 it('a request that has come through three agents is rejected', async () => {
   const chatId = await createChat(client, { agentId });
+  const message = JSON.stringify({ name: 'crm_customers_find', arguments: {} });
   const send = (depth: string) =>
-    fetch(`${service.baseUrl}/chats/${chatId}/messages`, {
-      method: 'POST',
-      headers: { 'x-api-key': tenant.apiKey, 'content-type': 'application/json', 'x-agent-depth': depth },
-      body: JSON.stringify({
-        message: JSON.stringify({ name: 'crm_customers_find', arguments: {} }),
-        agent_id: agentId,
-        external_user_id: 'anyone',
-      }),
+    client.request('POST', `/chats/${chatId}/messages`, {
+      headers: { 'x-agent-depth': depth },
+      body: { message, agent_id: agentId, external_user_id: 'anyone' },
     });
   for (const depth of ['3', 'x', '-1', 'Infinity']) expect((await send(depth)).status, depth).toBe(400);
   const accepted = await send('2');
@@ -314,30 +275,16 @@ it('a request that has come through three agents is rejected', async () => {
 });
 
 it('a wrong entry is named by its field', async () => {
-  const { unified_tools } = await readFileJson();
-  const [entry] = unified_tools;
-  const config = (changes: object) => ({ ...entry, config: { ...entry?.config, ...changes } });
-  const wrong = join(folder, 'wrong.json');
-  await writeFile(
-    wrong,
-    JSON.stringify({
-      name: 'Wrong',
-      unified_tools: [
-        config({ auth: { type: 'bearer', secret: 'none' } }),
-        config({ url: 'https://other.example/mcp' }),
-        config({ auth: { type: 'query', name: 'key', secret: 'crm' } }),
-        config({ headers: { 'X-Api-Key': 'k' } }),
-        config({ url: 'https://user:pass@mcp.example/' }),
-      ],
-    }),
-  );
-  const { stderr } = await agentctl.run('agents', 'create', '--workspace', workspaceId, '--file', wrong);
-  for (const field of [
-    'unified_tools[0].config.auth.secret names no secret of the workspace: none',
-    'unified_tools[1].config.auth.secret is crm, which is not for the host other.example:443',
-    'unified_tools[2].config.auth must not be query for MCP',
-    'unified_tools[3].config.headers.X-Api-Key may be secret: put its value into a secret',
-    'unified_tools[4].config.url must be an http or https URL without a user',
-  ])
-    expect(stderr).toContain(field);
+  const [entry] = (await readFileJson()).unified_tools;
+  const wrong: [changes: object, problem: string][] = [
+    [{ auth: { type: 'bearer', secret: 'none' } }, 'auth.secret names no secret of the workspace: none'],
+    [{ url: 'https://other.example/mcp' }, 'auth.secret is crm, which is not for the host other.example:443'],
+    [{ auth: { type: 'query', name: 'key', secret: 'crm' } }, 'auth must not be query for MCP'],
+    [{ headers: { 'X-Api-Key': 'k' } }, 'headers.X-Api-Key may be secret: put its value into a secret'],
+    [{ url: 'https://user:pass@mcp.example/' }, 'url must be an http or https URL without a user'],
+  ];
+  const unified_tools = wrong.map(([changes]) => ({ ...entry, config: { ...entry?.config, ...changes } }));
+  const { stderr } = await agentctl.createAgent(workspaceId, { name: 'Wrong', unified_tools });
+  for (const [index, [, problem]] of wrong.entries())
+    expect(stderr).toContain(`unified_tools[${index}].config.${problem}`);
 });

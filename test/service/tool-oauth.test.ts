@@ -3,7 +3,6 @@ import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { toolSecretCipher, toolSecrets } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { certificate } from '#support/certificate.ts';
 import { clientOf } from '#support/client.ts';
@@ -16,7 +15,6 @@ import { callRequestedTool } from '#support/tool-use.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
-import { useLocalResources } from '../../bin/operator.ts';
 
 const type = 'consultant_call_mcp_tool';
 const secret = 'canary client secret';
@@ -59,18 +57,13 @@ const assembly = await temporaryFolder('service-assembly-');
 await synthesize(assembly, { openAiBaseUrl: model.url, toolAllow: ['localhost:*'] });
 const logs: string[] = [];
 const service = await useService({ assembly, onLog: ({ line }) => logs.push(line) });
-const { ToolSecretKeyArn = '' } = service.run.outputs;
-useLocalResources({ tool_secret_key: ToolSecretKeyArn, kms_endpoint: service.run.endpoints.kms });
 const { workspaceId, ...tenant } = await createTenant({ titles: false });
 const client = clientOf(service, tenant);
-const hosts = [mcp.host, `localhost:${port}`].toSorted();
+const hosts = [mcp.host, `localhost:${port}`];
 
-async function setSecret(name: string, names: string[]): Promise<void> {
-  const encrypted = await toolSecretCipher.encrypt(secret, { workspaceId, name, hosts: names });
-  await toolSecrets().put(workspaceId, { name, hosts: names, encrypted, updatedAt: '' });
-}
-await setSecret('crm', hosts);
-await setSecret('half', [mcp.host]);
+const agentctl = agentctlOf(service);
+await agentctl.setSecret(workspaceId, 'crm', secret, ...hosts);
+await agentctl.setSecret(workspaceId, 'half', secret, mcp.host);
 
 const auth = {
   ...{ type: 'oauth_client_credentials', client_id: 'agents', secret: 'crm', method: 'post' },
@@ -80,10 +73,7 @@ const configOf = (changes: object = {}) => ({
   ...{ url: mcp.url, auth: { ...auth, ...changes } },
   tools: [
     {
-      name: 'crm_echo',
-      tool: 'echo',
-      description: 'Echo.',
-      approval: 'never',
+      ...{ name: 'crm_echo', tool: 'echo', description: 'Echo.', approval: 'never' },
       input_schema: { type: 'object' },
     },
   ],
@@ -122,24 +112,18 @@ describe('an agent whose MCP server wants tokens', () => {
   });
 
   it('is made by an import, which asks the server where the tokens are', async () => {
-    const agentctl = agentctlOf(service);
     const file = join(service.dataDir, 'imported.json');
     await writeFile(file, JSON.stringify({ name: 'A' }));
     const words = ['tools', 'import', 'mcp', mcp.url, '--file', file, '--workspace', workspaceId];
-    const unbound = await agentctl.run(...words, '--secret', 'half', '--client-id', 'agents');
-    expect(unbound.stderr).toContain(`which is not for the host localhost:${port}`);
-    expect(await agentctl.run(...words, '--secret', 'crm', '--client-id', 'agents')).toMatchObject({
-      code: 0,
-      stderr: '',
-    });
-    const { unified_tools } = JSON.parse(await readFile(file, 'utf8'));
-    expect(unified_tools[0].config.auth).toEqual({ ...auth, method: 'basic', scope: 'crm' });
-    const args = ['--workspace', workspaceId, '--file', file];
-    const { id } = await agentctl.json<{ id: string }>('agents', 'create', ...args);
+    const importWith = (name: string) => agentctl.run(...words, '--secret', name, '--client-id', 'agents');
+    expect((await importWith('half')).stderr).toContain(`which is not for the host localhost:${port}`);
+    expect(await importWith('crm')).toMatchObject({ code: 0, stderr: '' });
+    const imported = JSON.parse(await readFile(file, 'utf8'));
+    expect(imported.unified_tools[0].config.auth).toEqual({ ...auth, method: 'basic', scope: 'crm' });
+    const { id } = await agentctl.createAgent(workspaceId, imported);
     expect(await agentctl.run('agents', 'publish', id)).toMatchObject({ code: 0 });
     mcp.override = undefined;
-    const open = await agentctl.run(...words, '--secret', 'crm', '--client-id', 'agents');
-    expect(open.stderr).toContain('answers without credentials: leave --client-id out');
+    expect((await importWith('crm')).stderr).toContain('answers without credentials: leave --client-id out');
   });
 
   it.each([
@@ -150,20 +134,8 @@ describe('an agent whose MCP server wants tokens', () => {
     [{ resource: 'mcp' }, 'auth.resource must be an http or https URL'],
     [{ client_secret: 'x' }, 'auth'],
   ])('is refused with %j', async (changes, problem) => {
-    const agentctl = agentctlOf(service);
-    const file = join(service.dataDir, 'agent.json');
-    await writeFile(
-      file,
-      JSON.stringify({ name: 'A', unified_tools: [{ type, config: configOf(changes) }] }),
-    );
-    const { code, stderr } = await agentctl.run(
-      'agents',
-      'create',
-      '--workspace',
-      workspaceId,
-      '--file',
-      file,
-    );
+    const unified_tools = [{ type, config: configOf(changes) }];
+    const { code, stderr } = await agentctl.createAgent(workspaceId, { name: 'A', unified_tools });
     expect([code, stderr]).toEqual([1, expect.stringContaining(`unified_tools[0].config.${problem}`)]);
   });
 });

@@ -1,80 +1,58 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { certificate } from '#support/certificate.ts';
-import { clientOf } from '#support/client.ts';
-import { type RunningCommand, startCommand } from '#support/command.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { startCommand, startOn } from '#support/command.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 import { listenersOf } from '#support/listeners.ts';
-import { type ScriptedModel, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, type Service } from '#support/service.ts';
-import { callRequestedTool, startWebServer, toolUser, type WebServer } from '#support/tool-use.ts';
-import { createChat, send } from '#support/turns.ts';
-import type { Connection } from '../../bin/local/connection.ts';
+import { openTenant } from '#support/open-tenant.ts';
+import { startScriptedModel } from '#support/scripted-model.ts';
+import type { Service } from '#support/service.ts';
+import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
 const functionArn = 'arn:aws:lambda:eu-central-1:123456789012:function:orders:live';
+const noFunction = 'It must be ARN=FILE, with the alias of the function.';
 const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
-let folder: string;
-let data: string;
-let web: WebServer;
-let other: WebServer;
-let secure: Server;
-let secureUrl: string;
-let model: ScriptedModel;
-let command: RunningCommand;
-let service: Service;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'service-command-'));
-  web = await startWebServer((request, response) =>
+const folder = await temporaryFolder('service-command-');
+const data = join(folder, 'data');
+const web = closeAfterTests(
+  await startWebServer((request, response) =>
     response.end(request.url?.startsWith('/search?') ? '{"results":[]}' : 'a page'),
-  );
-  other = await startWebServer((_request, response) => response.end('another'));
-  secure = createServer(certificate, (_request, response) => response.end('a secret page'));
-  await new Promise<void>((listening) => secure.listen(0, '127.0.0.1', listening));
-  secureUrl = `https://localhost:${(secure.address() as AddressInfo).port}`;
-  await writeFile(join(folder, 'authority.pem'), certificate.cert);
-  model = await startScriptedModel();
-  callRequestedTool(model);
-  const code = `export const handler = async ({ tool }) => ({ tool, variables: Object.keys(process.env).sort() });`;
-  await writeFile(join(folder, 'orders.mjs'), code);
-  data = join(folder, 'data');
-  command = startCommand(
-    [
-      '--port',
-      '0',
-      '--data',
-      data,
-      '--allow-outbound',
-      `127.0.0.1:${web.port}`,
-      '--allow-outbound',
-      'localhost:*',
-      '--tool-function',
-      `${functionArn}=${join(folder, 'orders.mjs')}`,
-      '--logs',
-    ],
-    {
-      SEARXNG_URL: web.url,
-      OPENAI_BASE_URL: model.url,
-      NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem'),
-    },
-  );
-  await command.printed('Ctrl-C ends it.');
-  const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
-  useLocalTable(connection.data_table, connection.dynamodb_endpoint);
-  service = { baseUrl: connection.base_url } as Service;
-});
-afterAll(async () => {
-  command.child.kill('SIGKILL');
-  await command.ended;
-  secure.close();
-  secure.closeAllConnections();
-  await Promise.all([web, other, model].map((server) => server.close()));
-  await rm(folder, { recursive: true, force: true });
-});
+  ),
+);
+const other = closeAfterTests(await startWebServer((_request, response) => response.end('another')));
+const secure = closeAfterTests(
+  await listenLocally(createServer(certificate, (_request, response) => response.end('a secret page'))),
+);
+await writeFile(join(folder, 'authority.pem'), certificate.cert);
+const model = closeAfterTests(await startScriptedModel());
+callRequestedTool(model);
+const code = `export const handler = async ({ tool }) => ({ tool, variables: Object.keys(process.env).sort() });`;
+await writeFile(join(folder, 'orders.mjs'), code);
+const { command, connection } = await startOn(
+  data,
+  [
+    ...['--allow-outbound', `127.0.0.1:${web.port}`, '--allow-outbound', 'localhost:*'],
+    ...['--tool-function', `${functionArn}=${join(folder, 'orders.mjs')}`, '--logs'],
+  ],
+  {
+    ...{ SEARXNG_URL: web.url, OPENAI_BASE_URL: model.url },
+    NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem'),
+  },
+);
+closeAfterTests({ close: command.kill });
+useLocalTable(connection.data_table, connection.dynamodb_endpoint);
+const service = { baseUrl: connection.base_url } as Service;
+
+/** What a new agent replies to a message. */
+async function replyOf(message: string, options: Parameters<typeof openTenant>[1]) {
+  const tenant = await openTenant(service, { titles: false, ...options });
+  return tenant.send(await tenant.createChat(), { message });
+}
 
 describe('npm start', () => {
   it('lets agents search where SEARXNG_URL says', async () => {
@@ -113,37 +91,37 @@ describe('npm start', () => {
     const agent = {
       unified_tools: [{ type: 'consultant_call_function', config: { function: functionArn, tools } }],
     };
-    const tenant = await createTenant({ model: 'demo', titles: false, agent });
-    const client = clientOf(service, tenant);
-    const { body } = await send(client, tenant, await createChat(client, tenant), 'orders_find {}');
+    const { body } = await replyOf('orders_find {}', { model: 'demo', agent });
     const variables = ['AWS_LAMBDA_FUNCTION_NAME', 'AWS_REGION', 'TZ'];
     expect(body.data).toContain(JSON.stringify({ tool: 'orders_find', variables }));
   });
 
   it.each([
-    ['orders.mjs', 'It must be ARN=FILE, with the alias of the function.'],
-    [
-      `${functionArn.replace(':live', '')}=orders.mjs`,
-      'It must be ARN=FILE, with the alias of the function.',
-    ],
-    [`${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
-    [`${functionArn}=package.json`, 'There is no module of JavaScript: '],
-  ])('refuses --tool-function %j in one line', async (value, problem) => {
-    const { code, stderr } = await startCommand(['--tool-function', value]).ended;
+    ['--tool-function', 'orders.mjs', noFunction],
+    ['--tool-function', `${functionArn.slice(0, -5)}=orders.mjs`, noFunction],
+    ['--tool-function', `${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
+    ['--tool-function', `${functionArn}=package.json`, 'There is no module of JavaScript: '],
+    ...['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''].map((value) => [
+      ...['--allow-outbound', value],
+      'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
+    ]),
+  ])('refuses %s %j in one line', async (option = '', value = '', problem = '') => {
+    const { code, stderr } = await startCommand([option, value]).ended;
     expect([code, stderr.trim().split('\n')]).toEqual([2, [expect.stringContaining(problem)]]);
   });
 
   it('believes the certificate authority of NODE_EXTRA_CA_CERTS', async () => {
     const read = await toolUser(service, { type: 'consultant_fetch_web_content' });
-    expect((await read({ url: secureUrl })).result).toMatchObject({ data: { content: 'a secret page' } });
+    expect((await read({ url: `https://localhost:${secure.port}` })).result).toMatchObject({
+      data: { content: 'a secret page' },
+    });
   });
 
   it('has a demo model that reads the page that a message names', async () => {
     const agent = { unified_tools: [{ type: 'consultant_fetch_web_content' }] };
-    const tenant = await createTenant({ model: 'demo', titles: false, agent });
-    const client = clientOf(service, tenant);
-    const message = `consultant_fetch_web_content {"url":"${web.url}/page"}`;
-    const { body } = await send(client, tenant, await createChat(client, tenant), message);
+    const { body } = await replyOf(`consultant_fetch_web_content {"url":"${web.url}/page"}`, {
+      ...{ model: 'demo', agent },
+    });
     expect(body.data).toContain('"content":"a page"');
   });
 
@@ -151,9 +129,7 @@ describe('npm start', () => {
     const { onCall } = model;
     const text = `Wrong key: canary\u001b[2J ${'x'.repeat(300)}`;
     model.onCall = (call) => call.fail(401, {}, text);
-    const tenant = await createTenant({ model: 'openai:test', titles: false });
-    const client = clientOf(service, tenant);
-    const response = await send(client, tenant, await createChat(client, tenant), 'Hello');
+    const response = await replyOf('Hello', { model: 'openai:test' });
     model.onCall = onCall;
     expect([response.status, response.body.message]).toEqual([
       500,
@@ -177,17 +153,4 @@ describe('npm start', () => {
     expect(contents.filter((content) => content.includes('The model refused the request'))).not.toEqual([]);
     expect(contents.filter((content) => content.includes('canary'))).toEqual([]);
   });
-
-  it.each(['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''])(
-    'refuses --allow-outbound %j in one line',
-    async (value) => {
-      const { code, stderr } = await startCommand(['--allow-outbound', value]).ended;
-      expect(code).toBe(2);
-      expect(stderr.trim().split('\n')).toEqual([
-        expect.stringContaining(
-          'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
-        ),
-      ]);
-    },
-  );
 });

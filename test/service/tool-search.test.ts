@@ -1,10 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { createTenant } from '#support/service.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
-import { createChat, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const type = 'consultant_search_web';
@@ -19,10 +17,7 @@ const emulator = closeAfterTests(
   }),
 );
 const { model, service } = await useScriptedService({
-  variables: {
-    WEB_SEARCH_PROVIDER: 'searxng',
-    WEB_SEARCH_URL: `${emulator.url}/searx/`,
-  },
+  variables: { WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: `${emulator.url}/searx/` },
 });
 callRequestedTool(model);
 const search = await toolUser(service, { type, config: { max_results: 3 } });
@@ -45,6 +40,8 @@ const result = (index: number) => ({
   snippet: index === 1 ? '' : `Content ${index}`,
 });
 
+const failed = (message: string) => ({ success: false, data: { message } });
+
 describe('a search with SearXNG', () => {
   it('is a step with what was found', async () => {
     const { step, result: ended, modelText } = await search({ query: ' who & what? ' });
@@ -64,10 +61,9 @@ describe('a search with SearXNG', () => {
     expect(step.args).toEqual({ query: 'q', count: 1 });
     expect(ended.data).toEqual([result(0)]);
     for (const count of [0, 4, 1.5])
-      expect((await search({ query: 'q', count })).result).toEqual({
-        success: false,
-        data: { message: 'The arguments do not fit this tool' },
-      });
+      expect((await search({ query: 'q', count })).result).toEqual(
+        failed('The arguments do not fit this tool'),
+      );
     const five = await toolUser(service, { type });
     expect((await five({ query: 'q' })).result.data).toHaveLength(5);
   });
@@ -95,7 +91,7 @@ describe('a search with SearXNG', () => {
   ])('that gets status %i fails: %s', async (status, message, body) => {
     scripted = { status, body };
     const { result: ended, modelText } = await search({ query: 'q' });
-    expect(ended).toEqual({ success: false, data: { message: `The search failed. ${message}` } });
+    expect(ended).toEqual(failed(`The search failed. ${message}`));
     expect(modelText).toEqual(ended);
   });
 
@@ -104,11 +100,9 @@ describe('a search with SearXNG', () => {
       [{ use_search: true }, [type]],
       [{}, undefined],
     ] as const) {
-      const tenant = await createTenant({ model: 'openai:test', titles: false, agent });
-      const client = clientOf(service, tenant);
-      const chatId = await createChat(client, tenant);
+      const tenant = await openTenant(service, { model: 'openai:test', titles: false, agent });
       const message = JSON.stringify({ name: type, arguments: { query: 'q' } });
-      await send(client, tenant, chatId, message);
+      await tenant.send(await tenant.createChat(), { message });
       const received = model.calls.findLast(({ request }) => request.messages.at(-1)?.content === message);
       expect(received).toBeDefined();
       expect(received?.request.tools?.map((tool) => tool.function.name)).toEqual(names);

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
-import { startUploadEndpoint } from '#support/upload-endpoint.ts';
+import { type RawConnection, startUploadEndpoint } from '#support/upload-endpoint.ts';
 import { useService } from '#support/use-service.ts';
 
 const megabyte = 1024 * 1024;
@@ -14,6 +14,14 @@ const tenant = await openTenant(service);
 const length = (bytes: number) => ['Content-Length', String(bytes)] as const;
 const formType = ['Content-Type', `multipart/form-data; boundary=${boundary}`] as const;
 const key = (apiKey: string) => ['x-api-key', apiKey] as const;
+
+const body = form(filePart('a.txt', 'x'));
+/** Sends the head of an upload with a good key, by default on a new connection. */
+async function openUpload(bytes = body.length, given?: RawConnection) {
+  const connection = given ?? (await endpoint.connect());
+  connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(bytes)]);
+  return connection;
+}
 
 /** A response without a body, and nothing after it. */
 const forbidden =
@@ -49,9 +57,7 @@ describe('a stranger, who does not know the secret of the distribution', () => {
   });
 
   it('is counted, and leaves a connection that others have alone', async () => {
-    const body = form(filePart('a.txt', 'x'));
-    const uploading = await endpoint.connect();
-    uploading.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    const uploading = await openUpload();
     for (let stranger = 0; stranger < 3; stranger += 1) {
       const connection = await openStranger();
       connection.sendHead([length(10)]);
@@ -80,9 +86,7 @@ describe('a sender whose key is wrong', () => {
   ] as const)(
     '%s is answered before its body has come, and cut off 3 s later, unlike a good one',
     async (_, headers) => {
-      const body = form(filePart('a.txt', 'x'));
-      const slow = await endpoint.connect();
-      slow.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+      const slow = await openUpload();
       slow.socket.write(body.subarray(0, 100));
       const connection = await responded(headers);
       // Timers may fire a few milliseconds early.
@@ -105,8 +109,7 @@ describe('a sender whose key is wrong', () => {
   it('has its body taken away, and its connection kept, if that comes in time', async () => {
     const connection = await responded([key('ak_wrong')]);
     expect(await connection.sendBytes(50 * megabyte)).toBe(50 * megabyte);
-    const body = form(filePart('a.txt', 'x'));
-    connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
+    await openUpload(body.length, connection);
     connection.socket.write(body);
     await connection.until('"error_code":0');
     connection.socket.destroy();
@@ -115,18 +118,16 @@ describe('a sender whose key is wrong', () => {
 
 describe('a sender whose key is good', () => {
   it('is told what is wrong after its body has come', async () => {
-    const body = form(filePart('a.exe', 'x'));
-    const connection = await endpoint.connect();
-    connection.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
-    connection.socket.write(body.subarray(0, -1));
+    const wrong = form(filePart('a.exe', 'x'));
+    const connection = await openUpload(wrong.length);
+    connection.socket.write(wrong.subarray(0, -1));
     // A complete request on another connection shows that enough time has passed for this one.
-    const other = await endpoint.connect();
-    other.sendHead([endpoint.originSecret, key(tenant.apiKey), formType, length(body.length)]);
-    other.socket.write(body);
+    const other = await openUpload(wrong.length);
+    other.socket.write(wrong);
     await other.until('"error_code":10006');
     other.socket.destroy();
     expect(connection.received()).toBe('');
-    connection.socket.write(body.subarray(-1));
+    connection.socket.write(wrong.subarray(-1));
     await connection.until('"error_code":10006');
     connection.socket.destroy();
   });

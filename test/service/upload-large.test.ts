@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { listenLocally } from '#support/listen-locally.ts';
+import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { startService } from '#support/service.ts';
 import { filePart, form, uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
@@ -14,6 +13,10 @@ const megabyte = 1024 * 1024;
 const service = await useService();
 const tenant = await openTenant(service);
 const upload = uploaderOf(service, tenant);
+const bucket = fileBucketOf(service);
+/** Waits until this is in the bucket of the workspace. */
+const stored = ({ workspaceId }: OpenTenant, expected: object) =>
+  vi.waitFor(async () => expect(await bucket.keysOf(workspaceId)).toMatchObject(expected), 10_000);
 
 it('takes 50 MB in one POST, and gives them back', async () => {
   const response = await upload.large(50 * megabyte, { data: '{"scope":"ephemeral"}' });
@@ -34,48 +37,28 @@ it('refuses one byte more, with its size, and leaves nothing of it', async () =>
     data: '{"scope":"ephemeral"}',
   });
   const message = 'File size check failed (max size: 50 MB)';
-  expect({ status, body }).toEqual({
-    status: 400,
-    body: {
-      data: {
-        original_name: 'large.txt',
-        content_type: 'text/plain',
-        size: 50 * megabyte + 1,
-        scope: 'ephemeral',
-        error_msg: message,
-      },
-      message,
-      error_code: 10006,
-    },
-  });
-  expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  const data = {
+    ...{ original_name: 'large.txt', content_type: 'text/plain', size: 50 * megabyte + 1 },
+    ...{ scope: 'ephemeral', error_msg: message },
+  };
+  expect({ status, body }).toEqual({ status: 400, body: { data, message, error_code: 10006 } });
+  expect(await bucket.keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
 });
 
 it('leaves nothing when its client leaves half way', async () => {
   const own = await openTenant(service);
   const whole = form(filePart('a.txt', Buffer.alloc(12 * megabyte, 'x')));
-  const bucket = fileBucketOf(service);
-  const started = () =>
-    vi.waitFor(
-      async () =>
-        expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ uploads: [expect.any(String)] }),
-      10_000,
-    );
-  await uploaderOf(service, own).leaveWhen(started, {
+  await uploaderOf(service, own).leaveWhen(() => stored(own, { uploads: [expect.any(String)] }), {
     bytes: whole.subarray(0, -100),
     contentLength: whole.length,
   });
-  await vi.waitFor(
-    async () => expect(await bucket.keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] }),
-    10_000,
-  );
+  await stored(own, { objects: [], uploads: [] });
   // The next upload works.
   expect((await upload.file('a.txt', 'x')).status).toBe(200);
 });
 
 it('has an upload in parts under way while its body comes', async () => {
   const own = await openTenant(service);
-  const bucket = fileBucketOf(service);
   const { promise: mayGoOn, resolve: goOn } = Promise.withResolvers<void>();
   const body = form(filePart('a.txt', Buffer.alloc(12 * megabyte, 'x')));
   const sending = uploaderOf(service, own).raw(
@@ -88,14 +71,7 @@ it('has an upload in parts under way while its body comes', async () => {
       },
     }),
   );
-  await vi.waitFor(
-    async () =>
-      expect(await bucket.keysOf(own.workspaceId)).toMatchObject({
-        objects: [],
-        uploads: [expect.any(String)],
-      }),
-    10_000,
-  );
+  await stored(own, { objects: [], uploads: [expect.any(String)] });
   goOn();
   expect((await sending).status).toBe(200);
   expect(await bucket.keysOf(own.workspaceId)).toMatchObject({ objects: [expect.any(String)], uploads: [] });
@@ -133,11 +109,11 @@ describe('the distribution', () => {
 
   it('is known by its secret: without it no upload is taken, and no host believed', async () => {
     // Gives the functions another secret than the one that the distribution sends.
-    const secrets = createServer((_, response) => void response.end('{"SecretString":"another"}')).listen(0);
-    await once(secrets, 'listening');
-    const { port } = secrets.address() as AddressInfo;
-    const variables = { AWS_ENDPOINT_URL_SECRETS_MANAGER: `http://127.0.0.1:${port}` };
-    const stranger = await startService({ variables });
+    const secrets = await listenLocally(
+      createServer((_, response) => void response.end('{"SecretString":"another"}')),
+    );
+    onTestFinished(secrets.close);
+    const stranger = await startService({ variables: { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url } });
     try {
       const own = await openTenant(stranger);
       const sending = await fetch(`${stranger.baseUrl}/chats/upload-file`, {
@@ -152,7 +128,6 @@ describe('the distribution', () => {
       expect(new URL(body.pagination?.next_page ?? '').host).toMatch(/\.execute-api\./);
     } finally {
       await stranger.close();
-      secrets.close();
     }
   });
 

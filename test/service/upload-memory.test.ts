@@ -1,38 +1,25 @@
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { type RunningCommand, startCommand } from '#support/command.ts';
+import { afterAll, expect, inject, it } from 'vitest';
+import { temporaryFolder } from '#support/close-after-tests.ts';
+import { startOn } from '#support/command.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { peakWhile, residentBytes } from '#support/memory.ts';
 import { uploaderOf } from '#support/upload.ts';
 
 const megabyte = 1024 * 1024;
 
-let folder: string;
-let command: RunningCommand;
-let pid: number;
-let upload: ReturnType<typeof uploaderOf>;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'upload-memory-'));
-  // The command then finds its assembly instead of synthesizing it.
-  await cp(inject('assembly'), join(folder, 'assembly'), { recursive: true });
-  command = startCommand(['--port', '0', '--data', folder, '--set', `webFunctions=${webFunctions}`]);
-  await command.printed('Ctrl-C ends it.');
-  const connection = JSON.parse(await readFile(join(folder, 'connection.json'), 'utf8')) as {
-    base_url: string;
-    api_key: string;
-    pid: number;
-  };
-  pid = connection.pid;
-  upload = uploaderOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
-  await stableMemory();
-});
+const folder = await temporaryFolder('upload-memory-');
+// The command then finds its assembly instead of synthesizing it.
+await cp(inject('assembly'), join(folder, 'assembly'), { recursive: true });
+const { command, connection } = await startOn(folder, ['--set', `webFunctions=${webFunctions}`]);
 afterAll(async () => {
   command.child.kill('SIGTERM');
   await command.ended;
-  await rm(folder, { recursive: true, force: true });
 });
+const { pid } = connection;
+const upload = uploaderOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
+await stableMemory();
 
 /** Resolves when the process tree's memory has not changed for two seconds, so all functions have loaded. */
 async function stableMemory(): Promise<number> {

@@ -18,20 +18,11 @@ it.each(Object.entries(doors))(
     const upload = uploaderOf({ baseUrl: address() }, tenant);
     const { status, body, headers } = await upload.raw(form(filePart('a.txt', 'x')));
     const message = `Internal server error, request id ${headers.get('x-request-id')}`;
-    expect({ status, body }).toEqual({
-      status: 500,
-      body: {
-        data: {
-          original_name: 'a.txt',
-          content_type: 'text/plain',
-          size: 1,
-          scope: 'persistent',
-          error_msg: message,
-        },
-        message,
-        error_code: 10005,
-      },
-    });
+    const data = {
+      ...{ original_name: 'a.txt', content_type: 'text/plain', size: 1 },
+      ...{ scope: 'persistent', error_msg: message },
+    };
+    expect({ status, body }).toEqual({ status: 500, body: { data, message, error_code: 10005 } });
   },
 );
 

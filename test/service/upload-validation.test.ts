@@ -36,173 +36,76 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['business.txt', 'text/plain', 'BM, GIF, ID3 and MZ are words here'],
 ];
 
-/** What the hint says of a type that is not allowed. */
-const sendFor = (extension: string, type: string) =>
-  `The file name ends with ${extension}: send the content type ${type}`;
-/** What the hint says of content that is not of its type. */
-const foundType = (found: string, declared: string) =>
-  `The content looks like ${found}, and the content type is ${declared}`;
 const extensions =
   'These extensions are allowed: .pdf, .txt, .md, .csv, .docx, .doc, .pptx, .jpeg, .jpg, .png, .gif, .webp, .html';
+const program = Buffer.from('7f454c46020101000000', 'hex');
+const wide = Buffer.from([65, 0, 0, 66]);
+const junk = Buffer.concat([Buffer.alloc(1025, '\n'), pdf('x')]);
+const unknownType = 'application/octet-stream';
+const emptyFile = 'File is empty (size must be greater than 0 bytes)';
+const unsupported = (extension: string) => `Unsupported file extension: ${extension}`;
 
-const rejected: [
+type Rejected = [
   what: string,
   message: string,
   name: string,
   content: string | Buffer,
   type: string,
   hint?: string,
-][] = [
-  ['a file without a name', 'File name is missing', '', 'x', 'application/zip'],
-  [
-    'an extension that is not taken',
-    'Unsupported file extension: .exe',
-    'run.EXE',
-    'x',
-    'application/zip',
-    extensions,
-  ],
-  ['a name without an extension', 'Unsupported file extension: ', 'README', 'x', 'text/plain', extensions],
-  ['a name that is an extension', 'Unsupported file extension: ', '.pdf', 'x', 'text/plain', extensions],
-  [
-    'a type that is not taken',
-    'Unsupported content type: application/zip',
-    'a.pdf',
-    '',
-    'application/zip',
-    sendFor('.pdf', 'application/pdf'),
-  ],
-  [
-    'what curl and Go send',
-    'Unsupported content type: application/octet-stream',
-    'Letter.DOCX',
-    docx('x'),
-    'application/octet-stream',
-    sendFor('.docx', wordType),
-  ],
-  [
-    'every text at once',
-    'Unsupported content type: text/*',
-    'a.txt',
-    'x',
-    'text/*',
-    sendFor('.txt', 'text/plain'),
-  ],
-  ['half a type', 'Unsupported content type: text/', 'a.txt', 'x', 'text/', sendFor('.txt', 'text/plain')],
-  [
-    'a type with what no header holds',
-    'Unsupported content type: text/plain; x=ü',
-    'a.txt',
-    'x',
-    'text/plain; x=ü',
-    sendFor('.txt', 'text/plain'),
-  ],
-  [
-    'what is no type',
-    'Unsupported content type: pdf',
-    'a.pdf',
-    pdf('x'),
-    'pdf',
-    sendFor('.pdf', 'application/pdf'),
-  ],
-  [
-    'a drawing',
-    'Unsupported content type: image/svg+xml',
-    'a.png',
-    '<svg/>',
-    'image/svg+xml; charset=utf-8',
-    sendFor('.png', 'image/png'),
-  ],
-  ['an empty file', 'File is empty (size must be greater than 0 bytes)', 'a.txt', '', 'text/plain'],
-  [
-    'an image as a document',
-    'Unsupported content type: image/png',
-    'a.pdf',
-    png,
-    'application/pdf',
-    foundType('image/png', 'application/pdf'),
-  ],
-  [
-    'a PNG named JPEG by its type alone',
-    'Unsupported content type: image/png',
-    'a.PNG',
-    png,
-    'image/jpeg',
-    'The content looks like image/png, and the file name ends with .png: send the content type image/png',
-  ],
-  [
-    'text as a document',
-    'Unsupported content type: text/plain',
-    'a.pdf',
-    'Hello',
-    'application/pdf',
-    foundType('text/plain', 'application/pdf'),
-  ],
-  [
-    'text as an image',
-    'Unsupported content type: text/plain',
-    'a.png',
-    'Hello',
-    'image/png',
-    foundType('text/plain', 'image/png'),
-  ],
-  [
-    'a document as text',
-    'Unsupported content type: application/pdf',
-    'a.txt',
-    pdf('x'),
-    'text/plain; charset=utf-8',
-    foundType('application/pdf', 'text/plain'),
-  ],
-  [
-    'an archive as text',
-    'Unsupported content type: application/zip',
-    'a.csv',
-    zip({ a: 'b' }),
-    'text/csv',
-    foundType('application/zip', 'text/csv'),
-  ],
-  [
-    'a program as text',
-    'Unsupported content type: application/x-executable',
-    'a.html',
-    Buffer.from('7f454c46020101000000', 'hex'),
-    'text/html',
-    foundType('application/x-executable', 'text/html'),
-  ],
-  [
-    'unknown bytes as text',
-    'Unsupported content type: application/octet-stream',
-    'a.txt',
-    Buffer.from([65, 0, 66]),
-    'text/plain',
-    foundType('application/octet-stream', 'text/plain'),
-  ],
-  [
-    'an old document as a new one',
-    'Unsupported content type: application/msword',
-    'a.docx',
-    doc(),
-    wordType,
-    foundType('application/msword', wordType),
-  ],
-  [
-    'wide text with zero bytes on both sides',
-    'Unsupported content type: application/octet-stream',
-    'a.txt',
-    Buffer.from([65, 0, 0, 66]),
-    'text/plain',
-    foundType('application/octet-stream', 'text/plain'),
-  ],
-  [
-    'a document after too much junk',
-    'Unsupported content type: text/plain',
-    'a.pdf',
-    Buffer.concat([Buffer.alloc(1025, '\n'), pdf('x')]),
-    'application/pdf',
-    foundType('text/plain', 'application/pdf'),
-  ],
 ];
+const wrongNames: Rejected[] = [
+  ['a file without a name', 'File name is missing', '', 'x', 'application/zip'],
+  ['an extension that is not taken', unsupported('.exe'), 'run.EXE', 'x', 'application/zip', extensions],
+  ['a name without an extension', unsupported(''), 'README', 'x', 'text/plain', extensions],
+  ['a name that is an extension', unsupported(''), '.pdf', 'x', 'text/plain', extensions],
+  ['an empty file', emptyFile, 'a.txt', '', 'text/plain'],
+];
+
+/** Types that are not taken: as given, as the message has it, and as the hint has that of the extension. */
+const wrongTypes = (
+  [
+    ['a type that is not taken', 'a.pdf', '', 'application/zip', '.pdf', 'application/pdf'],
+    ['what curl and Go send', 'Letter.DOCX', docx('x'), unknownType, '.docx', wordType],
+    ['every text at once', 'a.txt', 'x', 'text/*', '.txt', 'text/plain'],
+    ['half a type', 'a.txt', 'x', 'text/', '.txt', 'text/plain'],
+    ['a type with what no header holds', 'a.txt', 'x', 'text/plain; x=ü', '.txt', 'text/plain'],
+    ['what is no type', 'a.pdf', pdf('x'), 'pdf', '.pdf', 'application/pdf'],
+    ['a drawing', 'a.png', '<svg/>', 'image/svg+xml; charset=utf-8', '.png', 'image/png'],
+  ] as const
+).map(([what, name, content, type, extension, right]): Rejected => {
+  const shown = type.replace('; charset=utf-8', '');
+  const hint = `The file name ends with ${extension}: send the content type ${right}`;
+  return [what, `Unsupported content type: ${shown}`, name, content, type, hint];
+});
+
+/** Content that is not of its type: the type that is found, and the declared one. */
+const wrongContents = (
+  [
+    ['an image as a document', 'a.pdf', png, 'image/png', 'application/pdf'],
+    ['text as a document', 'a.pdf', 'Hello', 'text/plain', 'application/pdf'],
+    ['text as an image', 'a.png', 'Hello', 'text/plain', 'image/png'],
+    ['a document as text', 'a.txt', pdf('x'), 'application/pdf', 'text/plain; charset=utf-8'],
+    ['an archive as text', 'a.csv', zip({ a: 'b' }), 'application/zip', 'text/csv'],
+    ['a program as text', 'a.html', program, 'application/x-executable', 'text/html'],
+    ['unknown bytes as text', 'a.txt', Buffer.from([65, 0, 66]), unknownType, 'text/plain'],
+    ['an old document as a new one', 'a.docx', doc(), 'application/msword', wordType],
+    ['wide text with zero bytes on both sides', 'a.txt', wide, unknownType, 'text/plain'],
+    ['a document after too much junk', 'a.pdf', junk, 'text/plain', 'application/pdf'],
+  ] as const
+).map(([what, name, content, found, type]): Rejected => {
+  const hint = `The content looks like ${found}, and the content type is ${type.replace('; charset=utf-8', '')}`;
+  return [what, `Unsupported content type: ${found}`, name, content, type, hint];
+});
+
+const pngAsJpeg: Rejected = [
+  'a PNG named JPEG by its type alone',
+  'Unsupported content type: image/png',
+  'a.PNG',
+  png,
+  'image/jpeg',
+  'The content looks like image/png, and the file name ends with .png: send the content type image/png',
+];
+const rejected = [...wrongNames, ...wrongTypes, ...wrongContents, pngAsJpeg];
 
 /** The file in the response to an upload without a file. */
 const nothing = { original_name: '', content_type: '', size: 0 };
@@ -241,21 +144,11 @@ describe('what is uploaded', () => {
 
   it.each(rejected)('refuses %s: %s', async (_what, message, name, content, type, hint) => {
     const { status, body } = await upload.raw(form(filePart(name, content, type)));
-    expect({ status, body }).toEqual({
-      status: 400,
-      body: {
-        data: {
-          original_name: name,
-          content_type: type,
-          size: Buffer.byteLength(content),
-          scope: 'persistent',
-          error_msg: message,
-          ...(hint !== undefined && { hint }),
-        },
-        message,
-        error_code: 10006,
-      },
-    });
+    const data = {
+      ...{ original_name: name, content_type: type, size: Buffer.byteLength(content) },
+      ...{ scope: 'persistent', error_msg: message, ...(hint !== undefined && { hint }) },
+    };
+    expect({ status, body }).toEqual({ status: 400, body: { data, message, error_code: 10006 } });
   });
 
   describe('names', () => {
@@ -370,19 +263,14 @@ describe.each([
 
   describe('the form', () => {
     const file = filePart('a.txt', 'Hello');
+    const ofData = 'Content-Disposition: form-data; name="data"';
 
     it.each([
       ['behind the file', form(file, dataPart('{"scope":"ephemeral"}'))],
       ['before the file', form(dataPart('{"scope":"ephemeral"}'), file)],
       [
         'as JSON by its type',
-        form(
-          file,
-          part(
-            ['Content-Disposition: form-data; name="data"', 'Content-Type: application/json'],
-            '{"scope":"ephemeral","more":1}',
-          ),
-        ),
+        form(file, part([ofData, 'Content-Type: application/json'], '{"scope":"ephemeral","more":1}')),
       ],
     ])('takes data %s', async (_where, body) => {
       expect((await upload.raw(body)).body.data).toMatchObject({ scope: 'ephemeral' });
@@ -394,38 +282,31 @@ describe.each([
       expect((await upload.raw(body)).status).toBe(200);
     });
 
+    const malformed = 'The body is not valid multipart/form-data';
+    const cutOff = `${malformed}: it ends before its last boundary`;
+    const tooDeep = 'data has too many levels: at most 64 objects and arrays in each other';
+    const tooMany = 'data has too many values: at most 1000 fields and elements together';
+    const notUtf8 = Buffer.from('{"x":"\xff"}', 'latin1');
+    const wrongName = Buffer.from(form(filePart('\xfc.txt', 'Hello')).toString(), 'latin1');
+    const deep = `{"x":${'['.repeat(64)}${']'.repeat(64)}}`;
+    const cutBehindBoth = form(dataPart('{"scope":"ephemeral"}'), file).subarray(0, -10);
+    const ephemeral = { ...nothing, scope: 'ephemeral' };
+    const wrongScope = 'data.scope must be one of persistent, ephemeral';
     it.each([
       ['no file', form(dataPart('{}')), 'file is required', nothing],
       ['nothing at all', form(), 'file is required', nothing],
+      ['no file with a scope', form(dataPart('{"scope":"ephemeral"}')), 'file is required', ephemeral],
       ['two files', form(file, filePart('b.txt', 'Bye')), 'file is given more than once', {}],
       ['data twice', form(file, dataPart('{}'), dataPart('{}')), 'data is given more than once', {}],
       ['broken JSON', form(file, dataPart('{scope')), 'data is not valid JSON', {}],
       ['a list', form(file, dataPart('[]')), 'data must be a JSON object', {}],
-      [
-        'an unknown scope',
-        form(dataPart('{"scope":"forever"}'), file),
-        'data.scope must be one of persistent, ephemeral',
-        {},
-      ],
-      [
-        'a scope of another type',
-        form(file, dataPart('{"scope":1}')),
-        'data.scope must be one of persistent, ephemeral',
-        {},
-      ],
-      [
-        'data that is not UTF-8',
-        form(
-          file,
-          part(['Content-Disposition: form-data; name="data"'], Buffer.from('{"x":"\xff"}', 'latin1')),
-        ),
-        'data is not valid UTF-8',
-        {},
-      ],
+      ['an unknown scope', form(dataPart('{"scope":"forever"}'), file), wrongScope, {}],
+      ['a scope of another type', form(file, dataPart('{"scope":1}')), wrongScope, {}],
+      ['data that is not UTF-8', form(file, part([ofData], notUtf8)), 'data is not valid UTF-8', {}],
       [
         'a file name that is not UTF-8',
-        Buffer.from(form(filePart('\xfc.txt', 'Hello')).toString(), 'latin1'),
-        'The body is not valid multipart/form-data: a header of a part is not valid UTF-8',
+        wrongName,
+        `${malformed}: a header of a part is not valid UTF-8`,
         nothing,
       ],
       [
@@ -434,51 +315,21 @@ describe.each([
         'data must be at most 65536 bytes',
         {},
       ],
-      [
-        'data with many levels',
-        form(file, dataPart(`{"x":${'['.repeat(64)}${']'.repeat(64)}}`)),
-        'data has too many levels: at most 64 objects and arrays in each other',
-        {},
-      ],
-      [
-        'data with many values',
-        form(file, dataPart(`{"x":[${'0,'.repeat(999)}0]}`)),
-        'data has too many values: at most 1000 fields and elements together',
-        {},
-      ],
-      [
-        'a form that is cut off',
-        form(file).subarray(0, -10),
-        'The body is not valid multipart/form-data: it ends before its last boundary',
-        {},
-      ],
-      [
-        'a file that is cut off',
-        file.subarray(0, -5),
-        'The body is not valid multipart/form-data: it ends before its last boundary',
-        { size: 2 },
-      ],
-      [
-        'a form that is cut off behind data and file',
-        form(dataPart('{"scope":"ephemeral"}'), file).subarray(0, -10),
-        'The body is not valid multipart/form-data: it ends before its last boundary',
-        { scope: 'ephemeral' },
-      ],
+      ['data with many levels', form(file, dataPart(deep)), tooDeep, {}],
+      ['data with many values', form(file, dataPart(`{"x":[${'0,'.repeat(999)}0]}`)), tooMany, {}],
+      ['a form that is cut off', form(file).subarray(0, -10), cutOff, {}],
+      ['a file that is cut off', file.subarray(0, -5), cutOff, { size: 2 }],
+      ['a form that is cut off behind data and file', cutBehindBoth, cutOff, { scope: 'ephemeral' }],
     ])('refuses %s, in one piece and in many', async (_what, body, message, data) => {
       for (const response of [await upload.raw(body), await upload.raw(inChunks(body))]) {
         expect(summaryOf(response)).toBe(`400/10006 ${message}`);
         expect(response.body.data).toEqual({
-          original_name: 'a.txt',
-          content_type: 'text/plain',
-          size: 5,
-          scope: 'persistent',
-          error_msg: message,
-          ...data,
+          ...{ original_name: 'a.txt', content_type: 'text/plain', size: 5, scope: 'persistent' },
+          ...{ error_msg: message, ...data },
         });
       }
     });
 
-    const malformed = 'The body is not valid multipart/form-data';
     const other = part(['Content-Disposition: form-data; name="other"'], 'x');
     const others = (count: number) => Array.from({ length: count }, () => other);
 
@@ -519,11 +370,7 @@ describe.each([
     });
 
     it.each([
-      [
-        'another boundary',
-        `multipart/form-data; boundary=other`,
-        `${malformed}: it ends before its last boundary`,
-      ],
+      ['another boundary', `multipart/form-data; boundary=other`, cutOff],
       ['no boundary', 'multipart/form-data', `${malformed}: Content-Type names no boundary`],
       [
         'a boundary outside of ASCII',
@@ -538,31 +385,19 @@ describe.each([
       expect(response.body.data).toEqual({ ...nothing, scope: 'persistent', error_msg: message });
     });
 
-    it('describes a refused upload with the scope that it asked for, also without a file', async () => {
-      const { body } = await upload.raw(form(dataPart('{"scope":"ephemeral"}')));
-      expect(body.data).toEqual({ ...nothing, scope: 'ephemeral', error_msg: 'file is required' });
-    });
-
     it('takes a quoted boundary', async () => {
-      const response = await upload.raw(
-        form(file),
-        `multipart/form-data; charset=utf-8; boundary="${boundary}"`,
-      );
-      expect(response.status).toBe(200);
+      const type = `multipart/form-data; charset=utf-8; boundary="${boundary}"`;
+      expect((await upload.raw(form(file), type)).status).toBe(200);
     });
 
     it('is taken in pieces of any size, without its length', async () => {
-      const whole = form(
-        filePart('a.pdf', pdf('pieces'), 'application/pdf'),
-        dataPart('{"scope":"ephemeral"}'),
-      );
-      const { body } = await upload.raw(inChunks(whole));
+      const pieces = filePart('a.pdf', pdf('pieces'), 'application/pdf');
+      const { body } = await upload.raw(inChunks(form(pieces, dataPart('{"scope":"ephemeral"}'))));
       expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
     });
 
     it('waits to be asked, with Expect: 100-continue', async () => {
-      const response = await upload.expecting(form(file));
-      expect(response).toMatchObject({ continued: true, status: 200 });
+      expect(await upload.expecting(form(file))).toMatchObject({ continued: true, status: 200 });
     });
   });
 
@@ -583,11 +418,9 @@ describe.each([
 
   it('asks for a key, also of who sends no form', async () => {
     const anonymous = uploaderOf({ baseUrl }, { apiKey: 'ak_unknown' });
-    expect(summaryOf(await anonymous.raw(form(filePart('a.txt', 'x'))))).toBe(
-      '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
-    );
-    expect(summaryOf(await anonymous.raw('no form'))).toBe(
-      '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
-    );
+    for (const body of [form(filePart('a.txt', 'x')), 'no form'])
+      expect(summaryOf(await anonymous.raw(body))).toBe(
+        '400/10001 Missing or invalid API key: send a valid key in the header x-api-key',
+      );
   });
 });

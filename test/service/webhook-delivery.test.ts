@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import { requestsOf, submit } from '#support/batches.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
@@ -16,6 +16,7 @@ import {
   type Responder,
   startWebhookReceiver,
   status,
+  type WebhookCall,
   type WebhookReceiver,
 } from '#support/webhook-receiver.ts';
 
@@ -23,13 +24,18 @@ const secret = 'kept to ourselves, é ';
 const logged: string[] = [];
 const { callFor, service } = await useScriptedService({
   // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
-  variables: {
-    WEBHOOK_RETRY_SECONDS: '0.5,2',
-    WEBHOOK_TIMEOUT_SECONDS: '1',
-  },
+  variables: { WEBHOOK_RETRY_SECONDS: '0.5,2', WEBHOOK_TIMEOUT_SECONDS: '1' },
   onLog: ({ line }) => logged.push(line),
 });
 const tenant = await openWebhookTenant(service, { model: 'openai:test' });
+
+/** The first call for a batch whose webhook has this secret. */
+async function callWith(given: string | null | undefined): Promise<WebhookCall> {
+  const { calls, url } = await receive();
+  const webhook = { url, ...(given !== undefined && { secret: given }) };
+  expect(await tenant.closed(await tenant.create(webhook))).toMatchObject({ state: 'delivered' });
+  return calls[0] as WebhookCall;
+}
 
 async function receive(...responses: Responder[]): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(...responses);
@@ -37,13 +43,14 @@ async function receive(...responses: Responder[]): Promise<WebhookReceiver> {
   return receiver;
 }
 
+/** What a payload tells of a batch with one request, which is done. */
+const done = { total_requests: 1, completed_requests: 1, failed_requests: 0, metadata: {} };
+
 describe('a call', () => {
-  it('comes for the events of the default, unsigned, where these are null', async () => {
+  it('comes for the events of the default, where these are null', async () => {
     const { calls, url } = await receive();
-    const created = await tenant.create({ url, events: null, secret: null });
-    expect(await tenant.closed(created)).toMatchObject({ state: 'delivered' });
+    await tenant.closed(await tenant.create({ url, events: null }));
     expect(calls.map(({ payload }) => (payload as { event: string }).event)).toEqual(['batch.completed']);
-    expect(calls[0]?.headers).not.toHaveProperty('x-service-signature');
   });
 
   it('tells what has become of the batch, once', async () => {
@@ -55,14 +62,7 @@ describe('a call', () => {
     expect(calls[0]?.payload).toEqual({
       event: 'batch.completed',
       timestamp: batch.completed_at,
-      data: {
-        id: batch.id,
-        status: 'completed',
-        total_requests: 1,
-        completed_requests: 1,
-        failed_requests: 0,
-        metadata: {},
-      },
+      data: { id: batch.id, status: 'completed', ...done },
     });
     expect(calls[0]?.headers).toMatchObject({
       'content-type': 'application/json',
@@ -75,11 +75,8 @@ describe('a call', () => {
   });
 
   it('is signed with the secret', async () => {
-    const { calls, url } = await receive();
     const before = Math.floor(Date.now() / 1000);
-    await tenant.closed(await tenant.create({ url, secret }));
-    const [call] = calls;
-    if (call === undefined) throw new Error('No call');
+    const call = await callWith(secret);
     expect(call.headers['x-service-signature']).toBe(expectedSignature(secret, call));
     const timestamp = Number(call.headers['x-service-timestamp']);
     expect(timestamp).toBeGreaterThanOrEqual(before);
@@ -88,33 +85,28 @@ describe('a call', () => {
   });
 
   it('is signed for libraries of Standard Webhooks with a secret of their form', async () => {
-    const { calls, url } = await receive();
     const theirs = `whsec_${Buffer.from('thirty-two bytes of a random key').toString('base64')}`;
-    await tenant.closed(await tenant.create({ url, secret: theirs }));
-    const [call] = calls;
-    if (call === undefined) throw new Error('No call');
+    const call = await callWith(theirs);
     expect(new Webhook(theirs).verify(call.body, call.headers)).toEqual(call.payload);
     expect(call.headers['x-service-signature']).toBe(expectedSignature(theirs, call));
   });
 
-  it('carries no signature without a secret', async () => {
-    const { calls, url } = await receive();
-    await tenant.closed(await tenant.create({ url }));
-    const names = Object.keys(calls[0]?.headers ?? {});
+  it.each([undefined, null])('carries no signature with the secret %s', async (none) => {
+    const names = Object.keys((await callWith(none)).headers);
     expect(names).toContain('webhook-timestamp');
     for (const name of ['x-service-signature', 'x-service-timestamp', 'webhook-signature'])
       expect(names).not.toContain(name);
   });
 
   it('goes to an address of any characters, however long address and secret may be', async () => {
-    const { calls, url } = await receive();
     // 4.7 KB together, more than KMS encrypts in one call.
-    const longest = { url: `${url}/`.padEnd(2048, 'ж'), secret: 'é'.repeat(255) };
-    await tenant.closed(await tenant.create(longest));
-    const [call] = calls;
-    if (call === undefined) throw new Error('No call');
-    expect(call.path).toBe(new URL(longest.url).pathname);
-    expect(call.headers['x-service-signature']).toBe(expectedSignature(longest.secret, call));
+    const longest = 'é'.repeat(255);
+    const { calls, url } = await receive();
+    const address = `${url}/`.padEnd(2048, 'ж');
+    await tenant.closed(await tenant.create({ url: address, secret: longest }));
+    const [call] = calls as [WebhookCall];
+    expect(call.path).toBe(new URL(address).pathname);
+    expect(call.headers['x-service-signature']).toBe(expectedSignature(longest, call));
   });
 
   it('leaves no trace of the address and the secret in the table, in logs, executions and answers', async () => {
@@ -184,14 +176,7 @@ describe('events', () => {
       {
         event: 'batch.cancelled',
         timestamp: (await tenant.batch(batch)).cancelled_at,
-        data: {
-          id: batch.id,
-          status: 'cancelled',
-          total_requests: 1,
-          completed_requests: 1,
-          failed_requests: 0,
-          metadata: {},
-        },
+        data: { id: batch.id, status: 'cancelled', ...done },
       },
     ]);
     expect(await tenant.attempts(silent)).toEqual([]);
@@ -203,15 +188,9 @@ it('a batch that fails as a whole tells so, by default', async () => {
   const failing = await openWebhookTenant(service, { model: 'openai:test' });
   const { client, agentId, workspaceId } = failing;
   const chat = dataOf(await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: agentId }));
-  const called = callFor('The first');
-  const requests = ['The first', 'The second'].map((message) => ({
-    custom_id: message,
-    message,
-    history_id: chat.id,
-  }));
-  const batch = dataOf(
-    await client.post<BatchResource>('/batches', { agent_id: agentId, requests, webhook: { url } }),
-  );
+  const called = callFor('Number 0');
+  const requests = requestsOf(2, (index) => ({ message: `Number ${index}`, history_id: chat.id }));
+  const batch = await submit(client, failing, requests, { webhook: { url } });
   const call = await called;
   // Before the batch ends, the operator disables the workspace.
   await operator().workspaces.update(workspaceId, { enabled: false });

@@ -1,17 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
-import { startCommand } from '#support/command.ts';
+import { startCommand, startOn } from '#support/command.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { type Service, startService } from '#support/service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import { expectedSignature, startWebhookReceiver, status } from '#support/webhook-receiver.ts';
-import type { Connection } from '../../bin/local/connection.ts';
 
 const folder = await temporaryFolder('service-webhooks-');
 
@@ -46,16 +44,10 @@ it.runIf(process.env.SOAK !== undefined)(
     // The second run allows only public addresses, as if the host name had got another address since the batch was
     // created.
     const connections = receiver.connections();
-    const second = await startService({
-      dataDir,
-      timer: quickTimer,
-      variables: { ...variables, WEBHOOK_ALLOW: '' },
-    });
-    await expect
-      .poll(async () => (await shownBy(second, batch)).attempts.map(({ failure }) => failure), {
-        ...polling,
-      })
-      .toContain('The address is not allowed');
+    const withoutAllowed = { ...variables, WEBHOOK_ALLOW: '' };
+    const second = await startService({ dataDir, timer: quickTimer, variables: withoutAllowed });
+    const failures = async () => (await shownBy(second, batch)).attempts.map(({ failure }) => failure);
+    await expect.poll(failures, polling).toContain('The address is not allowed');
     await second.close();
     expect(receiver.connections()).toBe(connections);
 
@@ -78,9 +70,7 @@ it.runIf(process.env.SOAK !== undefined)(
 it.runIf(process.env.SOAK !== undefined)('goes on after the whole service was killed', async () => {
   const data = join(folder, 'killed');
   const receiver = await startWebhookReceiver(status(500), status(200));
-  const first = startCommand(['--port', '0', '--data', data]);
-  await first.printed('Ctrl-C ends it.');
-  const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+  const { command: first, connection } = await startOn(data);
   const client = clientOf({ baseUrl: connection.base_url }, { apiKey: connection.api_key });
   dataOf(
     await client.post<BatchResource>('/batches', {
@@ -90,8 +80,7 @@ it.runIf(process.env.SOAK !== undefined)('goes on after the whole service was ki
     }),
   );
   await receiver.called(1);
-  first.child.kill('SIGKILL');
-  await first.ended;
+  await first.kill();
 
   const second = startCommand(['--port', '0', '--data', data]);
   const [one, other] = await receiver.called(2);
@@ -99,7 +88,6 @@ it.runIf(process.env.SOAK !== undefined)('goes on after the whole service was ki
   expect(other?.headers['x-service-event-id']).toBe(one?.headers['x-service-event-id']);
   // The schedule's first wait is 5 s, with jitter of 10 % less.
   expect((other?.at ?? 0) - (one?.at ?? 0)).toBeGreaterThan(4400);
-  second.child.kill('SIGKILL');
-  await second.ended;
+  await second.kill();
   await receiver.close();
 });

@@ -36,69 +36,53 @@ async function openListed() {
 }
 type Listed = Awaited<ReturnType<typeof openListed>>;
 
-interface Operation {
-  route: RouteName;
-  call(listed: Listed, user: string | undefined): Promise<ApiResponse>;
-}
+type Operation = readonly [
+  route: RouteName,
+  call: (listed: Listed, user: string | undefined) => Promise<ApiResponse>,
+];
+const inQuery = (user: string | undefined, mark = '?') =>
+  user === undefined ? '' : `${mark}external_user_id=${user}`;
+const inHeader = (user: string | undefined): Record<string, string> =>
+  user === undefined ? {} : { 'x-external-user-id': user };
+const rate = ({ client, chat, replyId }: Listed, external_user_id: unknown) =>
+  client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, { external_user_id, type: 'sys_helpful' });
 
 /** The operations that need a listed user, as a function of the user. */
 const operations = {
-  'creating a chat': {
-    route: 'create-chat',
-    call: ({ client, agentId }, external_user_id) =>
+  'creating a chat': [
+    'create-chat',
+    ({ client, agentId }, external_user_id) =>
       client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
-  },
-  'sending a message': {
-    route: 'send-message',
-    call: ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
-  },
-  'reading the history': {
-    route: 'list-messages',
-    call: ({ client, chat }, user) =>
-      client.get(`/chats/${chat.id}/messages${user === undefined ? '' : `?external_user_id=${user}`}`),
-  },
-  'reading the history with the header': {
-    route: 'list-messages',
-    call: ({ client, chat }, user) =>
-      client.get(`/chats/${chat.id}/messages`, {
-        headers: user === undefined ? {} : { 'x-external-user-id': user },
-      }),
-  },
-  'resuming a stream': {
-    route: 'resume-stream',
-    call: ({ resume }, user) => resume(user === undefined ? '' : `&external_user_id=${user}`),
-  },
-  'resuming a stream with the header': {
-    route: 'resume-stream',
-    call: ({ resume }, user) => resume('', user === undefined ? {} : { 'x-external-user-id': user }),
-  },
-  'reading a chat': {
-    route: 'get-chat',
-    call: ({ client, chat }, user) =>
-      client.get(`/chats/${chat.id}${user === undefined ? '' : `?external_user_id=${user}`}`),
-  },
-  'renaming a chat': {
-    route: 'rename-chat',
-    call: ({ client, chat }, external_user_id) =>
+  ],
+  'sending a message': [
+    'send-message',
+    ({ send, chat }, external_user_id) => send(chat, { external_user_id }),
+  ],
+  'reading the history': [
+    'list-messages',
+    ({ client, chat }, user) => client.get(`/chats/${chat.id}/messages${inQuery(user)}`),
+  ],
+  'reading the history with the header': [
+    'list-messages',
+    ({ client, chat }, user) => client.get(`/chats/${chat.id}/messages`, { headers: inHeader(user) }),
+  ],
+  'resuming a stream': ['resume-stream', ({ resume }, user) => resume(inQuery(user, '&'))],
+  'resuming a stream with the header': ['resume-stream', ({ resume }, user) => resume('', inHeader(user))],
+  'reading a chat': ['get-chat', ({ client, chat }, user) => client.get(`/chats/${chat.id}${inQuery(user)}`)],
+  'renaming a chat': [
+    'rename-chat',
+    ({ client, chat }, external_user_id) =>
       client.patch(`/chats/${chat.id}`, { name: 'A', external_user_id }),
-  },
-  'deleting a chat': {
-    route: 'delete-chat',
-    call: ({ client, chat }, user) =>
-      client.delete(`/chats/${chat.id}${user === undefined ? '' : `?external_user_id=${user}`}`),
-  },
-  'rating a reply': {
-    route: 'record-feedback',
-    call: ({ client, chat, replyId }, external_user_id) =>
-      client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, {
-        external_user_id,
-        type: 'sys_helpful',
-      }),
-  },
+  ],
+  'deleting a chat': [
+    'delete-chat',
+    ({ client, chat }, user) => client.delete(`/chats/${chat.id}${inQuery(user)}`),
+  ],
+  'rating a reply': ['record-feedback', rate],
 } satisfies Record<string, Operation>;
 
 it('is tested with every route that takes an external user', () => {
-  const tested = new Set<string>(Object.values(operations).map(({ route }) => route));
+  const tested = new Set<string>(Object.values(operations).map(([route]) => route));
   const missing = idLocations().filter(
     ({ route, name }) => /external[-_]user[-_]id$/.test(name) && !tested.has(route),
   );
@@ -113,7 +97,7 @@ it('is tested with every route that takes an external user', () => {
 });
 
 describe('in whitelist mode', () => {
-  it.each(Object.entries<Operation>(operations))('%s needs a listed user', async (_name, { call }) => {
+  it.each(Object.entries<Operation>(operations))('%s needs a listed user', async (_name, [, call]) => {
     const listed = await openListed();
     expect((await call(listed, 'ann')).status).toBe(200);
     expect(summaryOf(await call(listed, 'eve'))).toBe(notListed);
@@ -125,7 +109,7 @@ describe('in whitelist mode', () => {
   async function responsesToAnn(listed: Listed): Promise<string[]> {
     const { 'deleting a chat': deletion, ...others } = operations;
     const responses: string[] = [];
-    for (const { call } of [...Object.values(others), deletion])
+    for (const [, call] of [...Object.values(others), deletion])
       responses.push(summaryOf(await call(listed, 'ann')).replace(/^200.*/, '200'));
     return responses;
   }
@@ -159,14 +143,12 @@ describe('the whitelist answers', () => {
     ['a list of a listed user', ['ann']],
     ['an object', { id: 'ann' }],
   ])('403 to %s as the user of a body', async (_what, external_user_id) => {
-    const { client, send, chat, replyId, agentId } = await openListed();
+    const listed = await openListed();
+    const { client, send, chat, agentId } = listed;
     const responses = await Promise.all([
       client.post('/chats', { name: 'A', agent_id: agentId, external_user_id }),
       send(chat, { external_user_id }),
-      client.post(`/chats/${chat.id}/messages/${replyId}/feedbacks`, {
-        external_user_id,
-        type: 'sys_helpful',
-      }),
+      rate(listed, external_user_id),
     ]);
     expect(responses.map(summaryOf)).toEqual(Array(3).fill(external_user_id === null ? missing : notListed));
   });
@@ -174,9 +156,7 @@ describe('the whitelist answers', () => {
   it('403 to a history whose user is empty, too long, or one of two that are given', async () => {
     const { client, chat } = await openListed();
     const read = (query: string, user?: string) =>
-      client.get(`/chats/${chat.id}/messages${query}`, {
-        headers: user === undefined ? {} : { 'x-external-user-id': user },
-      });
+      client.get(`/chats/${chat.id}/messages${query}`, { headers: inHeader(user) });
     const responses = await Promise.all([
       read('?external_user_id='),
       read(`?external_user_id=${'u'.repeat(257)}`),
@@ -256,9 +236,8 @@ describe('the whitelist answers', () => {
 
 it('a listed user still sees no chat of another', async () => {
   const listed = await openListed();
-  expect(summaryOf(await operate(listed, 'sending a message', 'bob'))).toBe('404/10003 Chat not found');
-  expect(summaryOf(await operate(listed, 'reading the history', 'bob'))).toBe('404/10003 Chat not found');
-  expect(summaryOf(await operate(listed, 'rating a reply', 'bob'))).toBe('404/10003 Chat not found');
+  for (const name of ['sending a message', 'reading the history', 'rating a reply'] as const)
+    expect(summaryOf(await operations[name][1](listed, 'bob'))).toBe('404/10003 Chat not found');
 });
 
 it('lists of chats and of published agents, and uploads, need no user', async () => {
@@ -279,7 +258,7 @@ it('an empty list lets nobody in', async () => {
 it('a list is its own workspace’s', async () => {
   await openTenant(service, { whitelist: ['eve'] });
   const listed = await openListed();
-  expect(summaryOf(await operate(listed, 'creating a chat', 'eve'))).toBe(notListed);
+  expect(summaryOf(await operations['creating a chat'][1](listed, 'eve'))).toBe(notListed);
 });
 
 it('a chat made before the mode was switched on is open to the listed', async () => {
@@ -299,11 +278,3 @@ it.each(['a b', '#1', 'a/b%20', '名前😀', '😀'.repeat(256), '\u0000'])(
     expect((await createChat({ external_user_id: user })).external_user_id).toBe(user);
   },
 );
-
-function operate(
-  listed: Listed,
-  operation: keyof typeof operations,
-  user: string | undefined,
-): Promise<ApiResponse> {
-  return operations[operation].call(listed, user);
-}

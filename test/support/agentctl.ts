@@ -19,46 +19,39 @@ export function agentctlOf(
 ) {
   const name = `connection-${knowledgeBases.length}-${new URL(baseUrl).port}-${endpoints?.length ?? 0}`;
   const data = join(service.dataDir, name);
-  const { outputs, endpoints: servers } = service.run;
+  const connection = connectionOf(service, { knowledgeBases, baseUrl, endpoints });
   const written = mkdir(data, { recursive: true }).then(() =>
-    writeFile(
-      join(data, 'connection.json'),
-      JSON.stringify({
-        base_url: baseUrl,
-        pid: process.pid,
-        access_key_id: operatorCredentials.accessKeyId,
-        secret_access_key: operatorCredentials.secretAccessKey,
-        data_table: outputs.DataTableName,
-        dynamodb_endpoint: servers.dynamodb,
-        content_bucket: outputs.ContentBucketName,
-        file_bucket: outputs.FileBucketName,
-        s3_endpoint: servers.s3,
-        batch_workflow: outputs.BatchWorkflowArn,
-        sfn_endpoint: servers.sfn,
-        test_agent_function: outputs.TestAgentFunctionArn,
-        lambda_endpoint: servers.lambda,
-        caller_secret: outputs.CallerSecretArn,
-        authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
-        secretsmanager_endpoint: servers.secretsmanager,
-        openai_endpoints: endpoints,
-        webhook_key: outputs.WebhookKeyArn,
-        kms_endpoint: servers.kms,
-        tool_secret_key: outputs.ToolSecretKeyArn,
-        tool_allow: '127.0.0.1:*',
-        bedrock_models: [],
-        bedrock_knowledge_bases: knowledgeBases,
-        tool_functions: JSON.parse(outputs.ToolFunctions ?? '[]'),
-      }),
-    ),
+    writeFile(join(data, 'connection.json'), JSON.stringify(connection)),
   );
   // Not the data folder: all files that share a service share the processes.
-  const target = JSON.stringify([servers.dynamodb, baseUrl, endpoints, knowledgeBases]);
+  const target = JSON.stringify([service.run.endpoints.dynamodb, baseUrl, endpoints, knowledgeBases]);
   const run = async (...args: string[]): Promise<CommandEnd> => {
     await written;
     return runAgentctlCommand(target, [...args, '--data', data, '--json'], {});
   };
+  let files = 0;
   return {
     run,
+    /** Runs `agents create` with a file of this definition. The id is empty if it fails. */
+    async createAgent(workspaceId: string, definition: object) {
+      files += 1;
+      const file = join(data, `agent-${files}.json`);
+      await written;
+      await writeFile(file, JSON.stringify(definition));
+      const end = await run('agents', 'create', '--workspace', workspaceId, '--file', file);
+      const { id = '' } = (end.code === 0 ? JSON.parse(end.stdout) : {}) as { id?: string };
+      return { ...end, id, file };
+    },
+    /** Runs `secrets set`, and returns what it prints. */
+    async setSecret(workspaceId: string, name: string, value: string, ...hosts: string[]): Promise<string> {
+      await written;
+      const words = ['secrets', 'set', name, '--workspace', workspaceId, '--host', ...hosts];
+      const command = startProgram(agentctlWords(...words, '--data', data, '--json'), {}, 'pipe');
+      command.child.stdin?.end(value);
+      const { code, stdout, stderr } = await command.ended;
+      if (code !== 0) throw new Error(stderr);
+      return stdout + stderr;
+    },
     /** The folder with the connection. */
     data,
     /** The output for a person, in lines. */
@@ -79,5 +72,42 @@ export function agentctlOf(
       if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
       return JSON.parse(stdout) as ApiResponse;
     },
+  };
+}
+
+/** What a command finds in the data folder of a run. */
+function connectionOf(
+  { run: { outputs, endpoints: servers } }: Service,
+  {
+    knowledgeBases,
+    baseUrl,
+    endpoints,
+  }: { knowledgeBases: string[]; baseUrl: string; endpoints: string | undefined },
+) {
+  return {
+    base_url: baseUrl,
+    pid: process.pid,
+    access_key_id: operatorCredentials.accessKeyId,
+    secret_access_key: operatorCredentials.secretAccessKey,
+    data_table: outputs.DataTableName,
+    dynamodb_endpoint: servers.dynamodb,
+    content_bucket: outputs.ContentBucketName,
+    file_bucket: outputs.FileBucketName,
+    s3_endpoint: servers.s3,
+    batch_workflow: outputs.BatchWorkflowArn,
+    sfn_endpoint: servers.sfn,
+    test_agent_function: outputs.TestAgentFunctionArn,
+    lambda_endpoint: servers.lambda,
+    caller_secret: outputs.CallerSecretArn,
+    authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
+    secretsmanager_endpoint: servers.secretsmanager,
+    openai_endpoints: endpoints,
+    webhook_key: outputs.WebhookKeyArn,
+    kms_endpoint: servers.kms,
+    tool_secret_key: outputs.ToolSecretKeyArn,
+    tool_allow: '127.0.0.1:*',
+    bedrock_models: [],
+    bedrock_knowledge_bases: knowledgeBases,
+    tool_functions: JSON.parse(outputs.ToolFunctions ?? '[]'),
   };
 }

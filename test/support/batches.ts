@@ -70,6 +70,18 @@ export const runBatch = async (
 export const resultsOf = async (client: Client, id: string, query = ''): Promise<BatchResultResource[]> =>
   dataOf(await client.get<BatchResultResource[]>(`/batches/${id}/results?limit=1000${query}`));
 
+/** Submits a batch, waits until it has ended, and returns its results. */
+export async function resultsOfBatch(
+  client: Client,
+  tenant: Pick<Tenant, 'agentId'>,
+  requests: RequestFields[],
+  fields?: RequestFields,
+): Promise<BatchResultResource[]> {
+  const { id } = await submit(client, tenant, requests, fields);
+  await waitForBatchEnd(client, id);
+  return resultsOf(client, id);
+}
+
 /** The number of results with each status. A failed status is followed by its error code. */
 export function tally(results: readonly BatchResultResource[]): Record<string, number> {
   const counts: Record<string, number> = {};

@@ -17,6 +17,7 @@ export function closeAfterTests<Resource extends { close(): unknown }>(resource:
 /** Creates a folder that is removed after the last test of the file. */
 export async function temporaryFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), prefix));
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  // The emulator of a killed run may still write.
+  afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import type { Connection } from '../../bin/local/connection.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const command = resolve(root, 'bin/local.js');
@@ -12,6 +13,14 @@ const ownCredentials = `${operatorCredentials.accessKeyId}:${operatorCredentials
 /** Runs what `npm start -- …` runs, in its own process and without npm. */
 export const startCommand = (args: string[], variables: Record<string, string> = {}): RunningCommand =>
   startProgram([process.execPath, command, ...args], variables);
+
+/** Starts `npm start` on a data folder, and waits until it runs. */
+export async function startOn(data: string, args: string[] = [], variables: Record<string, string> = {}) {
+  const command = startCommand(['--port', '0', '--data', data, ...args], variables);
+  await command.printed('Ctrl-C ends it.');
+  const connection = JSON.parse(await readFile(join(data, 'connection.json'), 'utf8')) as Connection;
+  return { command, connection };
+}
 
 /**
  * Runs `npm start -- …` as a person types it: through npm, in its own process group, as a terminal creates one. The
@@ -52,6 +61,11 @@ export function startProgram(
     child,
     /** Resolves when the process has ended and its output is complete. */
     ended,
+    /** Kills it, and waits for its end. */
+    async kill(): Promise<void> {
+      child.kill('SIGKILL');
+      await ended;
+    },
     /** Standard output so far. */
     output: () => stdout,
     errors: () => stderr,

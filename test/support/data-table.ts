@@ -40,6 +40,14 @@ export function dataTableOf(service: {
       const pages = await Array.fromAsync(paginateScan({ client }, { TableName }));
       return pages.flatMap(({ Items }) => Items ?? []);
     },
+    /** The sort keys of what is stored for a chat. */
+    async storedFor({ workspaceId }: { workspaceId: string }, chatId: number): Promise<string[]> {
+      const { pk } = keys.chat(workspaceId, chatId);
+      const items = await this.readAll();
+      return items
+        .filter((item) => item.pk === pk || String(item.pk).startsWith(`${pk}#`))
+        .map(({ sk }) => String(sk));
+    },
     async read(Key: { pk: string; sk: string }): Promise<Record<string, unknown> | undefined> {
       return (await client.send(new GetCommand({ TableName, Key, ConsistentRead: true }))).Item;
     },

@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, ReasoningStep } from '#contract/message.ts';
 import { clientOf } from './client.ts';
@@ -45,8 +46,22 @@ export async function chatWithTool(
       if (result?.success !== true) throw new Error(`The step failed: ${JSON.stringify(result)}`);
       return result.data as Found;
     },
-    async stream(query: string): Promise<(StreamEvent | '[DONE]')[]> {
-      return (await client.stream(chatId, { message: messageOf(query), agent_id: agentId })).all();
+    /** Streams a search, checks that the stream tells its step live, and returns the step of the history. */
+    async streamStep(query: string): Promise<ReasoningStep> {
+      const body = { message: messageOf(query), agent_id: agentId };
+      const events = (await (await client.stream(chatId, body)).all()) as StreamEvent[];
+      const step = await lastStep();
+      const { id, content, args, result, token_usage } = step;
+      expect(events.slice(0, 4)).toMatchObject([
+        { type: 'response.created' },
+        {
+          type: 'response.reasoning_step.start',
+          step: { id, type, content, args, timestamp: expect.any(String) },
+        },
+        { type: 'response.reasoning_step.end', step: { id, type, result, token_usage } },
+        { type: 'response.output_text.delta' },
+      ]);
+      return step;
     },
   };
 }

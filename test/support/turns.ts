@@ -67,6 +67,12 @@ export async function historyOf(
 
 export const contentsOf = (messages: MessageResource[]): string[] => messages.map(({ content }) => content);
 
+/** The texts of a stream's deltas. */
+export const deltasOf = (events: readonly (StreamEvent | '[DONE]')[]): string[] =>
+  events.flatMap((event) =>
+    event !== '[DONE]' && event.type === 'response.output_text.delta' ? [event.delta] : [],
+  );
+
 /** Reads events one by one. */
 export function stepThrough(reader: EventReader) {
   const events = reader[Symbol.asyncIterator]();

@@ -1,7 +1,7 @@
 import { type ClientRequest, type OutgoingHttpHeaders, request } from 'node:http';
 import type { UploadedFile } from '#contract/message.ts';
 import { checkResponse } from './check-response.ts';
-import type { ApiResponse } from './client.ts';
+import type { ApiResponse, Client } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 
 export type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string; hint?: string };
@@ -126,6 +126,13 @@ function sendUntil(ready: () => Promise<unknown>, sending: ClientRequest, bytes:
     ready().then(() => sending.destroy(), reject);
   });
 }
+
+/** Uploads a text of this name, as its plain response. */
+export const uploadText = (client: Pick<Client, 'request'>, name: string): Promise<Response> =>
+  client.request('POST', path, {
+    body: form(filePart(name, 'Text')),
+    headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
+  });
 
 export const boundary = 'the-boundary';
 
