@@ -69,7 +69,7 @@ test.each(withTools)(
       ),
     );
     const remote =
-      /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/(?:remote-http|client-tokens))|modelcontextprotocol/;
+      /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/remote-http)|modelcontextprotocol/;
     expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
   },
 );
