@@ -68,8 +68,7 @@ test.each(withTools)(
         ([, { bytesInOutput }]) => bytesInOutput > 0,
       ),
     );
-    const remote =
-      /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/remote-http)|modelcontextprotocol/;
+    const remote = /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/remote-http)|modelcontextprotocol/;
     expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
   },
 );

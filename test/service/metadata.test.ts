@@ -178,8 +178,8 @@ it.each([
   ['pairs', pairs(16), { more: '' }, tooMany],
   ['bytes', ofBytes(500), { k: 'x'.repeat(493) }, tooLong],
   ['bytes', ofBytes(495), { a: '' }, tooLong],
-])('a change may not add too many %s to those that stay, and then changes nothing', async (...row) => {
-  const [, metadata, more, problem] = row;
+])('a change may not add too many %s to those that stay, and then changes nothing', async (...entry) => {
+  const [, metadata, more, problem] = entry;
   const chat = await createChat({ metadata });
   expect(summaryOf(await change(chat.id, more, { name: 'Changed' }))).toBe(`400/10006 metadata ${problem}`);
   expect(await readChat(chat.id)).toEqual(chat);

@@ -64,7 +64,7 @@ const sayLast = (call: ModelCall, bytes: string): void => {
   call.raw(`${bytes}\n\n`);
   call.end();
 };
-const refuse = (call: ModelCall): void => call.failInStream('invalid request');
+const rejectInStream = (call: ModelCall): void => call.failInStream('invalid request');
 const filter = (call: ModelCall): void => call.cut('content_filter');
 const sayHtml = (call: ModelCall): void => sayLast(call, '<html>Bad gateway</html>');
 const sayBrokenJson = (call: ModelCall): void => sayLast(call, 'data: {"choices": [{]}');
@@ -85,7 +85,7 @@ const ends = (
 ): Failure => ({ ...{ name, received, error, fails }, ...more });
 const uncounted = { counted: 0 } as const;
 const ofContent = { ofContent: true } as const;
-const behindWords = { says: ['One, ', 'two'] };
+const afterWords = { says: ['One, ', 'two'] };
 const inAnHour = { 'Retry-After': '3600' };
 const inOneSecond = () => ({ 'Retry-After': new Date(Date.now() + 1000).toUTCString() });
 
@@ -108,7 +108,10 @@ const failures: Failure[] = [
   recovers('a throttling in the stream before the first word, then an answer', 1, (call) =>
     call.failInStream('throttled'),
   ),
-  ends('a refusal in the stream before the first word', 1, rejected, refuse, { ...uncounted, ...ofContent }),
+  ends('a refusal in the stream before the first word', 1, rejected, rejectInStream, {
+    ...uncounted,
+    ...ofContent,
+  }),
   ...(
     [
       ['a refusal', 'invalid request', rejected, ofContent],
@@ -117,22 +120,22 @@ const failures: Failure[] = [
     ] as const
   ).map(([what, kind, error, more]) =>
     ends(`${what} in the stream behind some words`, 1, error, (call) => call.failInStream(kind), {
-      ...behindWords,
+      ...afterWords,
       ...more,
     }),
   ),
   recovers('a connection cut before the headers, then an answer', 1, (call) => call.reset()),
   ends('connections cut and nothing else', 4, unreachable, (call) => call.reset(), uncounted),
-  ends('a connection cut behind some words', 1, unreachable, (call) => call.reset(), behindWords),
+  ends('a connection cut after some words', 1, unreachable, (call) => call.reset(), afterWords),
   ends('an end without a word', 1, broken, (call) => call.end(), uncounted),
-  ends('an end without a finish', 1, broken, (call) => call.end(), behindWords),
+  ends('an end without a finish', 1, broken, (call) => call.end(), afterWords),
   ends('an empty answer', 1, empty, (call) => call.finish()),
   ends('a reply cut by a filter', 1, filtered, filter, { says: ['One, '], ...ofContent }),
   ends('a filter at once', 1, filtered, filter, ofContent),
   ends('garbage at once', 1, broken, sayHtml, uncounted),
-  ends('garbage behind some words', 1, broken, sayBrokenJson, behindWords),
+  ends('garbage after some words', 1, broken, sayBrokenJson, afterWords),
   ends('silence at once', 1, timedOut, () => undefined),
-  ends('silence behind some words', 1, timedOut, () => undefined, behindWords),
+  ends('silence after some words', 1, timedOut, () => undefined, afterWords),
 ];
 
 const scripts = { openai: scriptByMessage(models.openai), bedrock: scriptByMessage(models.bedrock) };
@@ -306,8 +309,8 @@ describe.each(wires)('a model on the wire of %s', async (wire) => {
       const { chatId, reply, calls, received } = await lastTurnOf(name, (messages) => messages <= 5);
       expect(reply).toMatchObject({ status: 200, body: { data: 'Here I am' } });
       expect(received()).toEqual([9, 5]);
-      const later = [`third ${name}`, 'Here I am', `fourth ${name}`, 'Here I am', name];
-      expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual(later);
+      const newest = [`third ${name}`, 'Here I am', `fourth ${name}`, 'Here I am', name];
+      expect(calls[1]?.request.messages.map(({ content }) => content)).toEqual(newest);
       const history = await historyOf(client, chatId);
       expect(history.at(-1)?.meta.token_usage).toMatchObject({ total_calls: 1, total_tokens: 18 });
     });

@@ -289,7 +289,7 @@ describe.each([
     const notUtf8 = Buffer.from('{"x":"\xff"}', 'latin1');
     const wrongName = Buffer.from(form(filePart('\xfc.txt', 'Hello')).toString(), 'latin1');
     const deep = `{"x":${'['.repeat(64)}${']'.repeat(64)}}`;
-    const cutBehindBoth = form(dataPart('{"scope":"ephemeral"}'), file).subarray(0, -10);
+    const cutAfterBoth = form(dataPart('{"scope":"ephemeral"}'), file).subarray(0, -10);
     const ephemeral = { ...nothing, scope: 'ephemeral' };
     const wrongScope = 'data.scope must be one of persistent, ephemeral';
     it.each([
@@ -319,7 +319,7 @@ describe.each([
       ['data with many values', form(file, dataPart(`{"x":[${'0,'.repeat(999)}0]}`)), tooMany, {}],
       ['a form that is cut off', form(file).subarray(0, -10), cutOff, {}],
       ['a file that is cut off', file.subarray(0, -5), cutOff, { size: 2 }],
-      ['a form that is cut off behind data and file', cutBehindBoth, cutOff, { scope: 'ephemeral' }],
+      ['a form that is cut off after data and file', cutAfterBoth, cutOff, { scope: 'ephemeral' }],
     ])('refuses %s, in one piece and in many', async (_what, body, message, data) => {
       for (const response of [await upload.raw(body), await upload.raw(inChunks(body))]) {
         expect(summaryOf(response)).toBe(`400/10006 ${message}`);
@@ -391,8 +391,8 @@ describe.each([
     });
 
     it('is taken in pieces of any size, without its length', async () => {
-      const pieces = filePart('a.pdf', pdf('pieces'), 'application/pdf');
-      const { body } = await upload.raw(inChunks(form(pieces, dataPart('{"scope":"ephemeral"}'))));
+      const part = filePart('a.pdf', pdf('pieces'), 'application/pdf');
+      const { body } = await upload.raw(inChunks(form(part, dataPart('{"scope":"ephemeral"}'))));
       expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
     });
 
