@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest';
-import { requestsOf, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -31,14 +31,14 @@ const schema = schemaWith('d'.repeat(16 * 1024 - JSON.stringify(schemaWith('')).
 const size = process.env.SOAK === undefined ? 200 : 1000;
 
 it(`a batch of ${size} requests with a schema of 16 KB costs at most 17 write units more`, async () => {
-  const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+  const tenant = await openBatchTenant(service, { titles: false });
   const unitsOf = async (fields: Record<string, unknown> = {}) => {
     let id = '';
     const { writeUnits } = await callsOf(
       service,
       async () => {
-        ({ id } = await submit(tenant.client, tenant, requestsOf(size), fields));
-        expect(await waitForBatchEnd(tenant.client, id, 170)).toMatchObject({ completed_requests: size });
+        ({ id } = await tenant.submit(requestsOf(size), fields));
+        expect(await tenant.end(id, 170)).toMatchObject({ completed_requests: size });
       },
       /GetBatch/,
     );
@@ -49,7 +49,7 @@ it(`a batch of ${size} requests with a schema of 16 KB costs at most 17 write un
   const formed = await unitsOf({ response_format });
   console.log(`${without.writeUnits} write units without a schema, ${formed.writeUnits} with one`);
   expect(formed.writeUnits).toBeLessThanOrEqual(without.writeUnits + 17);
-  const results = await resultsOf(tenant.client, formed.id);
+  const results = await tenant.results(formed.id);
   expect(results).toHaveLength(size);
   for (const { response_content } of results) expect(JSON.parse(response_content ?? '')).toEqual({ age: 7 });
 });
