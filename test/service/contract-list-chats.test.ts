@@ -23,6 +23,13 @@ it('has no chats in a new workspace: no pages, and no links', async () => {
 });
 
 describe('order_by', () => {
+  let tenant: OpenTenant;
+  let chats: ChatResource[];
+  beforeAll(async () => {
+    tenant = await openTenant(service);
+    chats = await createChats(tenant, 3);
+  });
+
   it.each([
     ['', 'newest first'],
     ['?order_by=-created_at', 'newest first'],
@@ -30,23 +37,19 @@ describe('order_by', () => {
     ['?order_by=created_at', 'oldest first'],
     ['?order_by=asc', 'oldest first'],
   ])('%s puts the %s', async (query, order) => {
-    const tenant = await openTenant(service);
-    const created = (await createChats(tenant, 3)).map(({ id }) => id);
+    const created = chats.map(({ id }) => id);
     expect(idsOf(await tenant.client.get<ChatResource[]>(`/chats${query}`))).toEqual(
       order === 'oldest first' ? created : created.toReversed(),
     );
   });
 
   it.each(['name', '+created_at', 'CREATED_AT', 'updated_at', ''])('refuses %j', async (order) => {
-    const { client } = await openTenant(service);
-    expect(summaryOf(await client.get(`/chats?order_by=${encodeURIComponent(order)}`))).toBe(
+    expect(summaryOf(await tenant.client.get(`/chats?order_by=${encodeURIComponent(order)}`))).toBe(
       '400/10006 order_by must be one of created_at, -created_at, asc, desc',
     );
   });
 
   it('is by creation, whatever happens to a chat later', async () => {
-    const tenant = await openTenant(service);
-    const chats = await createChats(tenant, 3);
     const [oldest] = chats;
     if (oldest !== undefined) dataOf(await tenant.send(oldest));
     const response = await tenant.client.get<ChatResource[]>('/chats?order_by=asc');

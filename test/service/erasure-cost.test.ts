@@ -9,6 +9,20 @@ import { useScriptedService } from '#support/use-service.ts';
 
 const { service } = await useScriptedService({ recordCalls: true });
 
+it('a page of a list reads less after the deletion of a chat', async () => {
+  const { client, createChat } = await openTenant(service);
+  for (let created = 0; created < 3; created += 1) await createChat();
+  const list = () => client.get('/chats?order_by=asc');
+  const unitsOfList = async () => {
+    await list();
+    return (await callsOf(service, list)).readUnits;
+  };
+  // Counts, entries, and each chat.
+  expect(await unitsOfList()).toBe(1 + 1 + 3);
+  dataOf(await client.delete('/chats/2'));
+  expect(await unitsOfList()).toBe(1 + 1 + 2);
+});
+
 it('the erasure of a user reads none of the batches of others', async () => {
   const [count, total] = [40, 10];
   const { client, workspaceId } = await openTenant(service);
