@@ -204,8 +204,10 @@ it('names every mistake of an agent.json, a line each', async () => {
 it.each(['null', '[]', '"x"'])('takes no file with %s', async (content) => {
   const file = join(folder, 'wrong.json');
   await writeFile(file, content);
-  const { code, stderr } = await agentctl.run('agents', 'update', agentId, '--file', file);
-  expect([code, stderr]).toEqual([1, `${file}: the file must be an object\n`]);
+  expect(await agentctl.run('agents', 'update', agentId, '--file', file)).toMatchObject({
+    code: 1,
+    stderr: `${file}: the file must be an object\n`,
+  });
 });
 
 it('takes an agent of 350,000 bytes, and not of one more', async () => {

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
+import { ended } from '#support/command-end.ts';
 import { startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
@@ -158,8 +159,7 @@ describe('a CSV file of requests', () => {
     [['--column', 'topic=x'], new RegExp(`FIELD=NAME, with a field of ${fields[0]}`)],
     [['--column', 'name=x', '--column', 'name=y'], /name has two columns/],
   ])('is not read with %j', async (args, said) => {
-    const { code, stderr } = await agentctl.run(...submitArgs(await writeCsv(1), ...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...submitArgs(await writeCsv(1), ...args))).toMatchObject(ended(2, said));
   });
 });
 
@@ -356,8 +356,9 @@ describe('the results of a file', () => {
     const file = await writeCsv(2);
     await agentctl.json(...submitArgs(file));
     await write('requests.csv', 'custom_id,message\nq1,Other\nq2,Message 2\n');
-    const { code, stderr } = await agentctl.run('batch', 'results', file, '--out', join(folder, 'out.csv'));
-    expect([code, stderr]).toEqual([1, expect.stringContaining('lines 2 to 3 have changed')]);
+    expect(await agentctl.run('batch', 'results', file, '--out', join(folder, 'out.csv'))).toMatchObject(
+      ended(1, 'lines 2 to 3 have changed'),
+    );
     expect(await readdir(folder)).toEqual(['requests.csv']);
   });
 
@@ -382,14 +383,9 @@ describe('the results of a file', () => {
   ])('are not found: %s', async (names, exitCode, said) => {
     await writeCsv(1);
     const files = names.split(' ').map((name) => join(folder, name));
-    const { code, stderr } = await agentctl.run(
-      'batch',
-      'results',
-      ...files,
-      '--out',
-      join(folder, 'out.csv'),
+    expect(await agentctl.run('batch', 'results', ...files, '--out', join(folder, 'out.csv'))).toMatchObject(
+      ended(exitCode, said),
     );
-    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(said)]);
   });
 });
 
@@ -468,8 +464,7 @@ describe('agentctl batch retry-failed', () => {
       /1 request of .* not submitted yet: agentctl batch submit continues/,
     ],
   ])('refuses %s', async (_, prepare, said) => {
-    const { code, stderr } = await retry(await prepare());
-    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect(await retry(await prepare())).toMatchObject(ended(1, said));
     expect(batches.taken.length).toBeLessThan(2);
   });
 });
@@ -486,11 +481,9 @@ describe('agentctl batch submit', () => {
       }
       batches.serve(request);
     };
-    const { code, stderr } = await agentctl.run(...submitArgs(await writeCsv(1001)));
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringMatching(/^The workspace .* trying again in \d{4}\.\d s, or when a batch has ended\n$/),
-    ]);
+    expect(await agentctl.run(...submitArgs(await writeCsv(1001)))).toMatchObject(
+      ended(0, /^The workspace .* trying again in \d{4}\.\d s, or when a batch has ended\n$/),
+    );
     expect(batches.customIds.length).toBe(1001);
   });
 
@@ -534,13 +527,9 @@ describe('agentctl batch submit', () => {
       if (/^\/batches\/[^/?]+$/.test(request.path)) running.child.kill('SIGINT');
       else batches.serve(request);
     };
-    const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([
-      130,
-      expect.stringMatching(
-        /^Stopped\. 1 batch with 2 requests goes on in the service\.\nTo go on: \S+ .*--wait\n$/,
-      ),
-    ]);
+    expect(await running.ended).toMatchObject(
+      ended(130, /^Stopped\. 1 batch with 2 requests goes on in the service\.\nTo go on: \S+ .*--wait\n$/),
+    );
   });
 
   it('moves the journal of an earlier version, and so sends nothing twice', async () => {

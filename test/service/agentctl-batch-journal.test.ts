@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
@@ -196,8 +197,7 @@ describe('agentctl batch submit, killed and run again', () => {
     await writeLines(messages(5));
     await killAt(1, true);
     await writeLines([...messages(4), { message: 'Another' }]);
-    const { code, stderr } = await agentctl.run(...submitArgs());
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/lines 1 to 5 have changed/)]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /lines 1 to 5 have changed/));
     expect(batches.taken.length).toBe(1);
   });
 
@@ -354,16 +354,14 @@ describe('the journal of agentctl batch submit', () => {
   it('tells when submitted lines have changed, or the submission is another', async () => {
     await writeLines(messages(3));
     await submit();
-    const other = await agentctl.run(...submitArgs('--webhook-url', 'https://example.com/hook'));
-    expect([other.code, other.stderr]).toEqual([1, expect.stringMatching(/another webhook.*--again/)]);
-    const otherAgent = await agentctl.run('batch', 'submit', file, '--agent', crypto.randomUUID());
-    expect([otherAgent.code, otherAgent.stderr]).toEqual([
-      1,
-      expect.stringMatching(/another agent.*--again/),
-    ]);
+    expect(await agentctl.run(...submitArgs('--webhook-url', 'https://example.com/hook'))).toMatchObject(
+      ended(1, /another webhook.*--again/),
+    );
+    expect(await agentctl.run('batch', 'submit', file, '--agent', crypto.randomUUID())).toMatchObject(
+      ended(1, /another agent.*--again/),
+    );
     await writeLines([{ message: 'Another' }, ...messages(3)]);
-    const changed = await agentctl.run(...submitArgs());
-    expect([changed.code, changed.stderr]).toEqual([1, expect.stringMatching(/lines 1 to 3 have changed/)]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /lines 1 to 3 have changed/));
     expect(batches.taken.length).toBe(1);
   });
 
@@ -376,11 +374,7 @@ describe('the journal of agentctl batch submit', () => {
     };
     const first = agentctl.start(submitArgs());
     const go = await arrived.promise;
-    const second = await agentctl.run(...submitArgs());
-    expect([second.code, second.stderr]).toEqual([
-      1,
-      expect.stringMatching(/being submitted by process \d+/),
-    ]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /being submitted by process \d+/));
     go();
     expect((await first.ended).code).toBe(0);
     expect(batches.customIds).toEqual(lineIds(1, 3));
@@ -413,7 +407,6 @@ describe('the webhook of agentctl batch submit', () => {
     [['--webhook-secret', 'hush'], /need --webhook-url/],
   ])('refuses %j', async (args, said) => {
     await writeLines(messages(1));
-    const { code, stderr } = await agentctl.run(...submitArgs(...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...submitArgs(...args))).toMatchObject(ended(2, said));
   });
 });

@@ -7,6 +7,7 @@ import type { MessageResource } from '#contract/message.ts';
 import { batchAt } from '#support/batches.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { isCreation } from '#support/scripted-batches.ts';
@@ -100,11 +101,7 @@ describe('agentctl batch', () => {
       `/batches/${submitted[0]?.batch_id}/results`,
     );
     expect(body.data.map(({ response_content }) => response_content)).toEqual(['[1, 2]', '[1, 2]']);
-    const other = await agentctl.run(...submitArgs());
-    expect([other.code, other.stderr]).toEqual([
-      1,
-      expect.stringContaining('was submitted with another schema'),
-    ]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, 'was submitted with another schema'));
   });
 
   it.each([
@@ -190,11 +187,9 @@ describe('agentctl batch', () => {
     expect(await agentctl.json('batch', 'cancel', id)).toMatchObject({
       batches: [{ id, status: 'cancelling' }],
     });
-    const repeated = await agentctl.run('batch', 'cancel', id);
-    expect([repeated.code, repeated.stderr]).toEqual([
-      1,
-      expect.stringMatching(/in progress.*this one is cancelling.*10006/),
-    ]);
+    expect(await agentctl.run('batch', 'cancel', id)).toMatchObject(
+      ended(1, /in progress.*this one is cancelling.*10006/),
+    );
 
     model.onCall = onCall;
     for (const call of waitingCalls) onCall(call);

@@ -9,6 +9,7 @@ import { agentctlWords } from '#support/agentctl-process.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
+import { ended } from '#support/command-end.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { replyWith } from '#support/model-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
@@ -134,8 +135,10 @@ describe('agentctl chat with a message', () => {
     const args = chatArgs('--chat', String(chat.id), '--user', 'ada', 'Again');
     expect(await agentctl.run(...args)).toMatchObject({ code: 0, stdout: 'Hello\n' });
     expect(contentsOf(await tenant.history(chat))).toEqual(['Again', 'Hello']);
-    const stranger = await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'));
-    expect([stranger.code, stranger.stderr]).toEqual([1, 'Chat not found (code 10003)\n']);
+    expect(await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'))).toMatchObject({
+      code: 1,
+      stderr: 'Chat not found (code 10003)\n',
+    });
   });
 
   it('prints a reply that fits a schema', async () => {
@@ -276,8 +279,7 @@ describe('agentctl chat with a message', () => {
     [['--json'], /--json needs a message/],
     [['Hi', 'there'], /too many arguments/],
   ])('refuses %j', async (args, said) => {
-    const { code, stderr } = await agentctl.run(...chatArgs(...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...chatArgs(...args))).toMatchObject(ended(2, said));
   });
 
   it('does without an agent only on a local run', async () => {

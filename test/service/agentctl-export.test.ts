@@ -9,6 +9,7 @@ import { messageId } from '#domain/chats/message.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fillDataFolder } from '#support/import-items.ts';
 import { dataOf } from '#support/open-tenant.ts';
@@ -143,17 +144,16 @@ it('says what was read before a failure, leaves the file as it is, and goes on a
 it('leaves the file as it is when it fails', async () => {
   await writeFile(out, 'before');
   const run = (...args: string[]) => agentctl.run('chats', 'export', '--out', out, ...args);
-  const unknown = await run('--workspace', 'ws_unknown');
-  expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
-  const invalid = await run('--workspace', large.workspaceId, '--user', '');
-  expect([invalid.code, invalid.stderr]).toEqual([1, expect.stringContaining('must not be empty')]);
+  expect(await run('--workspace', 'ws_unknown')).toMatchObject({
+    code: 1,
+    stderr: 'Workspace ws_unknown not found\n',
+  });
+  expect(await run('--workspace', large.workspaceId, '--user', '')).toMatchObject(
+    ended(1, 'must not be empty'),
+  );
   expect(await readFile(out, 'utf8')).toBe('before');
   const elsewhere = join(folder, 'missing', 'chats.jsonl');
-  const { code, stderr } = await agentctl.run(
-    ...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere],
-  );
-  expect([code, stderr]).toEqual([
-    1,
-    expect.stringContaining('cannot be written: no such file or directory'),
-  ]);
+  expect(
+    await agentctl.run(...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere]),
+  ).toMatchObject(ended(1, 'cannot be written: no such file or directory'));
 });

@@ -1,12 +1,10 @@
 import { expect, it } from 'vitest';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { replyWith } from '#support/model-server.ts';
+import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 
@@ -14,16 +12,8 @@ import { useScriptedService } from '#support/use-service.ts';
 const failing = new Map<string, RegExp>();
 /** How the model responds to messages with this prefix; other messages get the reply `Hello`. */
 const scripts = new Map<string, (call: ModelCall, message: string) => void>();
-const proxy = closeAfterTests(await startDynamoProxy());
-proxy.handle = async ({ functionName, body }, pass) => {
-  const isFailing = [...failing].some(
-    ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
-  );
-  return isFailing ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
-};
-const { model, service } = await useScriptedService({
+const { model, service, proxy } = await useProxiedService({
   variables: {
-    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
     // As many slots as workers: a batch of five request groups has one group too many.
     BATCH_WORKSPACE_SLOTS: '4',
   },
@@ -34,6 +24,12 @@ const { model, service } = await useScriptedService({
     'See what has become of the batch': 100,
   },
 });
+proxy.handle = async ({ functionName, body }, pass) => {
+  const isFailing = [...failing].some(
+    ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
+  );
+  return isFailing ? rejection : pass();
+};
 const { onCall } = model;
 model.onCall = (call) => {
   const message = messageOf(call);
@@ -41,7 +37,6 @@ model.onCall = (call) => {
   if (script) script(call, message);
   else onCall(call);
 };
-proxy.emulator = service.run.endpoints.dynamodb;
 
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
 

@@ -1,24 +1,20 @@
 import { expect, it } from 'vitest';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf } from '#support/batches.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 const logged: { functionName: string; line: string }[] = [];
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'BatchWriteItem']);
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, service } = await useScriptedService({
+const { model, service, proxy } = await useProxiedService({
   // If the response to a claim is lost, no worker runs the item: the reconciler finds it when its lease has expired.
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '3' },
+  variables: { LEASE_SECONDS: '3' },
   timer: quickTimer,
   maxConcurrency: 4,
   recordCalls: true,
   onLog: (entry) => logged.push(entry),
 });
-proxy.emulator = service.run.endpoints.dynamodb;
 
 /** Loses the response to every nth write after it was carried out. The SDK then repeats the same call. */
 function loseEvery(nth: number): { lost: Map<string, number> } {

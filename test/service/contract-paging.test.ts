@@ -28,49 +28,32 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
   };
   const offsetIn = (link: string | null) => link && Number(new URL(link).searchParams.get('offset'));
 
-  it.each([
-    ['limit=1', { limit: 1, offset: 0, total_pages: 6, current_page: 1, next: 1, prev: null }, 1],
-    ['limit=1&offset=1', { limit: 1, offset: 1, total_pages: 6, current_page: 2, next: 2, prev: 0 }, 1],
-    ['limit=2&offset=2', { limit: 2, offset: 2, total_pages: 3, current_page: 2, next: 4, prev: 0 }, 2],
-    ['limit=2&offset=4', { limit: 2, offset: 4, total_pages: 3, current_page: 3, next: null, prev: 2 }, 2],
-    ['limit=4', { limit: 4, offset: 0, total_pages: 2, current_page: 1, next: 4, prev: null }, 4],
-    ['limit=4&offset=4', { limit: 4, offset: 4, total_pages: 2, current_page: 2, next: null, prev: 0 }, 2],
-    ['limit=4&offset=5', { limit: 4, offset: 5, total_pages: 2, current_page: 2, next: null, prev: 1 }, 1],
-    ['limit=4&offset=1', { limit: 4, offset: 1, total_pages: 2, current_page: 1, next: 5, prev: null }, 4],
-    ['limit=6', { limit: 6, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
-    ['limit=1000', { limit: 1000, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
-    ['offset=0', { limit: 50, offset: 0, total_pages: 1, current_page: 1, next: null, prev: null }, 6],
-    ['limit=2&offset=6', { limit: 2, offset: 6, total_pages: 3, current_page: 4, next: null, prev: 4 }, 0],
-    ['limit=2&offset=99', { limit: 2, offset: 99, total_pages: 3, current_page: 50, next: null, prev: 4 }, 0],
-    [
-      'limit=1000&offset=9007199254740990',
-      {
-        limit: 1000,
-        offset: 9007199254740990,
-        total_pages: 1,
-        current_page: 9007199254741,
-        next: null,
-        prev: 0,
-      },
-      0,
-    ],
-    [
-      'limit=1&offset=9007199254740990',
-      {
-        limit: 1,
-        offset: 9007199254740990,
-        total_pages: 6,
-        current_page: 9007199254740991,
-        next: null,
-        prev: 5,
-      },
-      0,
-    ],
-  ])('tells of %s where it is', async (query, numbers, shown) => {
-    const response = await page(query);
-    expect(numbersOf(response)).toEqual({ ...numbers, total_records: items });
-    expect(response.body.data).toHaveLength(shown);
-  });
+  it.each<[string, limit: number, offset: number, pages: number, page: number, ...(number | null)[]]>([
+    // The query; limit, offset, pages and current page; the offsets of the next and the previous one; the items.
+    ['limit=1', 1, 0, 6, 1, 1, null, 1],
+    ['limit=1&offset=1', 1, 1, 6, 2, 2, 0, 1],
+    ['limit=2&offset=2', 2, 2, 3, 2, 4, 0, 2],
+    ['limit=2&offset=4', 2, 4, 3, 3, null, 2, 2],
+    ['limit=4', 4, 0, 2, 1, 4, null, 4],
+    ['limit=4&offset=4', 4, 4, 2, 2, null, 0, 2],
+    ['limit=4&offset=5', 4, 5, 2, 2, null, 1, 1],
+    ['limit=4&offset=1', 4, 1, 2, 1, 5, null, 4],
+    ['limit=6', 6, 0, 1, 1, null, null, 6],
+    ['limit=1000', 1000, 0, 1, 1, null, null, 6],
+    ['offset=0', 50, 0, 1, 1, null, null, 6],
+    ['limit=2&offset=6', 2, 6, 3, 4, null, 4, 0],
+    ['limit=2&offset=99', 2, 99, 3, 50, null, 4, 0],
+    ['limit=1000&offset=9007199254740990', 1000, 9007199254740990, 1, 9007199254741, null, 0, 0],
+    ['limit=1&offset=9007199254740990', 1, 9007199254740990, 6, 9007199254740991, null, 5, 0],
+  ])(
+    'tells of %s where it is',
+    async (query, limit, offset, total_pages, current_page, next, prev, shown) => {
+      const response = await page(query);
+      const numbers = { limit, offset, total_pages, current_page, next, prev, total_records: items };
+      expect(numbersOf(response)).toEqual(numbers);
+      expect(response.body.data).toHaveLength(shown ?? -1);
+    },
+  );
 
   it.each([
     ['limit=0', 'limit must be at least 1'],

@@ -14,6 +14,7 @@ const { model, callFor, service } = await useScriptedService();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const byteLimit = 256 * 1024;
+const unknownFile = '400/10006 attached_file_uuids[0] is not a file of this workspace';
 const tenant = await openTenant(service, { titles: false });
 const { client, agentId, createChat, send, history } = tenant;
 
@@ -78,22 +79,18 @@ describe('message', () => {
     expect((await history(chat))[0]?.content === message).toBe(true);
   });
 
-  it.each<[what: string, message: unknown, shown: string]>([
-    ['missing', undefined, 'message is required'],
-    ['empty', '', 'message must not be empty'],
-    ['null', null, 'message must be a string'],
-    ['a number', 5, 'message must be a string'],
-    ['an array', ['Hi'], 'message must be a string'],
-    ['256 KiB and a byte', 'm'.repeat(byteLimit + 1), 'message must be at most 262144 bytes of UTF-8'],
-    [
-      '256 KiB and a byte in fewer characters',
-      `${'😀'.repeat(byteLimit / 4)}m`,
-      'message must be at most 262144 bytes of UTF-8',
-    ],
-    ['half a character', 'a\ud800b', 'message must be valid Unicode text'],
-  ])('may not be %s', async (_what, message, shown) => {
+  it.each<[message: unknown, shown: string]>([
+    [undefined, 'is required'],
+    ['', 'must not be empty'],
+    [null, 'must be a string'],
+    [5, 'must be a string'],
+    [['Hi'], 'must be a string'],
+    ['m'.repeat(byteLimit + 1), 'must be at most 262144 bytes of UTF-8'],
+    [`${'😀'.repeat(byteLimit / 4)}m`, 'must be at most 262144 bytes of UTF-8'],
+    ['a\ud800b', 'must be valid Unicode text'],
+  ])('may not be %.40j: it %s', async (message, shown) => {
     const chat = await createChat();
-    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 ${shown}`);
+    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 message ${shown}`);
     expect(await history(chat)).toEqual([]);
   });
 });
@@ -161,20 +158,12 @@ describe('a refusal', () => {
   type Rejections = Awaited<ReturnType<typeof openRejections>>;
 
   it.each<[what: string, (rejections: Rejections) => Record<string, unknown>, shown: string]>([
-    ['an agent that does not exist', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
-    [
-      'an agent that was never published',
-      ({ draftAgentId }) => ({ agent_id: draftAgentId }),
-      '404/10003 Agent version not found',
-    ],
+    ['an unknown agent', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
+    ['a draft', ({ draftAgentId }) => ({ agent_id: draftAgentId }), '404/10003 Agent version not found'],
     ['another user', () => ({ external_user_id: 'bob' }), '404/10003 Chat not found'],
     ['no user', () => ({ external_user_id: undefined }), '404/10003 Chat not found'],
     ['another agent', ({ otherAgentId }) => ({ agent_id: otherAgentId }), '400/10006 Agent mismatch'],
-    [
-      'files that do not exist',
-      () => ({ attached_file_uuids: [unknownId] }),
-      '400/10006 attached_file_uuids[0] is not a file of this workspace',
-    ],
+    ['unknown files', () => ({ attached_file_uuids: [unknownId] }), unknownFile],
     ['a body that is wrong', () => ({ message: '' }), '400/10006 message must not be empty'],
   ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, shown) => {
     const rejections = await openRejections();
@@ -195,9 +184,7 @@ describe('a refusal', () => {
     for (const headers of [{}, { 'Idempotency-Key': 'One' }] as Record<string, string>[]) {
       const uuids = [file.uuid];
       const body = { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids };
-      expect(summaryOf(await tenant.client.post(`/chats/${chat.id}/messages`, body, { headers }))).toBe(
-        '400/10006 attached_file_uuids[0] is not a file of this workspace',
-      );
+      expect(summaryOf(await client.post(`/chats/${chat.id}/messages`, body, { headers }))).toBe(unknownFile);
     }
     expect(await tenant.history(chat)).toEqual([]);
     for (const key of [
@@ -232,10 +219,7 @@ describe('while a reply is in progress', () => {
     for (const [fields, shown] of [
       [{ external_user_id: 'bob' }, '404/10003 Chat not found'],
       [{ agent_id }, '400/10006 Agent mismatch'],
-      [
-        { attached_file_uuids: [unknownId] },
-        '400/10006 attached_file_uuids[0] is not a file of this workspace',
-      ],
+      [{ attached_file_uuids: [unknownId] }, unknownFile],
     ] as const)
       expect(summaryOf(await scripted.send(chat, fields))).toBe(shown);
     expect(summaryOf(await scripted.send(await scripted.createChat()))).toBe('200/0 success');

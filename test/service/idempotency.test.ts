@@ -5,9 +5,7 @@ import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { functionIds, functionNames, statusOfDeath } from '#support/entry-points.ts';
 import {
   isReplayed,
@@ -18,26 +16,19 @@ import {
 } from '#support/keyed-requests.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 const functionsAtOnce = 3;
 
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, callFor, service } = await useScriptedService({
+const { model, callFor, service, proxy, table } = await useProxiedService({
   // The leases are so long that only a test ends them.
   variables: {
-    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
     LEASE_SECONDS: '240',
   },
   maxConcurrency: functionsAtOnce,
   recordCalls: true,
   faults: { transactionConflicts: true },
-});
-proxy.emulator = service.run.endpoints.dynamodb;
-const table = closeAfterTests(dataTableOf(service));
-beforeEach(() => {
-  proxy.handle = (_, pass) => pass();
 });
 
 const open = (): Promise<OpenTenant> => openTenant(service, { model: 'openai:test', titles: false });

@@ -17,7 +17,8 @@ import {
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, callFor, service, tenant, client } = await useScriptedService({
-  maxConcurrency: 3,
+  maxConcurrency: 4,
+  faults: { transactionConflicts: true },
 });
 const table = closeAfterTests(dataTableOf(service));
 
@@ -150,4 +151,55 @@ describe('a function that is killed', () => {
     await Promise.all(sending);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
   });
+});
+
+it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
+  const chatId = await createChat(client, tenant);
+  await send(client, tenant, chatId, 'before');
+  const message = `race of ${count}`;
+  const called = callFor(message);
+  const calls = model.calls.length;
+  const rejected: ApiResponse[] = [];
+  const sending = Array.from({ length: count }, async () => {
+    const response = await send(client, tenant, chatId, message);
+    if (response.status !== 200) rejected.push(response);
+    return response;
+  });
+  const call = await called;
+  call.chunk('Won');
+  // The model finishes the winner's reply only after all others have their responses.
+  await expect.poll(() => rejected.length).toBe(count - 1);
+  call.finish();
+  const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
+  expect(won.map(({ body }) => body.data)).toEqual(['Won']);
+  for (const response of rejected) expect(response).toMatchObject(rejectedWhileResponding);
+  expect(model.calls.length - calls).toBe(1);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
+});
+
+it('keeps every pair together when many clients talk in one chat as fast as they can', async () => {
+  const chatId = await createChat(client, tenant);
+  const sent: string[] = [];
+  const talk = async (name: string) => {
+    for (let turn = 0; turn < 3; ) {
+      const message = `${name} ${turn}`;
+      const response = await send(client, tenant, chatId, message);
+      if (response.status === 200) {
+        sent.push(message);
+        turn += 1;
+      } else expect(response).toMatchObject(rejectedWhileResponding);
+    }
+  };
+  await Promise.all(['one', 'two', 'three'].map(talk));
+  const contents = contentsOf(await historyOf(client, chatId));
+  expect(contents.filter((_, index) => index % 2 === 0).sort()).toEqual(sent.sort());
+  expect(contents.filter((_, index) => index % 2 === 1)).toEqual(sent.map(() => 'Hello'));
+});
+
+it('answers in many chats at once', async () => {
+  const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
+  const responses = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
+  expect(responses.map(({ status }) => status)).toEqual(chats.map(() => 200));
+  for (const chatId of chats)
+    expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
 });
