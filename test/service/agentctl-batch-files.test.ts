@@ -6,7 +6,7 @@ import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
 import { ended } from '#support/command-end.ts';
-import { startFront } from '#support/front-server.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 const agent = crypto.randomUUID();
@@ -18,7 +18,7 @@ let journals: string;
 
 beforeEach(async () => {
   batches = new ScriptedBatches();
-  front.serve = (request) => batches.serve(request);
+  serveAll();
   front.requests.length = 0;
   folder = await mkdtemp(join(tmpdir(), 'agentctl-files-'));
   const state = await mkdtemp(join(tmpdir(), 'agentctl-state-'));
@@ -40,7 +40,27 @@ const writeCsv = (count: number): Promise<string> =>
     `custom_id,message\n${Array.from({ length: count }, (_, index) => `q${index + 1},Message ${index + 1}\n`).join('')}`,
   );
 
+/** Handles each request for a new batch, with its number; all other requests are served. */
+function onCreation(handle: (request: FrontRequest, creation: number) => unknown): void {
+  let creations = 0;
+  front.serve = async (request) => {
+    if (!isCreation(request)) return batches.serve(request);
+    creations += 1;
+    await handle(request, creations);
+  };
+}
+
+const serveAll = (): void => {
+  front.serve = (request) => batches.serve(request);
+};
+
 const submitArgs = (file: string, ...args: string[]) => ['batch', 'submit', file, '--agent', agent, ...args];
+async function submitCsv(count: number): Promise<string> {
+  const file = await writeCsv(count);
+  await agentctl.json(...submitArgs(file));
+  return file;
+}
+
 const creations = () => front.requests.filter(isCreation);
 /** The requests of all batches. */
 const sent = () => batches.taken.flatMap(({ body }) => JSON.parse(body).requests);
@@ -173,19 +193,12 @@ describe('a dry run', () => {
     const size = await agentctl.json('batch', 'submit', file, '--dry-run');
     const characters =
       Array.from({ length: count - 1 }, (_, index) => `Message ${index + 1}`).join('').length + 1;
-    expect(size).toEqual({
-      file,
-      requests: count,
-      batches: expected,
-      characters,
-      submitted_before: 0,
-    });
+    expect(size).toEqual({ file, requests: count, batches: expected, characters, submitted_before: 0 });
     expect(front.requests).toEqual([]);
   });
 
   it('counts what is left of a file', async () => {
-    const file = await writeCsv(3);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(3);
     await appendFile(file, 'q4,more\n');
     expect(await agentctl.json('batch', 'submit', file, '--dry-run')).toMatchObject({
       requests: 1,
@@ -277,8 +290,7 @@ describe('the results of a file', () => {
     let isBroken = true;
     batches.failureOf = (id) =>
       id === 'q2' || (isBroken && ['q5', 'q1000', 'q1001'].includes(id)) ? `No ${id}` : undefined;
-    const file = await writeCsv(1001);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(1001);
     isBroken = false;
     const retried = await agentctl.run('batch', 'retry-failed', file, '--wait', '--json');
     expect([retried.code, JSON.parse(retried.stdout)]).toMatchObject([
@@ -340,8 +352,7 @@ describe('the results of a file', () => {
   });
 
   it('of a batch that has not ended are its states so far', async () => {
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     const out = join(folder, 'out.jsonl');
     const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out);
     expect([code, stdout]).toEqual([
@@ -353,8 +364,7 @@ describe('the results of a file', () => {
 
   it('are not written if the file has changed', async () => {
     batches.failureOf = () => undefined;
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     await write('requests.csv', 'custom_id,message\nq1,Other\nq2,Message 2\n');
     expect(await agentctl.run('batch', 'results', file, '--out', join(folder, 'out.csv'))).toMatchObject(
       ended(1, 'lines 2 to 3 have changed'),
@@ -364,8 +374,7 @@ describe('the results of a file', () => {
 
   it('leave nothing at Ctrl-C', async () => {
     batches.failureOf = () => undefined;
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     const out = join(folder, 'out.csv');
     const running = agentctl.start(['batch', 'results', file, '--out', out]);
     front.serve = (request) => {
@@ -395,17 +404,16 @@ describe('agentctl batch retry-failed', () => {
 
   it('continues when it was killed, sends nothing twice, and starts another retry only when that has ended', async () => {
     batches.failureOf = () => 'Broken';
-    const file = await writeCsv(1500);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(1500);
     batches.failureOf = undefined;
     const running = agentctl.start(['batch', 'retry-failed', file]);
-    front.serve = (request) => {
-      if (!isCreation(request) || batches.taken.length < 3) return batches.serve(request);
+    onCreation((request) => {
+      if (batches.taken.length < 3) return batches.serve(request);
       batches.create(request);
       running.child.kill('SIGKILL');
-    };
+    });
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     expect((await retry(file)).code).toBe(0);
     expect(batches.taken.map(({ customIds }) => customIds.length)).toEqual([1000, 500, 1000, 500]);
     expect(new Set(batches.taken.slice(2).flatMap(({ customIds }) => customIds)).size).toBe(1500);
@@ -446,18 +454,13 @@ describe('agentctl batch retry-failed', () => {
     ['a file that was not submitted', async () => writeCsv(1), /was not submitted from this path/],
     [
       'batches that have not ended',
-      async () => {
-        const file = await writeCsv(1);
-        await agentctl.json(...submitArgs(file));
-        return file;
-      },
+      () => submitCsv(1),
       /1 batch of .* has not ended: agentctl batch status FILE --watch waits/,
     ],
     [
       'a file that has not been submitted completely',
       async () => {
-        const file = await writeCsv(1);
-        await agentctl.json(...submitArgs(file));
+        const file = await submitCsv(1);
         await appendFile(file, 'q2,b\n');
         return file;
       },
@@ -471,16 +474,14 @@ describe('agentctl batch retry-failed', () => {
 
 describe('agentctl batch submit', () => {
   it('sends the next batch as soon as one of the file has ended', async () => {
-    front.serve = (request) => {
+    onCreation((request) => {
       const [first] = batches.taken;
-      if (isCreation(request) && first !== undefined && first.failures === undefined) {
-        batches.end(first, () => undefined);
-        const message = 'The workspace has 1 open batches';
-        // Longer than the test may take.
-        return request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '3600' });
-      }
-      batches.serve(request);
-    };
+      if (first === undefined || first.failures !== undefined) return batches.serve(request);
+      batches.end(first, () => undefined);
+      const message = 'The workspace has 1 open batches';
+      // Longer than the test may take.
+      request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '3600' });
+    });
     expect(await agentctl.run(...submitArgs(await writeCsv(1001)))).toMatchObject(
       ended(0, /^The workspace .* trying again in \d{4}\.\d s, or when a batch has ended\n$/),
     );
@@ -489,19 +490,12 @@ describe('agentctl batch submit', () => {
 
   it('says at Ctrl-C what goes on, and how to continue', async () => {
     const file = await writeCsv(2500);
-    const args = submitArgs(
-      file,
-      '--again',
-      '--webhook-url',
-      'https://example.com/a b',
-      '--webhook-secret',
-      'hush',
-    );
-    const running = agentctl.start(args);
-    front.serve = (request) => {
-      if (!isCreation(request) || batches.taken.length < 1) return batches.serve(request);
+    const webhook = ['--webhook-url', 'https://example.com/a b', '--webhook-secret', 'hush'];
+    const running = agentctl.start(submitArgs(file, '--again', ...webhook));
+    onCreation((request) => {
+      if (batches.taken.length < 1) return batches.serve(request);
       running.child.kill('SIGINT');
-    };
+    });
     const { code, stderr } = await running.ended;
     expect([code, stderr.trimEnd().split('\n')]).toEqual([
       130,
@@ -514,7 +508,7 @@ describe('agentctl batch submit', () => {
     ]);
     const command = stderr.trimEnd().split('\n').at(-1)?.replace('To go on: ', '') ?? '';
     expect(command).not.toContain('hush');
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     const again = startProgram(['sh', '-c', command.replace('…', 'hush')], agentctl.variables);
     expect((await again.ended).code).toBe(0);
     expect(batches.customIds).toEqual(Array.from({ length: 2500 }, (_, index) => `q${index + 1}`));
@@ -533,8 +527,7 @@ describe('agentctl batch submit', () => {
   });
 
   it('moves the journal of an earlier version, and so sends nothing twice', async () => {
-    const file = await writeCsv(3);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(3);
     const [journal = ''] = await readdir(journals);
     await rename(join(journals, journal), `${file}.submission`);
     expect(await agentctl.json(...submitArgs(file))).toMatchObject({ earlier_batches: 1 });
