@@ -61,6 +61,12 @@ async function submitCsv(count: number): Promise<string> {
   return file;
 }
 
+/** The exit code of a command, and its output as JSON. */
+async function outcomeOf(...args: string[]): Promise<[code: number | null, output: unknown]> {
+  const { code, stdout } = await agentctl.run(...args, '--json');
+  return [code, JSON.parse(stdout)];
+}
+
 const creations = () => front.requests.filter(isCreation);
 /** The requests of all batches. */
 const sent = () => batches.taken.flatMap(({ body }) => JSON.parse(body).requests);
@@ -244,13 +250,11 @@ describe('the end of the requests of a file', () => {
   ])('is the exit code and the summary over all batches: %s', async (_, exitCode, failureOf, outcome) => {
     batches.failureOf = failureOf;
     const file = await writeCsv(1001);
-    const { code, stdout } = await agentctl.run(...submitArgs(file, '--wait', '--json'));
-    expect([code, JSON.parse(stdout)]).toMatchObject([exitCode, { requests: 1001, ...outcome }]);
-    const watched = await agentctl.run('batch', 'status', file, '--watch', '--json');
-    expect([watched.code, JSON.parse(watched.stdout)]).toMatchObject([exitCode, outcome]);
+    const waited = await outcomeOf(...submitArgs(file, '--wait'));
+    expect(waited).toMatchObject([exitCode, { requests: 1001, ...outcome }]);
+    expect(await outcomeOf('batch', 'status', file, '--watch')).toMatchObject([exitCode, outcome]);
     const out = join(folder, 'out.csv');
-    const joined = await agentctl.run('batch', 'results', file, '--out', out, '--json');
-    expect([joined.code, JSON.parse(joined.stdout)]).toMatchObject([exitCode, outcome]);
+    expect(await outcomeOf('batch', 'results', file, '--out', out)).toMatchObject([exitCode, outcome]);
     // Nothing but what was asked for is next to the file, and nobody else reads the journal.
     expect(await readdir(folder)).toEqual(['out.csv', 'requests.csv']);
     const [journal = ''] = await readdir(journals);
@@ -292,8 +296,7 @@ describe('the results of a file', () => {
       id === 'q2' || (isBroken && ['q5', 'q1000', 'q1001'].includes(id)) ? `No ${id}` : undefined;
     const file = await submitCsv(1001);
     isBroken = false;
-    const retried = await agentctl.run('batch', 'retry-failed', file, '--wait', '--json');
-    expect([retried.code, JSON.parse(retried.stdout)]).toMatchObject([
+    expect(await outcomeOf('batch', 'retry-failed', file, '--wait')).toMatchObject([
       3,
       { retried: 4, succeeded: 1000, failed: 1, reasons: [{ error_message: 'No q2', requests: 1 }] },
     ]);
@@ -308,8 +311,8 @@ describe('the results of a file', () => {
     await appendFile(file, 'q1003,Message 1003\n');
 
     const out = join(folder, 'out.jsonl');
-    const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out, '--json');
-    expect([code, JSON.parse(stdout)]).toMatchObject([3, { requests: 1003, succeeded: 1001, failed: 1 }]);
+    const joined = await outcomeOf('batch', 'results', file, '--out', out);
+    expect(joined).toMatchObject([3, { requests: 1003, succeeded: 1001, failed: 1 }]);
     const written = await readJsonLines(out);
     expect(written.map(({ custom_id }) => custom_id)).toEqual(
       Array.from({ length: 1003 }, (_, index) => `q${index + 1}`),
