@@ -6,7 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { ended } from '#support/command-end.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
 import { envelope, type FrontRequest, startFront } from '#support/front-server.ts';
 
 const front = closeAfterTests(await startFront());
@@ -74,11 +74,7 @@ function serveResults(
 
 const download = (...args: string[]) => agentctl.run('batch', 'results', batchId, '--out', out, ...args);
 
-const writtenItems = async () =>
-  (await readFile(out, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const writtenItems = () => readJsonLines(out);
 
 describe('agentctl batch results', () => {
   it('writes several pages, a result a line', async () => {
@@ -135,10 +131,9 @@ describe('agentctl batch results', () => {
       response.end(`],"pagination":{"total_records":${count},"next_page":null}}`);
     };
     const args = ['batch', 'results', batchId, '--out', out];
-    expect(await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended).toMatchObject({
-      code: 0,
-      stderr: '',
-    });
+    expect(await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended).toMatchObject(
+      ended(0, ''),
+    );
     expect((await stat(out)).size).toBeGreaterThan(80_000_000);
   });
 
@@ -149,7 +144,7 @@ describe('agentctl batch results', () => {
       request.respond(404, { data: null, message: 'Batch not found', error_code: 10003 });
       return true;
     });
-    expect(await download()).toMatchObject({ code: 1, stderr: 'Batch not found (code 10003)\n' });
+    expect(await download()).toMatchObject(ended(1, 'Batch not found (code 10003)\n'));
     expect(await readFile(out, 'utf8')).toBe('earlier');
     expect(await readdir(folder)).toEqual(['results.jsonl']);
   });
@@ -159,7 +154,7 @@ describe('agentctl batch results', () => {
       request.respond(200, { ...JSON.parse(text.replace(/"data":\[\{.*?\},/, '"data":[')) });
       return true;
     });
-    expect(await download()).toMatchObject(ended(1, 'results came of 2500'));
+    expect(await download()).toMatchObject(ended(1, /results came of 2500/));
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -235,10 +230,9 @@ describe('where client commands go', () => {
     };
     const variables = { AGENT_SERVICE_URL: 'http://127.0.0.1:9', AGENT_SERVICE_KEY: 'ak_environment' };
     const args = ['batch', 'status', batchId, '--base-url', `${front.baseUrl}/`, '--key', 'ak_option'];
-    expect(await agentctl.start(args, variables).ended).toMatchObject({
-      code: 1,
-      stderr: 'The service responded with HTTP 302\n',
-    });
+    expect(await agentctl.start(args, variables).ended).toMatchObject(
+      ended(1, 'The service responded with HTTP 302\n'),
+    );
     expect(front.requests.map(({ path, headers }) => [path, headers['x-api-key']])).toEqual([
       [`/batches/${batchId}`, 'ak_option'],
     ]);

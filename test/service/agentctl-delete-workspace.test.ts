@@ -219,10 +219,9 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
     before[1],
   ]);
   expect(summaryOf(await client.get('/chats'))).toContain('Missing or invalid API key');
-  expect(await agentctl.run('workspaces', 'delete', id, ...confirm)).toMatchObject({
-    code: 1,
-    stderr: `Workspace ${id} not found\n`,
-  });
+  expect(await agentctl.run('workspaces', 'delete', id, ...confirm)).toMatchObject(
+    ended(1, `Workspace ${id} not found\n`),
+  );
   expect((await agentctl.run('workspaces', 'get', `${id}x`)).code).toBe(0);
 });
 
@@ -234,11 +233,10 @@ it('changes nothing without the name of the workspace', async () => {
     ...[1, ''],
     `--confirm must be the name of the workspace ${id}. Nothing was changed\n`,
   ]);
-  expect(await agentctl.run('workspaces', 'delete', id)).toMatchObject(ended(2, "option '--confirm <name>'"));
-  expect(await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm)).toMatchObject({
-    code: 1,
-    stderr: 'Workspace ws_unknown not found\n',
-  });
+  expect(await agentctl.run('workspaces', 'delete', id)).toMatchObject(ended(2, /option '--confirm <name>'/));
+  expect(await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm)).toMatchObject(
+    ended(1, 'Workspace ws_unknown not found\n'),
+  );
   expect(await allItems()).toEqual(before);
   expect((await client.get('/chats')).status).toBe(200);
 });

@@ -13,6 +13,7 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { agentctlWords } from '#support/agentctl-process.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
@@ -62,10 +63,9 @@ it('renames a workspace, which commands then find by its name or its id', async 
 it('rejects a name that several workspaces have, and lists their ids', async () => {
   const name = `Twice ${randomUUID()}`;
   const ids = [await createWorkspace(name), await createWorkspace(name)].map(({ id }) => id).toSorted();
-  expect(await agentctl.run('whitelist', 'add', '--workspace', name, 'ada')).toMatchObject({
-    code: 1,
-    stderr: `2 workspaces are called ${name}: give the id, one of ${ids.join(', ')}\n`,
-  });
+  expect(await agentctl.run('whitelist', 'add', '--workspace', name, 'ada')).toMatchObject(
+    ended(1, `2 workspaces are called ${name}: give the id, one of ${ids.join(', ')}\n`),
+  );
   // An id is one even if it is also the name of another workspace.
   const [first = ''] = ids;
   await createWorkspace(first);

@@ -128,10 +128,3 @@ it.runIf(isSoak)('batches that use all workers delay another workspace by one ch
   for (const { id } of large) await busy.cancel(id);
   for (const { id } of large) expect((await busy.end(id)).status).toBe('cancelled');
 });
-
-it.runIf(isSoak)('300 requests in chats of their own have one turn each', async () => {
-  const tenant = await openBatchTenant(service);
-  const requests = requestsOf(300);
-  const batch = await tenant.run(requests, 170);
-  await tenant.checkWhole(batch, requests);
-});

@@ -50,36 +50,22 @@ describe('a client that leaves', () => {
     await wholeReply(chatId, 'leave in the middle', 'One, two, three');
   });
 
-  it('before the first word gets the whole reply in the history', async () => {
+  it.each([
+    ['before the first word', true],
+    ['with stream false', false],
+  ])('%s gets the whole reply in the history', async (message, stream) => {
     const chatId = await createChat(client, tenant);
-    const called = callFor('leave at once');
+    const called = callFor(message);
     const leaving = new AbortController();
-    const streaming = client.stream(
-      chatId,
-      { message: 'leave at once', agent_id: tenant.agentId },
-      { signal: leaving.signal },
-    );
-    await streaming;
+    const body = { message, agent_id: tenant.agentId, stream };
+    const path = `/chats/${chatId}/messages`;
+    const responding = client.request('POST', path, { body, signal: leaving.signal });
+    if (stream) await responding;
     const call = await called;
     leaving.abort();
+    if (!stream) await expect(responding).rejects.toThrow();
     replyWith(call, 'All of it');
-    await wholeReply(chatId, 'leave at once', 'All of it');
-  });
-
-  it('with stream false gets the whole reply in the history', async () => {
-    const chatId = await createChat(client, tenant);
-    const called = callFor('leave plainly');
-    const leaving = new AbortController();
-    const sending = client.post(
-      `/chats/${chatId}/messages`,
-      { message: 'leave plainly', agent_id: tenant.agentId, stream: false },
-      { signal: leaving.signal },
-    );
-    const call = await called;
-    leaving.abort();
-    await expect(sending).rejects.toThrow();
-    replyWith(call, 'All of it');
-    await wholeReply(chatId, 'leave plainly', 'All of it');
+    await wholeReply(chatId, message, 'All of it');
   });
 });
 
