@@ -56,7 +56,7 @@ function onCreation(handle: (request: FrontRequest, creation: number) => unknown
   };
 }
 
-const refuse = (request: FrontRequest): void =>
+const rejectCreation = (request: FrontRequest): void =>
   request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
 
 const serveAll = (): void => {
@@ -211,7 +211,7 @@ describe('agentctl batch submit, killed and run again', () => {
   it('and refused when it is sent again, it stays in the journal until its fate is known', async () => {
     await writeLines(messages(5));
     await killAt(1, true);
-    onCreation(refuse);
+    onCreation(rejectCreation);
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
     serveAll();
     await submit();
@@ -299,7 +299,7 @@ describe('agentctl batch submit, on a service in trouble', () => {
     let creations = 0;
     onCreation((request, creation) => {
       creations = creation;
-      if (creation > 1) return refuse(request);
+      if (creation > 1) return rejectCreation(request);
       batches.create(request);
       request.reset();
     });

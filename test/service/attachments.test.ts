@@ -69,8 +69,8 @@ describe('the text of an attached file reaches the model', () => {
     const junk = 'HTTP/1.1 200 OK\r\n\r\n';
     const pdf = Buffer.concat([Buffer.from(junk), formPdf()]);
     const { prompt } = await promptWith('a.pdf', types.pdf, pdf);
-    const beginning = '<file name=\\"a.pdf\\">\\n[page 2 cannot be read]\\n日本語\\nA note on the page';
-    for (const shown of [beginning, 'Full name: Jane Doe', 'The third page']) expect(prompt).toContain(shown);
+    const start = '<file name=\\"a.pdf\\">\\n[page 2 cannot be read]\\n日本語\\nA note on the page';
+    for (const shown of [start, 'Full name: Jane Doe', 'The third page']) expect(prompt).toContain(shown);
   });
 
   it('whatever its encoding, declared or not', async () => {

@@ -40,7 +40,7 @@ const newChat = () => ({ name: 'A chat', agent_id: tenant.agentId });
 const goOn = async (chatId: number) => (await send(client, tenant, chatId, 'Go on')).status;
 
 /** Starts a reply whose first text the client has received. */
-async function beginReply(message: string, text: string) {
+async function startReply(message: string, text: string) {
   const chatId = await createChat(client, tenant);
   const called = callFor(message);
   const path = `/chats/${chatId}/messages`;
@@ -100,7 +100,7 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
   it('stores what has come of its replies when Lambda ends it, and takes no new ones', async () => {
     await start();
     const replies = await Promise.all(
-      Array.from({ length: 8 }, (_, index) => beginReply(`Reply ${index} ${randomUUID()}`, `Begun ${index}`)),
+      Array.from({ length: 8 }, (_, index) => startReply(`Reply ${index} ${randomUUID()}`, `Begun ${index}`)),
     );
     endpoint.signal('SIGTERM');
     for (const { events } of replies) {
@@ -141,7 +141,7 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
 
   it('stores what has come of its replies after an error outside of any request, and ends', async () => {
     await start();
-    const { chatId, events } = await beginReply('Hold on', 'Begun');
+    const { chatId, events } = await startReply('Hold on', 'Begun');
     endpoint.signal('SIGUSR2');
     const { value } = await events.next();
     expect(value).toMatchObject({ type: 'response.error', message: 'The reply was interrupted' });

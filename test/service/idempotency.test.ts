@@ -210,7 +210,7 @@ describe('a send with a key', () => {
   /** A send whose function has died while the model was called, and whose lease has not ended. */
   const die = async (message: string, before: string[] = []) => {
     const started = await start(message);
-    for (const earlier of before) dataOf(await started.tenant.send(started.chat, { message: earlier }));
+    for (const previous of before) dataOf(await started.tenant.send(started.chat, { message: previous }));
     const called = callFor(message);
     const first = started.send();
     const { request } = await called;

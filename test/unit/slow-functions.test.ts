@@ -12,7 +12,7 @@ beforeEach(async () => {
 const busy = 'A reply is already in progress for this chat';
 const input = (message: string) => memory.inputOf(chat, message);
 /** The clock of a function whose leases have ended for others as soon as it takes them. */
-const lateClock = () => ({
+const slowClock = () => ({
   clock: { ...memory.clock, now: () => new Date(memory.clock.now().getTime() - 61_000) },
 });
 
@@ -39,7 +39,7 @@ describe('a turn that was given up', () => {
 
   it('is not brought back by a holder whose message comes late', async () => {
     const put = delayedCall(memory.services.messages.put);
-    const services = { ...lateClock(), messages: { ...memory.services.messages, put: put.call } };
+    const services = { ...slowClock(), messages: { ...memory.services.messages, put: put.call } };
     const first = await overtake(memory.send(input('From the late'), { services }), put);
     expect((await memory.finish(first)).reply).toMatchObject({ content: 'Hello', error: null });
     expect(await memory.contents(chat)).toEqual(['From the first', 'Hello']);
@@ -48,7 +48,7 @@ describe('a turn that was given up', () => {
 
 describe('a send that is made again', () => {
   it('has one turn and one reply when its first function wakes up beside it', async () => {
-    const first = await memory.start(input('Once'), { ...once(), services: lateClock() });
+    const first = await memory.start(input('Once'), { ...once(), services: slowClock() });
     const takeOver = delayedCall(memory.services.chats.takeOverLease);
     const services = { chats: { ...memory.services.chats, takeOverLease: takeOver.call } };
     const second = await overtake(memory.send(input('Once'), { ...once(), services }), takeOver, true);
@@ -64,7 +64,7 @@ describe('a send that is made again', () => {
 
   it('leaves the chat alone when the other one of two has begun the turn', async () => {
     const put = delayedCall(memory.services.messages.putWithKey);
-    const services = { ...lateClock(), messages: { ...memory.services.messages, putWithKey: put.call } };
+    const services = { ...slowClock(), messages: { ...memory.services.messages, putWithKey: put.call } };
     const first = await overtake(memory.send(input('Once'), { ...once(), services }), put, true);
     await memory.finish(first);
     expect(await memory.contents(chat)).toEqual(['Once', 'Hello']);
