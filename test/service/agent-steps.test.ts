@@ -1,18 +1,21 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
-import type { MessageResource } from '#contract/message.ts';
 import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
-import { type Client, clientOf } from '#support/client.ts';
 import { replyWith } from '#support/model-server.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import {
-  type AgentFields,
-  createPublishedAgent,
-  createTenant,
-  operator,
-  type Tenant,
-} from '#support/service.ts';
+  callsTool,
+  form,
+  formTool,
+  replyIn,
+  says as saysWith,
+  scriptCalls,
+  streamedReply,
+  typesOf,
+} from '#support/scripted-steps.ts';
+import { type AgentFields, createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -21,29 +24,11 @@ const { model, service, tenant, client } = await useScriptedService({
   maxConcurrency: 3,
 });
 
-/** Scripts the model, call by call. */
-function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
-  const calls: ModelCall[] = [];
-  model.onCall = (call) => {
-    calls.push(call);
-    const respond = responses[calls.length - 1];
-    if (respond === undefined) call.fail(400);
-    else respond(call);
-  };
-  return calls;
-}
-
-const says =
-  (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) =>
-  (call: ModelCall) =>
-    replyWith(call, text, usage);
-
-const calls =
-  (name: string, args: unknown, usage = { prompt_tokens: 10, completion_tokens: 5 }) =>
-  (call: ModelCall) => {
-    call.callTools({ name, arguments: args });
-    call.finish(usage);
-  };
+const script = (...responses: ((call: ModelCall) => void)[]) => scriptCalls(model, ...responses);
+const says = (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) => saysWith(text, usage);
+const calls = (name: string, args: unknown) =>
+  callsTool(name, args, { prompt_tokens: 10, completion_tokens: 5 });
+const callAgent = calls('consultant_call_agent', { message: 'x' });
 
 const cutAfter = (text: string) => (call: ModelCall) => {
   call.chunk(text);
@@ -53,21 +38,13 @@ const cutAfter = (text: string) => (call: ModelCall) => {
 const agentWith = (fields: AgentFields): Promise<string> =>
   createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test', ...fields });
 
-async function reply(agentId: string, message = 'go') {
-  const chatId = await createChat(client, { agentId });
-  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
-  const history = await historyOf(client, chatId);
-  return { chatId, events, history, meta: history.at(-1)?.meta as MessageResource['meta'] };
-}
-
-const typesOf = (events: (StreamEvent | '[DONE]')[]) =>
-  events.map((event) => (event === '[DONE]' ? event : event.type.replace('response.', '')));
+/** An agent that asks another one. */
+const askerOf = (agent_id: string, fields: AgentFields = {}): Promise<string> =>
+  agentWith({ unified_tools: [{ type: 'consultant_call_agent', config: { agent_id } }], ...fields });
+const reply = (agentId: string, message?: string) => replyIn(client, agentId, message);
 
 const stepsOf = (events: (StreamEvent | '[DONE]')[]) =>
   events.flatMap((event) => (event !== '[DONE]' && 'step' in event ? [event.step] : []));
-
-const formTool = { type: 'consultant_request_form' };
-const form = { title: 'Your address', fields: [{ name: 'street', label: 'Street', type: 'text' }] };
 
 describe('an agent that asks another', () => {
   it('shows the step live, gives the answer to the model, and counts the tokens of both', async () => {
@@ -87,11 +64,7 @@ describe('an agent that asks another', () => {
     );
     const events = stepThrough(await client.stream(chatId, { message: 'go', agent_id: agentId }));
     const received = [await events.next(), await events.next(), await events.next()];
-    expect(typesOf(received as StreamEvent[])).toEqual([
-      'created',
-      'output_text.delta',
-      'reasoning_step.start',
-    ]);
+    expect(typesOf(received)).toEqual(['created', 'output_text.delta', 'reasoning_step.start']);
     // The client sees the start of the step before the other agent's model has sent any text.
     says('Forty-two', { prompt_tokens: 100, completion_tokens: 50 })(await checkpoint.promise);
     const rest = await events.rest();
@@ -101,21 +74,15 @@ describe('an agent that asks another', () => {
       'output_text.completed',
       '[DONE]',
     ]);
-    const usage = {
-      total_prompt_tokens: 113,
-      total_completion_tokens: 57,
-      total_tokens: 170,
-      total_calls: 3,
-    };
+    const usageOf = (prompt: number, completion: number, total_calls: number) => ({
+      ...{ total_prompt_tokens: prompt, total_completion_tokens: completion },
+      ...{ total_tokens: prompt + completion, total_calls },
+    });
+    const usage = usageOf(113, 57, 3);
     const step = {
       type: 'consultant_call_agent',
       result: { success: true, data: { agent_id: expert, agent_name: 'Expert', reply: 'Forty-two' } },
-      token_usage: {
-        total_prompt_tokens: 100,
-        total_completion_tokens: 50,
-        total_tokens: 150,
-        total_calls: 1,
-      },
+      token_usage: usageOf(100, 50, 1),
     };
     expect(received[2]).toMatchObject({
       step: { type: step.type, args: { agent_id: expert, message: 'What is it?' } },
@@ -140,15 +107,8 @@ describe('an agent that asks another', () => {
 
   it('shows the steps of the other one too, inside its own', async () => {
     const expert = await agentWith({ unified_tools: [formTool] });
-    const agentId = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: expert } }],
-    });
-    script(
-      calls('consultant_call_agent', { message: 'x' }),
-      calls('consultant_request_form', form),
-      says('asked'),
-      says('done'),
-    );
+    const agentId = await askerOf(expert);
+    script(callAgent, calls('consultant_request_form', form), says('asked'), says('done'));
     const { events, meta } = await reply(agentId);
     expect(typesOf(events)).toEqual([
       'created',
@@ -169,9 +129,7 @@ describe('an agent that asks another', () => {
 
   it('never goes round in circles', async () => {
     const first = await agentWith({});
-    const second = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: first } }],
-    });
+    const second = await askerOf(first);
     const definition = agentDefinition.parse({
       name: 'First',
       llm_model: 'openai:test',
@@ -195,10 +153,7 @@ describe('an agent that asks another', () => {
 
   it('goes three deep and no deeper', async () => {
     let agentId = await agentWith({ name: 'Last' });
-    for (let level = 0; level < 4; level += 1)
-      agentId = await agentWith({
-        unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: agentId } }],
-      });
+    for (let level = 0; level < 4; level += 1) agentId = await askerOf(agentId);
     const deeper = calls('consultant_call_agent', { message: 'deeper' });
     script(deeper, deeper, deeper, deeper, says('3'), says('2'), says('1'), says('0'));
     const { meta } = await reply(agentId);
@@ -210,17 +165,16 @@ describe('an agent that asks another', () => {
     ]);
   });
 
+  const left = Promise.withResolvers<void>();
   it.each([
     ['is not published', undefined, 'The other agent is not published'],
     ['fails', (call: ModelCall) => call.fail(400), 'The model refused the request'],
     ['is cut', cutAfter('x'), 'The reply was cut by'],
     ['says nothing', (call: ModelCall) => call.finish(), 'The model gave an empty reply'],
+    ['takes too long', (call: ModelCall) => void call.gone.then(left.resolve), 'It took longer than'],
   ])('goes on when the other one %s', async (_, respond, message) => {
     const other = respond === undefined ? crypto.randomUUID() : await agentWith({});
-    const agentId = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
-    });
-    const callAgent = calls('consultant_call_agent', { message: 'x' });
+    const agentId = await askerOf(other);
     script(...(respond === undefined ? [callAgent] : [callAgent, respond]), says('Without it, then.'));
     const { events, meta } = await reply(agentId);
     expect(meta.reasoning_steps).toMatchObject([
@@ -228,21 +182,7 @@ describe('an agent that asks another', () => {
     ]);
     expect(events.at(-2)).toMatchObject({ final_text: 'Without it, then.' });
     expect(meta).not.toHaveProperty('error');
-  });
-
-  it('fails the step, not the reply, when the other one takes too long', async () => {
-    const other = await agentWith({});
-    const agentId = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
-    });
-    const silent = Promise.withResolvers<ModelCall>();
-    script(calls('consultant_call_agent', { message: 'x' }), silent.resolve, says('It does not answer.'));
-    const { events, meta } = await reply(agentId);
-    expect(meta.reasoning_steps).toMatchObject([
-      { result: { success: false, data: { message: expect.stringContaining('It took longer than') } } },
-    ]);
-    expect(events.at(-2)).toMatchObject({ final_text: 'It does not answer.' });
-    await (await silent.promise).gone;
+    if (message.startsWith('It took')) await left.promise;
   });
 });
 
@@ -324,11 +264,7 @@ describe('what a model gets wrong', () => {
 
   it('tools for ever: the last step must be an answer, and what is none is an error', async () => {
     const other = await agentWith({});
-    const agentId = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
-      meta: { max_steps: 2 },
-    });
-    const callAgent = calls('consultant_call_agent', { message: 'x' });
+    const agentId = await askerOf(other, { meta: { max_steps: 2 } });
     const made = script(callAgent, says('a'), callAgent, says('b'));
     const { events, meta } = await reply(agentId);
     expect(made[2]?.request).not.toHaveProperty('tools');
@@ -347,13 +283,11 @@ describe('what a model gets wrong', () => {
 
   it('a failure behind a step keeps the step, the text and the tokens', async () => {
     const other = await agentWith({});
-    const agentId = await agentWith({
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
-    });
+    const agentId = await askerOf(other);
     script(
       (call) => {
         call.chunk('I ask.');
-        calls('consultant_call_agent', { message: 'x' })(call);
+        callAgent(call);
       },
       says('answer'),
       (call) => call.fail(400),
@@ -407,55 +341,43 @@ it('uses several tools at once, each with its own start and end', async () => {
 
 it('keeps steps that are too large for an item of the table', async () => {
   const other = await agentWith({});
-  const agentId = await agentWith({
-    unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: other } }],
-  });
+  const agentId = await askerOf(other);
   const long = 'ä'.repeat(250_000);
-  script(calls('consultant_call_agent', { message: 'x' }), says(long), says('short'));
+  script(callAgent, says(long), says('short'));
   const { meta, history } = await reply(agentId);
   expect(meta.reasoning_steps?.[0]?.result?.data).toMatchObject({ reply: long });
   expect(history.at(-1)?.content).toBe('short');
 });
 
 describe('titles', () => {
-  let titled: Tenant;
-  let titledClient: Client;
+  let titled: OpenTenant;
   beforeAll(async () => {
-    titled = await createTenant({ model: 'openai:test' });
-    titledClient = clientOf(service, titled);
+    titled = await openTenant(service, { model: 'openai:test' });
   });
-
-  const nameOf = async (chatId: number) =>
-    (await titledClient.get<{ id: number; name: string }[]>('/chats')).body.data.find(
-      ({ id }) => id === chatId,
-    )?.name;
+  const createTitled = async () => (await titled.createChat({ name: 'Chat' })).id;
+  const stream = (chatId: number, message = 'x') =>
+    streamedReply(titled.client, titled.agentId, chatId, message);
+  const nameOf = async (id: number) => dataOf(await titled.client.get<{ name: string }>(`/chats/${id}`)).name;
+  const untitled = ['created', 'output_text.delta', 'output_text.completed', '[DONE]'];
 
   it('are made by the model beside the first reply, stored, and told', async () => {
     model.onPlainCall = (call) => replyWith(call, '"Planning a trip to the sea"\n');
     script(says('Sure.'), says('Yes.'));
-    const chatId = await createChat(titledClient, titled);
-    const message = { message: 'I want to go to the sea', agent_id: titled.agentId };
-    const events = await (await titledClient.stream(chatId, message)).all();
-    expect(events).toContainEqual(
-      expect.objectContaining({
-        type: 'response.chat.title.updated',
-        name: 'Planning a trip to the sea',
-      }),
+    const chatId = await createTitled();
+    const name = 'Planning a trip to the sea';
+    expect(await stream(chatId, 'I want to go to the sea')).toContainEqual(
+      expect.objectContaining({ type: 'response.chat.title.updated', name }),
     );
-    expect(await nameOf(chatId)).toBe('Planning a trip to the sea');
+    expect(await nameOf(chatId)).toBe(name);
     expect(model.plainCalls.at(-1)?.request.messages.at(-1)?.content).toContain('I want to go to the sea');
-    const repeated = await (await titledClient.stream(chatId, message)).all();
-    expect(typesOf(repeated)).not.toContain('chat.title.updated');
+    expect(typesOf(await stream(chatId))).not.toContain('chat.title.updated');
   });
 
   it('that fail leave the chat its name, and the reply is whole', async () => {
     model.onPlainCall = (call) => call.fail(400);
     script(says('Sure.'));
-    const chatId = await createChat(titledClient, titled);
-    const events = await (
-      await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId })
-    ).all();
-    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    const chatId = await createTitled();
+    expect(typesOf(await stream(chatId))).toEqual(untitled);
     expect(await nameOf(chatId)).toBe('Chat');
   });
 
@@ -463,12 +385,9 @@ describe('titles', () => {
     const left = Promise.withResolvers<void>();
     model.onPlainCall = (call) => call.gone.then(left.resolve);
     script(says('Sure.'));
-    const chatId = await createChat(titledClient, titled);
+    const chatId = await createTitled();
     const started = performance.now();
-    const events = await (
-      await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId })
-    ).all();
-    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    expect(typesOf(await stream(chatId))).toEqual(untitled);
     expect(performance.now() - started).toBeLessThan(6000);
     await left.promise;
   });
@@ -479,15 +398,17 @@ describe('titles', () => {
     model.onPlainCall = onTitleCall;
     script(resolve);
     const before = model.plainCalls.length;
-    const chatId = await createChat(titledClient, titled);
-    const events = stepThrough(await titledClient.stream(chatId, { message: 'x', agent_id: titled.agentId }));
+    const chatId = await createTitled();
+    const events = stepThrough(
+      await titled.client.stream(chatId, { message: 'x', agent_id: titled.agentId }),
+    );
     await events.next();
     const call = await called;
     call.reason('Hmm');
     expect(model.plainCalls).toHaveLength(before);
     call.chunk('Sure.');
     says('Sure things')(await titleCall);
-    expect(typesOf([(await events.next()) as StreamEvent, (await events.next()) as StreamEvent])).toEqual([
+    expect(typesOf([await events.next(), await events.next()])).toEqual([
       'output_text.delta',
       'chat.title.updated',
     ]);
@@ -499,8 +420,8 @@ describe('titles', () => {
   it('are not made of a reply that fails without a text', async () => {
     const before = model.plainCalls.length;
     script((call) => call.fail(400));
-    const chatId = await createChat(titledClient, titled);
-    expect((await send(titledClient, titled, chatId, 'x')).status).toBe(500);
+    const chatId = await createTitled();
+    expect((await send(titled.client, titled, chatId, 'x')).status).toBe(500);
     expect(model.plainCalls).toHaveLength(before);
     expect(await nameOf(chatId)).toBe('Chat');
   });
@@ -510,8 +431,8 @@ describe('titles', () => {
     const { promise: titleCall, resolve: onCall } = Promise.withResolvers<ModelCall>();
     model.onPlainCall = onCall;
     script(says('Sure.'));
-    const chatId = await createChat(titledClient, titled);
-    const response = send(titledClient, titled, chatId, 'x');
+    const chatId = await createTitled();
+    const response = send(titled.client, titled, chatId, 'x');
     const left = (await titleCall).gone.then(() => order.push('given up'));
     expect((await response).body.data).toBe('Sure.');
     order.push('answered');

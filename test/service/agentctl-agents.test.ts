@@ -5,6 +5,7 @@ import { type AgentResource, agentDefinition } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -122,10 +123,9 @@ it('deletes an agent for ever, while its chats can be read', async () => {
   const chat = await tenant.createChat({ agent_id: id });
   dataOf(await tenant.send(chat));
   const remove = (...confirm: string[]) => agentctl.run('agents', 'delete', id, ...confirm);
-  expect(await remove('--confirm', 'gone')).toMatchObject({
-    code: 1,
-    stderr: `--confirm must be the name of the agent ${id}. Nothing was changed\n`,
-  });
+  expect(await remove('--confirm', 'gone')).toMatchObject(
+    ended(1, `--confirm must be the name of the agent ${id}. Nothing was changed\n`),
+  );
   expect((await tenant.send(chat)).status).toBe(200);
   expect(JSON.parse((await remove('--confirm', 'Gone')).stdout)).toEqual({ id, deleted: true });
   expect(summaryOf(await tenant.send(chat))).toBe('404/10003 Agent not found');
@@ -204,8 +204,9 @@ it('names every mistake of an agent.json, a line each', async () => {
 it.each(['null', '[]', '"x"'])('takes no file with %s', async (content) => {
   const file = join(folder, 'wrong.json');
   await writeFile(file, content);
-  const { code, stderr } = await agentctl.run('agents', 'update', agentId, '--file', file);
-  expect([code, stderr]).toEqual([1, `${file}: the file must be an object\n`]);
+  expect(await agentctl.run('agents', 'update', agentId, '--file', file)).toMatchObject(
+    ended(1, `${file}: the file must be an object\n`),
+  );
 });
 
 it('takes an agent of 350,000 bytes, and not of one more', async () => {

@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
-import { startFront } from '#support/front-server.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 const agent = crypto.randomUUID();
@@ -17,7 +18,7 @@ let journals: string;
 
 beforeEach(async () => {
   batches = new ScriptedBatches();
-  front.serve = (request) => batches.serve(request);
+  serveAll();
   front.requests.length = 0;
   folder = await mkdtemp(join(tmpdir(), 'agentctl-files-'));
   const state = await mkdtemp(join(tmpdir(), 'agentctl-state-'));
@@ -39,7 +40,33 @@ const writeCsv = (count: number): Promise<string> =>
     `custom_id,message\n${Array.from({ length: count }, (_, index) => `q${index + 1},Message ${index + 1}\n`).join('')}`,
   );
 
+/** Handles each request for a new batch, with its number; all other requests are served. */
+function onCreation(handle: (request: FrontRequest, creation: number) => unknown): void {
+  let creations = 0;
+  front.serve = async (request) => {
+    if (!isCreation(request)) return batches.serve(request);
+    creations += 1;
+    await handle(request, creations);
+  };
+}
+
+const serveAll = (): void => {
+  front.serve = (request) => batches.serve(request);
+};
+
 const submitArgs = (file: string, ...args: string[]) => ['batch', 'submit', file, '--agent', agent, ...args];
+async function submitCsv(count: number): Promise<string> {
+  const file = await writeCsv(count);
+  await agentctl.json(...submitArgs(file));
+  return file;
+}
+
+/** The exit code of a command, and its output as JSON. */
+async function outcomeOf(...args: string[]): Promise<[code: number | null, output: unknown]> {
+  const { code, stdout } = await agentctl.run(...args, '--json');
+  return [code, JSON.parse(stdout)];
+}
+
 const creations = () => front.requests.filter(isCreation);
 /** The requests of all batches. */
 const sent = () => batches.taken.flatMap(({ body }) => JSON.parse(body).requests);
@@ -158,8 +185,7 @@ describe('a CSV file of requests', () => {
     [['--column', 'topic=x'], new RegExp(`FIELD=NAME, with a field of ${fields[0]}`)],
     [['--column', 'name=x', '--column', 'name=y'], /name has two columns/],
   ])('is not read with %j', async (args, said) => {
-    const { code, stderr } = await agentctl.run(...submitArgs(await writeCsv(1), ...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...submitArgs(await writeCsv(1), ...args))).toMatchObject(ended(2, said));
   });
 });
 
@@ -173,19 +199,12 @@ describe('a dry run', () => {
     const size = await agentctl.json('batch', 'submit', file, '--dry-run');
     const characters =
       Array.from({ length: count - 1 }, (_, index) => `Message ${index + 1}`).join('').length + 1;
-    expect(size).toEqual({
-      file,
-      requests: count,
-      batches: expected,
-      characters,
-      submitted_before: 0,
-    });
+    expect(size).toEqual({ file, requests: count, batches: expected, characters, submitted_before: 0 });
     expect(front.requests).toEqual([]);
   });
 
   it('counts what is left of a file', async () => {
-    const file = await writeCsv(3);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(3);
     await appendFile(file, 'q4,more\n');
     expect(await agentctl.json('batch', 'submit', file, '--dry-run')).toMatchObject({
       requests: 1,
@@ -231,13 +250,11 @@ describe('the end of the requests of a file', () => {
   ])('is the exit code and the summary over all batches: %s', async (_, exitCode, failureOf, outcome) => {
     batches.failureOf = failureOf;
     const file = await writeCsv(1001);
-    const { code, stdout } = await agentctl.run(...submitArgs(file, '--wait', '--json'));
-    expect([code, JSON.parse(stdout)]).toMatchObject([exitCode, { requests: 1001, ...outcome }]);
-    const watched = await agentctl.run('batch', 'status', file, '--watch', '--json');
-    expect([watched.code, JSON.parse(watched.stdout)]).toMatchObject([exitCode, outcome]);
+    const waited = await outcomeOf(...submitArgs(file, '--wait'));
+    expect(waited).toMatchObject([exitCode, { requests: 1001, ...outcome }]);
+    expect(await outcomeOf('batch', 'status', file, '--watch')).toMatchObject([exitCode, outcome]);
     const out = join(folder, 'out.csv');
-    const joined = await agentctl.run('batch', 'results', file, '--out', out, '--json');
-    expect([joined.code, JSON.parse(joined.stdout)]).toMatchObject([exitCode, outcome]);
+    expect(await outcomeOf('batch', 'results', file, '--out', out)).toMatchObject([exitCode, outcome]);
     // Nothing but what was asked for is next to the file, and nobody else reads the journal.
     expect(await readdir(folder)).toEqual(['out.csv', 'requests.csv']);
     const [journal = ''] = await readdir(journals);
@@ -265,23 +282,14 @@ describe('the end of the requests of a file', () => {
   });
 });
 
-/** The rows of a file of JSON lines. */
-const readJsonLines = async (out: string) =>
-  (await readFile(out, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-
 describe('the results of a file', () => {
   it('have each row once, in its order, with the result of its last attempt', async () => {
     let isBroken = true;
     batches.failureOf = (id) =>
       id === 'q2' || (isBroken && ['q5', 'q1000', 'q1001'].includes(id)) ? `No ${id}` : undefined;
-    const file = await writeCsv(1001);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(1001);
     isBroken = false;
-    const retried = await agentctl.run('batch', 'retry-failed', file, '--wait', '--json');
-    expect([retried.code, JSON.parse(retried.stdout)]).toMatchObject([
+    expect(await outcomeOf('batch', 'retry-failed', file, '--wait')).toMatchObject([
       3,
       { retried: 4, succeeded: 1000, failed: 1, reasons: [{ error_message: 'No q2', requests: 1 }] },
     ]);
@@ -296,8 +304,8 @@ describe('the results of a file', () => {
     await appendFile(file, 'q1003,Message 1003\n');
 
     const out = join(folder, 'out.jsonl');
-    const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out, '--json');
-    expect([code, JSON.parse(stdout)]).toMatchObject([3, { requests: 1003, succeeded: 1001, failed: 1 }]);
+    const joined = await outcomeOf('batch', 'results', file, '--out', out);
+    expect(joined).toMatchObject([3, { requests: 1003, succeeded: 1001, failed: 1 }]);
     const written = await readJsonLines(out);
     expect(written.map(({ custom_id }) => custom_id)).toEqual(
       Array.from({ length: 1003 }, (_, index) => `q${index + 1}`),
@@ -320,7 +328,7 @@ describe('the results of a file', () => {
         ...{ history_id: null, message_id: null, batch_id: null },
       },
     ]);
-    expect(written[1000].batch_id).toBe(third);
+    expect(written[1000]?.batch_id).toBe(third);
     expect(second).not.toBe(third);
   });
 
@@ -340,8 +348,7 @@ describe('the results of a file', () => {
   });
 
   it('of a batch that has not ended are its states so far', async () => {
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     const out = join(folder, 'out.jsonl');
     const { code, stdout } = await agentctl.run('batch', 'results', file, '--out', out);
     expect([code, stdout]).toEqual([
@@ -353,25 +360,24 @@ describe('the results of a file', () => {
 
   it('are not written if the file has changed', async () => {
     batches.failureOf = () => undefined;
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     await write('requests.csv', 'custom_id,message\nq1,Other\nq2,Message 2\n');
-    const { code, stderr } = await agentctl.run('batch', 'results', file, '--out', join(folder, 'out.csv'));
-    expect([code, stderr]).toEqual([1, expect.stringContaining('lines 2 to 3 have changed')]);
+    expect(await agentctl.run('batch', 'results', file, '--out', join(folder, 'out.csv'))).toMatchObject(
+      ended(1, /lines 2 to 3 have changed/),
+    );
     expect(await readdir(folder)).toEqual(['requests.csv']);
   });
 
   it('leave nothing at Ctrl-C', async () => {
     batches.failureOf = () => undefined;
-    const file = await writeCsv(2);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(2);
     const out = join(folder, 'out.csv');
     const running = agentctl.start(['batch', 'results', file, '--out', out]);
     front.serve = (request) => {
       if (request.path.includes('/results')) running.child.kill('SIGINT');
       else batches.serve(request);
     };
-    expect(await running.ended).toMatchObject({ code: 130, stderr: `Stopped. ${out} is unchanged.\n` });
+    expect(await running.ended).toMatchObject(ended(130, `Stopped. ${out} is unchanged.\n`));
     expect(await readdir(folder)).toEqual(['requests.csv']);
   });
 
@@ -382,14 +388,9 @@ describe('the results of a file', () => {
   ])('are not found: %s', async (names, exitCode, said) => {
     await writeCsv(1);
     const files = names.split(' ').map((name) => join(folder, name));
-    const { code, stderr } = await agentctl.run(
-      'batch',
-      'results',
-      ...files,
-      '--out',
-      join(folder, 'out.csv'),
+    expect(await agentctl.run('batch', 'results', ...files, '--out', join(folder, 'out.csv'))).toMatchObject(
+      ended(exitCode, said),
     );
-    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(said)]);
   });
 });
 
@@ -399,17 +400,16 @@ describe('agentctl batch retry-failed', () => {
 
   it('continues when it was killed, sends nothing twice, and starts another retry only when that has ended', async () => {
     batches.failureOf = () => 'Broken';
-    const file = await writeCsv(1500);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(1500);
     batches.failureOf = undefined;
     const running = agentctl.start(['batch', 'retry-failed', file]);
-    front.serve = (request) => {
-      if (!isCreation(request) || batches.taken.length < 3) return batches.serve(request);
+    onCreation((request) => {
+      if (batches.taken.length < 3) return batches.serve(request);
       batches.create(request);
       running.child.kill('SIGKILL');
-    };
+    });
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     expect((await retry(file)).code).toBe(0);
     expect(batches.taken.map(({ customIds }) => customIds.length)).toEqual([1000, 500, 1000, 500]);
     expect(new Set(batches.taken.slice(2).flatMap(({ customIds }) => customIds)).size).toBe(1500);
@@ -450,65 +450,48 @@ describe('agentctl batch retry-failed', () => {
     ['a file that was not submitted', async () => writeCsv(1), /was not submitted from this path/],
     [
       'batches that have not ended',
-      async () => {
-        const file = await writeCsv(1);
-        await agentctl.json(...submitArgs(file));
-        return file;
-      },
+      () => submitCsv(1),
       /1 batch of .* has not ended: agentctl batch status FILE --watch waits/,
     ],
     [
       'a file that has not been submitted completely',
       async () => {
-        const file = await writeCsv(1);
-        await agentctl.json(...submitArgs(file));
+        const file = await submitCsv(1);
         await appendFile(file, 'q2,b\n');
         return file;
       },
       /1 request of .* not submitted yet: agentctl batch submit continues/,
     ],
   ])('refuses %s', async (_, prepare, said) => {
-    const { code, stderr } = await retry(await prepare());
-    expect([code, stderr]).toEqual([1, expect.stringMatching(said)]);
+    expect(await retry(await prepare())).toMatchObject(ended(1, said));
     expect(batches.taken.length).toBeLessThan(2);
   });
 });
 
 describe('agentctl batch submit', () => {
   it('sends the next batch as soon as one of the file has ended', async () => {
-    front.serve = (request) => {
+    onCreation((request) => {
       const [first] = batches.taken;
-      if (isCreation(request) && first !== undefined && first.failures === undefined) {
-        batches.end(first, () => undefined);
-        const message = 'The workspace has 1 open batches';
-        // Longer than the test may take.
-        return request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '3600' });
-      }
-      batches.serve(request);
-    };
-    const { code, stderr } = await agentctl.run(...submitArgs(await writeCsv(1001)));
-    expect([code, stderr]).toEqual([
-      0,
-      expect.stringMatching(/^The workspace .* trying again in \d{4}\.\d s, or when a batch has ended\n$/),
-    ]);
+      if (first === undefined || first.failures !== undefined) return batches.serve(request);
+      batches.end(first, () => undefined);
+      const message = 'The workspace has 1 open batches';
+      // Longer than the test may take.
+      request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '3600' });
+    });
+    expect(await agentctl.run(...submitArgs(await writeCsv(1001)))).toMatchObject(
+      ended(0, /^The workspace .* trying again in \d{4}\.\d s, or when a batch has ended\n$/),
+    );
     expect(batches.customIds.length).toBe(1001);
   });
 
   it('says at Ctrl-C what goes on, and how to continue', async () => {
     const file = await writeCsv(2500);
-    const args = submitArgs(
-      file,
-      '--again',
-      '--webhook-url',
-      'https://example.com/a b',
-      '--webhook-secret',
-      'hush',
-    );
-    const running = agentctl.start(args);
-    front.serve = (request) => {
-      if (!isCreation(request) || batches.taken.length < 1) return batches.serve(request);
+    const webhook = ['--webhook-url', 'https://example.com/a b', '--webhook-secret', 'hush'];
+    const running = agentctl.start(submitArgs(file, '--again', ...webhook));
+    onCreation((request) => {
+      if (batches.taken.length < 1) return batches.serve(request);
       running.child.kill('SIGINT');
-    };
+    });
     const { code, stderr } = await running.ended;
     expect([code, stderr.trimEnd().split('\n')]).toEqual([
       130,
@@ -521,7 +504,7 @@ describe('agentctl batch submit', () => {
     ]);
     const command = stderr.trimEnd().split('\n').at(-1)?.replace('To go on: ', '') ?? '';
     expect(command).not.toContain('hush');
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     const again = startProgram(['sh', '-c', command.replace('…', 'hush')], agentctl.variables);
     expect((await again.ended).code).toBe(0);
     expect(batches.customIds).toEqual(Array.from({ length: 2500 }, (_, index) => `q${index + 1}`));
@@ -534,18 +517,13 @@ describe('agentctl batch submit', () => {
       if (/^\/batches\/[^/?]+$/.test(request.path)) running.child.kill('SIGINT');
       else batches.serve(request);
     };
-    const { code, stderr } = await running.ended;
-    expect([code, stderr]).toEqual([
-      130,
-      expect.stringMatching(
-        /^Stopped\. 1 batch with 2 requests goes on in the service\.\nTo go on: \S+ .*--wait\n$/,
-      ),
-    ]);
+    expect(await running.ended).toMatchObject(
+      ended(130, /^Stopped\. 1 batch with 2 requests goes on in the service\.\nTo go on: \S+ .*--wait\n$/),
+    );
   });
 
   it('moves the journal of an earlier version, and so sends nothing twice', async () => {
-    const file = await writeCsv(3);
-    await agentctl.json(...submitArgs(file));
+    const file = await submitCsv(3);
     const [journal = ''] = await readdir(journals);
     await rename(join(journals, journal), `${file}.submission`);
     expect(await agentctl.json(...submitArgs(file))).toMatchObject({ earlier_batches: 1 });

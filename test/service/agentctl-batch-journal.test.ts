@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { startFront } from '#support/front-server.ts';
+import { ended } from '#support/command-end.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 interface Submission {
@@ -22,7 +23,7 @@ let file: string;
 
 beforeEach(async () => {
   batches = new ScriptedBatches();
-  front.serve = (request) => batches.serve(request);
+  serveAll();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
   agentctl = clientCommand(front, { apiKey: 'ak_test' }, { XDG_STATE_HOME: join(folder, 'state') });
   file = join(folder, 'requests.jsonl');
@@ -44,6 +45,23 @@ const writeLines = (lines: unknown[]): Promise<void> =>
 
 const messages = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ message: `Message ${index + 1}` }));
+
+/** Handles each request for a new batch, with its number; all other requests are served. */
+function onCreation(handle: (request: FrontRequest, creation: number) => unknown): void {
+  let creations = 0;
+  front.serve = async (request) => {
+    if (!isCreation(request)) return batches.serve(request);
+    creations += 1;
+    await handle(request, creations);
+  };
+}
+
+const rejectCreation = (request: FrontRequest): void =>
+  request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
+
+const serveAll = (): void => {
+  front.serve = (request) => batches.serve(request);
+};
 
 const submitArgs = (...args: string[]) => ['batch', 'submit', file, '--agent', agent, ...args];
 const submit = (...args: string[]): Promise<Submission> => agentctl.json(...submitArgs(...args));
@@ -105,15 +123,13 @@ describe('agentctl batch submit, killed and run again', () => {
   /** Kills a submission at its n-th batch, which the service has created if `isCreated`. */
   async function killAt(which: number, isCreated: boolean): Promise<void> {
     const running = agentctl.start(submitArgs());
-    let creations = 0;
-    front.serve = (request) => {
-      if (isCreation(request)) creations += 1;
-      if (!isCreation(request) || creations < which) return batches.serve(request);
+    onCreation((request, creation) => {
+      if (creation < which) return batches.serve(request);
       if (isCreated) batches.create(request);
       running.child.kill('SIGKILL');
-    };
+    });
     expect(await running.ended).toMatchObject({ signal: 'SIGKILL' });
-    front.serve = (request) => batches.serve(request);
+    serveAll();
   }
 
   /** Changes the journal so that its run seems to have ended long ago. */
@@ -132,13 +148,6 @@ describe('agentctl batch submit, killed and run again', () => {
     expect(batches.taken.map(({ resource }) => resource.id)).toEqual(
       submission.submitted.map(({ batch_id }) => batch_id),
     );
-  });
-
-  it('before a batch was taken', async () => {
-    await writeLines(messages(1500));
-    await killAt(2, false);
-    await submit();
-    expect(batches.customIds).toEqual(lineIds(1, 1500));
   });
 
   it('sends again under the same key, and looks for nothing', async () => {
@@ -175,11 +184,10 @@ describe('agentctl batch submit, killed and run again', () => {
     await writeLines(messages(5));
     let sent: { body: string } | undefined;
     const running = agentctl.start(submitArgs());
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
+    onCreation((request) => {
       sent = request;
       running.child.kill('SIGKILL');
-    };
+    });
     await running.ended;
     await letTimePass();
     let searches = 0;
@@ -196,56 +204,56 @@ describe('agentctl batch submit, killed and run again', () => {
     await writeLines(messages(5));
     await killAt(1, true);
     await writeLines([...messages(4), { message: 'Another' }]);
-    const { code, stderr } = await agentctl.run(...submitArgs());
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/lines 1 to 5 have changed/)]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /lines 1 to 5 have changed/));
     expect(batches.taken.length).toBe(1);
   });
 
   it('and refused when it is sent again, it stays in the journal until its fate is known', async () => {
     await writeLines(messages(5));
     await killAt(1, true);
-    front.serve = (request) =>
-      isCreation(request)
-        ? request.respond(400, { data: null, message: 'Not now', error_code: 10006 })
-        : batches.serve(request);
+    onCreation(rejectCreation);
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     await submit();
     expect(batches.customIds).toEqual(lineIds(1, 5));
   });
 
-  it('again and again', async () => {
-    await writeLines(messages(3500));
-    for (const isTaken of [true, false, true]) await killAt(1, isTaken);
+  it.each<[string, count: number, () => Promise<void>]>([
+    ['before a batch was taken', 1500, () => killAt(2, false)],
+    [
+      'again and again',
+      3500,
+      async () => {
+        for (const isTaken of [true, false, true]) await killAt(1, isTaken);
+      },
+    ],
+    [
+      'while the journal was being written',
+      1500,
+      async () => {
+        await killAt(2, true);
+        await appendFile(await journalPath(), '{"is":"accepted","fromLi');
+      },
+    ],
+  ])('%s', async (_, count, interrupt) => {
+    await writeLines(messages(count));
+    await interrupt();
     await submit();
-    expect(batches.customIds).toEqual(lineIds(1, 3500));
-  });
-
-  it('while the journal was being written', async () => {
-    await writeLines(messages(1500));
-    await killAt(2, true);
-    await appendFile(await journalPath(), '{"is":"accepted","fromLi');
-    await submit();
-    expect(batches.customIds).toEqual(lineIds(1, 1500));
+    expect(batches.customIds).toEqual(lineIds(1, count));
   });
 });
 
 describe('agentctl batch submit, on a service in trouble', () => {
   it('sends again after refusals for the rate and failures, as long as no batch was made', async () => {
     const at: number[] = [];
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
+    const tooMany = { data: null, message: 'Too many requests', error_code: 10029 };
+    const broken = { data: null, message: 'Broken, request id 1', error_code: 10005 };
+    onCreation((request, creation) => {
       at.push(performance.now());
-      if (at.length === 1)
-        request.respond(
-          429,
-          { data: null, message: 'Too many requests', error_code: 10029 },
-          { 'Retry-After': '3' },
-        );
-      else if (at.length === 2)
-        request.respond(500, { data: null, message: 'Broken, request id 1', error_code: 10005 });
+      if (creation === 1) request.respond(429, tooMany, { 'Retry-After': '3' });
+      else if (creation === 2) request.respond(500, broken);
       else batches.serve(request);
-    };
+    });
     await writeLines(messages(5));
     const { code, stderr } = await agentctl.run(...submitArgs());
     expect(stderr.trim().split('\n')).toEqual([
@@ -262,15 +270,14 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('is told of a batch that was made although the answer failed or was lost', async () => {
     let creations = 0;
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
-      creations += 1;
-      if (creations % 2 === 0) return batches.serve(request);
+    onCreation((request, creation) => {
+      creations = creation;
+      if (creation % 2 === 0) return batches.serve(request);
       batches.create(request);
-      if (creations === 1) request.respond(500, { data: null, message: 'Broken', error_code: 10005 });
-      else if (creations === 3) request.reset();
+      if (creation === 1) request.respond(500, { data: null, message: 'Broken', error_code: 10005 });
+      else if (creation === 3) request.reset();
       else request.response.writeHead(504).end('<html>');
-    };
+    });
     await writeLines(messages(2500));
     expect((await submit()).submitted.length).toBe(3);
     expect(creations).toBe(6);
@@ -278,13 +285,11 @@ describe('agentctl batch submit, on a service in trouble', () => {
   });
 
   it('waits for the rate limit more often than for failures', async () => {
-    let rejections = 0;
-    front.serve = (request) => {
-      if (!isCreation(request) || rejections === 8) return batches.serve(request);
-      rejections += 1;
-      const message = 'The workspace has too many open batches';
+    const message = 'The workspace has too many open batches';
+    onCreation((request, creation) => {
+      if (creation > 8) return batches.serve(request);
       request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '0' });
-    };
+    });
     await writeLines(messages(5));
     await submit();
     expect(batches.customIds).toEqual(lineIds(1, 5));
@@ -292,28 +297,26 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('leaves a batch in the journal that was rejected after a response was lost', async () => {
     let creations = 0;
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
-      creations += 1;
-      if (creations > 1) return request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
+    onCreation((request, creation) => {
+      creations = creation;
+      if (creation > 1) return rejectCreation(request);
       batches.create(request);
       request.reset();
-    };
+    });
     await writeLines(messages(5));
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
-    front.serve = (request) => batches.serve(request);
+    serveAll();
     await submit();
     expect([creations, batches.customIds]).toEqual([2, lineIds(1, 5)]);
   });
 
   it('sends the same key with every try of a batch, and another with the next', async () => {
     const keys: unknown[] = [];
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
+    onCreation((request, creation) => {
       keys.push(request.headers['idempotency-key']);
-      if (keys.length === 1) request.response.writeHead(500).end();
+      if (creation === 1) request.response.writeHead(500).end();
       else batches.serve(request);
-    };
+    });
     await writeLines(messages(1001));
     await submit();
     expect(keys).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), keys[0], expect.any(String)]);
@@ -354,33 +357,27 @@ describe('the journal of agentctl batch submit', () => {
   it('tells when submitted lines have changed, or the submission is another', async () => {
     await writeLines(messages(3));
     await submit();
-    const other = await agentctl.run(...submitArgs('--webhook-url', 'https://example.com/hook'));
-    expect([other.code, other.stderr]).toEqual([1, expect.stringMatching(/another webhook.*--again/)]);
-    const otherAgent = await agentctl.run('batch', 'submit', file, '--agent', crypto.randomUUID());
-    expect([otherAgent.code, otherAgent.stderr]).toEqual([
-      1,
-      expect.stringMatching(/another agent.*--again/),
-    ]);
+    expect(await agentctl.run(...submitArgs('--webhook-url', 'https://example.com/hook'))).toMatchObject(
+      ended(1, /another webhook.*--again/),
+    );
+    expect(await agentctl.run('batch', 'submit', file, '--agent', crypto.randomUUID())).toMatchObject(
+      ended(1, /another agent.*--again/),
+    );
     await writeLines([{ message: 'Another' }, ...messages(3)]);
-    const changed = await agentctl.run(...submitArgs());
-    expect([changed.code, changed.stderr]).toEqual([1, expect.stringMatching(/lines 1 to 3 have changed/)]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /lines 1 to 3 have changed/));
     expect(batches.taken.length).toBe(1);
   });
 
   it('belongs to one run at a time', async () => {
     await writeLines(messages(3));
     const arrived = Promise.withResolvers<() => void>();
-    front.serve = async (request) => {
-      if (isCreation(request)) await new Promise<void>((go) => arrived.resolve(go));
+    onCreation(async (request) => {
+      await new Promise<void>((go) => arrived.resolve(go));
       batches.serve(request);
-    };
+    });
     const first = agentctl.start(submitArgs());
     const go = await arrived.promise;
-    const second = await agentctl.run(...submitArgs());
-    expect([second.code, second.stderr]).toEqual([
-      1,
-      expect.stringMatching(/being submitted by process \d+/),
-    ]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /being submitted by process \d+/));
     go();
     expect((await first.ended).code).toBe(0);
     expect(batches.customIds).toEqual(lineIds(1, 3));
@@ -390,11 +387,10 @@ describe('the journal of agentctl batch submit', () => {
 describe('the webhook of agentctl batch submit', () => {
   it('is sent with every batch, its secret from the environment, which no journal keeps', async () => {
     const webhooks: unknown[] = [];
-    front.serve = (request) => {
-      if (!isCreation(request)) return batches.serve(request);
+    onCreation((request) => {
       webhooks.push(JSON.parse(request.body).webhook);
       request.respond(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
-    };
+    });
     await writeLines(messages(1001));
     const url = 'https://example.com/hook';
     const args = submitArgs('--webhook-url', url, '--webhook-events', 'completed,cancelled');
@@ -413,7 +409,6 @@ describe('the webhook of agentctl batch submit', () => {
     [['--webhook-secret', 'hush'], /need --webhook-url/],
   ])('refuses %j', async (args, said) => {
     await writeLines(messages(1));
-    const { code, stderr } = await agentctl.run(...submitArgs(...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...submitArgs(...args))).toMatchObject(ended(2, said));
   });
 });

@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
 import { envelope, type FrontRequest, startFront } from '#support/front-server.ts';
 
 const front = closeAfterTests(await startFront());
@@ -73,11 +74,7 @@ function serveResults(
 
 const download = (...args: string[]) => agentctl.run('batch', 'results', batchId, '--out', out, ...args);
 
-const writtenItems = async () =>
-  (await readFile(out, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+const writtenItems = () => readJsonLines(out);
 
 describe('agentctl batch results', () => {
   it('writes several pages, a result a line', async () => {
@@ -134,8 +131,9 @@ describe('agentctl batch results', () => {
       response.end(`],"pagination":{"total_records":${count},"next_page":null}}`);
     };
     const args = ['batch', 'results', batchId, '--out', out];
-    const { code, stderr } = await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended;
-    expect([code, stderr]).toEqual([0, '']);
+    expect(await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended).toMatchObject(
+      ended(0, ''),
+    );
     expect((await stat(out)).size).toBeGreaterThan(80_000_000);
   });
 
@@ -146,8 +144,7 @@ describe('agentctl batch results', () => {
       request.respond(404, { data: null, message: 'Batch not found', error_code: 10003 });
       return true;
     });
-    const { code, stderr } = await download();
-    expect([code, stderr]).toEqual([1, 'Batch not found (code 10003)\n']);
+    expect(await download()).toMatchObject(ended(1, 'Batch not found (code 10003)\n'));
     expect(await readFile(out, 'utf8')).toBe('earlier');
     expect(await readdir(folder)).toEqual(['results.jsonl']);
   });
@@ -157,8 +154,7 @@ describe('agentctl batch results', () => {
       request.respond(200, { ...JSON.parse(text.replace(/"data":\[\{.*?\},/, '"data":[')) });
       return true;
     });
-    const { code, stderr } = await download();
-    expect([code, stderr]).toEqual([1, expect.stringContaining('results came of 2500')]);
+    expect(await download()).toMatchObject(ended(1, /results came of 2500/));
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -178,8 +174,7 @@ describe('agentctl batch results', () => {
     [['--status', 'done'], /--status.*pending, processing, success, failed/],
     [['--base-url', 'ftp://example.com'], /not an http or https address/],
   ])('refuses %j', async (args, said) => {
-    const { code, stderr } = await download(...args);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await download(...args)).toMatchObject(ended(2, said));
     expect(front.requests).toEqual([]);
   });
 });
@@ -235,8 +230,9 @@ describe('where client commands go', () => {
     };
     const variables = { AGENT_SERVICE_URL: 'http://127.0.0.1:9', AGENT_SERVICE_KEY: 'ak_environment' };
     const args = ['batch', 'status', batchId, '--base-url', `${front.baseUrl}/`, '--key', 'ak_option'];
-    const { code, stderr } = await agentctl.start(args, variables).ended;
-    expect([code, stderr]).toEqual([1, 'The service responded with HTTP 302\n']);
+    expect(await agentctl.start(args, variables).ended).toMatchObject(
+      ended(1, 'The service responded with HTTP 302\n'),
+    );
     expect(front.requests.map(({ path, headers }) => [path, headers['x-api-key']])).toEqual([
       [`/batches/${batchId}`, 'ak_option'],
     ]);
@@ -247,9 +243,9 @@ describe('where client commands go', () => {
     ['a service without a key', 2, { AGENT_SERVICE_KEY: '' }, /No key for http/],
     ['a key that is none', 1, { AGENT_SERVICE_KEY: 'a\nb' }, /cannot be sent/],
   ])('is refused: %s', async (_, exitCode, variables, said) => {
-    const { code, stderr } = await agentctl.start(['batch', 'status', batchId, '--data', folder], variables)
-      .ended;
-    expect([code, stderr]).toEqual([exitCode, expect.stringMatching(said)]);
+    expect(
+      await agentctl.start(['batch', 'status', batchId, '--data', folder], variables).ended,
+    ).toMatchObject(ended(exitCode, said));
     expect(front.requests).toEqual([]);
   });
 
@@ -257,7 +253,8 @@ describe('where client commands go', () => {
     front.serve = ({ response }) => {
       response.end('<html>Hello</html>');
     };
-    const { code, stderr } = await agentctl.run('batch', 'status', batchId);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/is it the base address\?/)]);
+    expect(await agentctl.run('batch', 'status', batchId)).toMatchObject(
+      ended(1, /is it the base address\?/),
+    );
   });
 });

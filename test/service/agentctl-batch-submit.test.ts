@@ -7,6 +7,7 @@ import type { MessageResource } from '#contract/message.ts';
 import { batchAt } from '#support/batches.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
 import { startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { isCreation } from '#support/scripted-batches.ts';
@@ -77,9 +78,8 @@ describe('agentctl batch', () => {
       results: 3,
       batches: [{ id, status: 'completed', results: 3 }],
     });
-    const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
     const { body } = await tenant.client.get<BatchResultResource[]>(`/batches/${id}/results`);
-    expect(lines.map((line) => JSON.parse(line))).toEqual(body.data);
+    expect(await readJsonLines(out)).toEqual(body.data);
     expect(body.data.map(({ custom_id }) => custom_id)).toEqual(['line-1', 'mine', 'line-4']);
     const history = await tenant.client.get<MessageResource[]>(
       `/chats/${body.data[2]?.history_id}/messages?external_user_id=anyone`,
@@ -100,11 +100,7 @@ describe('agentctl batch', () => {
       `/batches/${submitted[0]?.batch_id}/results`,
     );
     expect(body.data.map(({ response_content }) => response_content)).toEqual(['[1, 2]', '[1, 2]']);
-    const other = await agentctl.run(...submitArgs());
-    expect([other.code, other.stderr]).toEqual([
-      1,
-      expect.stringContaining('was submitted with another schema'),
-    ]);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /was submitted with another schema/));
   });
 
   it.each([
@@ -159,8 +155,7 @@ describe('agentctl batch', () => {
     await agentctl.json('batch', 'retry-failed', csv, '--wait');
     const out = join(folder, 'out.jsonl');
     await agentctl.json('batch', 'results', csv, '--out', out);
-    const written = (await readFile(out, 'utf8')).trimEnd().split('\n');
-    expect(written.map((line) => JSON.parse(line))).toMatchObject(
+    expect(await readJsonLines(out)).toMatchObject(
       lines.map((_, index) => ({
         custom_id: String(index),
         message: `Message ${index}!\n`,
@@ -190,11 +185,9 @@ describe('agentctl batch', () => {
     expect(await agentctl.json('batch', 'cancel', id)).toMatchObject({
       batches: [{ id, status: 'cancelling' }],
     });
-    const repeated = await agentctl.run('batch', 'cancel', id);
-    expect([repeated.code, repeated.stderr]).toEqual([
-      1,
-      expect.stringMatching(/in progress.*this one is cancelling.*10006/),
-    ]);
+    expect(await agentctl.run('batch', 'cancel', id)).toMatchObject(
+      ended(1, /in progress.*this one is cancelling.*10006/),
+    );
 
     model.onCall = onCall;
     for (const call of waitingCalls) onCall(call);

@@ -2,10 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { ended } from '#support/command-end.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import type { CommandEnd } from '#support/serve-agentctl.ts';
 import { createTenant } from '#support/service.ts';
@@ -79,60 +80,52 @@ const create = async (target: string[], model: string) =>
 
 const agentOf = ({ stdout }: { stdout: string }): string => (JSON.parse(stdout) as { id: string }).id;
 
-// A command takes about a second.
-describe('agentctl', () => {
-  it('takes agents whose Bedrock model is listed', async () => {
-    const target = await localRun([listed]);
-    const created = await create(target, `bedrock:${listed}`);
-    expect(created).toMatchObject({ code: 0, stderr: '' });
-    const published = await agentctl(['agents', 'publish', agentOf(created), ...target]);
-    expect(published).toMatchObject({ code: 0, stderr: '' });
-  });
+const other = 'bedrock:anthropic.claude-v2';
 
-  it('refuses others, and says which are listed', async () => {
-    const { code, stderr } = await create(await localRun([listed]), 'bedrock:anthropic.claude-v2');
-    expect(code).toBe(1);
-    expect(stderr).toMatch(
-      /bedrock-anthropic-claude-v2\.json: llm_model bedrock:anthropic\.claude-v2 is not in the stage setting bedrockModels.*bedrock:eu\.amazon\.nova-lite-v1:0/,
-    );
-  });
+it.each<[what: string, lists: string[] | undefined, model: string, code: number, said: RegExp]>([
+  ['takes agents whose Bedrock model is listed', [listed], `bedrock:${listed}`, 0, /^$/],
+  ['takes other providers whatever is listed', [], 'openai:gpt-5', 0, /^$/],
+  [
+    'refuses others, and says which are listed',
+    [listed],
+    other,
+    1,
+    /bedrock-anthropic-claude-v2\.json: llm_model bedrock:anthropic\.claude-v2 is not in the stage setting bedrockModels.*bedrock:eu\.amazon\.nova-lite-v1:0/,
+  ],
+  [
+    'says which setting to set when none is listed',
+    [],
+    `bedrock:${listed}`,
+    1,
+    /the stage setting bedrockModels.*it is empty\. Add it to the stage in cdk\.json/,
+  ],
+  [
+    'says that it has not checked when the target is older than the list',
+    undefined,
+    `bedrock:${listed}`,
+    0,
+    /not checked whether roles may invoke/,
+  ],
+])('agentctl %s', async (_, lists, model, code, said) => {
+  expect(await create(await localRun(lists), model)).toMatchObject(ended(code, said));
+});
 
-  it('says which setting to set when none is listed', async () => {
-    const { code, stderr } = await create(await localRun([]), `bedrock:${listed}`);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/the stage setting bedrockModels.*it is empty\. Add it to the stage in cdk\.json/);
-  });
+it('agentctl refuses to update to another, and to publish one that is no longer listed', async () => {
+  const [target, none] = [await localRun([listed]), await localRun([])];
+  const agentId = agentOf(await create(target, `bedrock:${listed}`));
+  const publish = (to: string[]) => agentctl(['agents', 'publish', agentId, ...to]);
+  expect(await publish(target)).toMatchObject(ended(0, /^$/));
+  const update = ['agents', 'update', agentId, '--file', await fileFor(other), ...none];
+  expect(await agentctl(update)).toMatchObject(ended(1, /bedrockModels/));
+  expect(await publish(none)).toMatchObject(ended(1, new RegExp(`agent ${agentId}: llm_model`)));
+});
 
-  it('refuses to update to another, and to publish one that is no longer listed', async () => {
-    const agentId = agentOf(await create(await localRun([listed]), `bedrock:${listed}`));
-    const none = await localRun([]);
-    const file = await fileFor('bedrock:anthropic.claude-v2');
-    const updated = await agentctl(['agents', 'update', agentId, '--file', file, ...none]);
-    expect(updated).toMatchObject({ code: 1, stderr: expect.stringContaining('bedrockModels') });
-    const published = await agentctl(['agents', 'publish', agentId, ...none]);
-    expect(published).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(`agent ${agentId}: llm_model`),
-    });
-  });
-
-  it('takes other providers whatever is listed', async () => {
-    expect(await create(await localRun([]), 'openai:gpt-5')).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  it('says that it has not checked when the target is older than the list', async () => {
-    const { code, stderr } = await create(await localRun(), `bedrock:${listed}`);
-    expect(code).toBe(0);
-    expect(stderr).toContain('not checked whether roles may invoke');
-  });
-
-  it("reads a deployed stack's list from its outputs", async () => {
-    const stack = ['--stack', 'stack', '--json'];
-    outputs = {
-      DataTableName: service.run.outputs.DataTableName ?? '',
-      BedrockModels: JSON.stringify([listed]),
-    };
-    expect(await create(stack, `bedrock:${listed}`)).toMatchObject({ code: 0, stderr: '' });
-    expect(await create(stack, 'bedrock:anthropic.claude-v2')).toMatchObject({ code: 1 });
-  });
+it("agentctl reads a deployed stack's list from its outputs", async () => {
+  const stack = ['--stack', 'stack', '--json'];
+  outputs = {
+    DataTableName: service.run.outputs.DataTableName ?? '',
+    BedrockModels: JSON.stringify([listed]),
+  };
+  expect(await create(stack, `bedrock:${listed}`)).toMatchObject(ended(0, /^$/));
+  expect(await create(stack, other)).toMatchObject({ code: 1 });
 });

@@ -9,6 +9,7 @@ import { agentctlWords } from '#support/agentctl-process.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
+import { ended, jsonLinesIn } from '#support/command-end.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { replyWith } from '#support/model-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
@@ -134,8 +135,9 @@ describe('agentctl chat with a message', () => {
     const args = chatArgs('--chat', String(chat.id), '--user', 'ada', 'Again');
     expect(await agentctl.run(...args)).toMatchObject({ code: 0, stdout: 'Hello\n' });
     expect(contentsOf(await tenant.history(chat))).toEqual(['Again', 'Hello']);
-    const stranger = await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'));
-    expect([stranger.code, stranger.stderr]).toEqual([1, 'Chat not found (code 10003)\n']);
+    expect(await agentctl.run(...chatArgs('--chat', String(chat.id), 'Mine?'))).toMatchObject(
+      ended(1, 'Chat not found (code 10003)\n'),
+    );
   });
 
   it('prints a reply that fits a schema', async () => {
@@ -153,10 +155,7 @@ describe('agentctl chat with a message', () => {
   it('prints the events with --json', async () => {
     const { code, stdout } = await agentctl.run(...chatArgs('Hi', '--json'));
     expect(code).toBe(0);
-    const events = stdout
-      .trim()
-      .split('\n')
-      .map((line): StreamEvent => JSON.parse(line));
+    const events: StreamEvent[] = jsonLinesIn(stdout);
     expect(events.map(({ type }) => type)).toEqual(
       expect.arrayContaining(['response.created', 'response.output_text.delta']),
     );
@@ -192,11 +191,8 @@ describe('agentctl chat with a message', () => {
     ]);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(120);
     const json = await agentctl.run(...chatArgs('Search', '--json'));
-    const last = json.stdout.trim().split('\n').at(-1) ?? '';
-    expect([json.code, JSON.parse(last)]).toEqual([
-      1,
-      expect.objectContaining({ type: 'response.error', message: 'Stream timed out', code: 10005 }),
-    ]);
+    const error = { type: 'response.error', message: 'Stream timed out', code: 10005 };
+    expect([json.code, jsonLinesIn(json.stdout).at(-1)]).toMatchObject([1, error]);
   });
 
   it('says that a reply broke off, once it cannot be resumed', async () => {
@@ -260,10 +256,7 @@ describe('agentctl chat with a message', () => {
     await expect.poll(() => opened.length).toBe(4);
     call.finish();
     const { code, stdout } = await running.ended;
-    const events = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as StreamEvent);
+    const events: StreamEvent[] = jsonLinesIn(stdout);
     expect([code, opened]).toEqual([0, ['send', 'send', 'resume', 'resume']]);
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
     const text = events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : ''));
@@ -276,12 +269,11 @@ describe('agentctl chat with a message', () => {
     [['--json'], /--json needs a message/],
     [['Hi', 'there'], /too many arguments/],
   ])('refuses %j', async (args, said) => {
-    const { code, stderr } = await agentctl.run(...chatArgs(...args));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    expect(await agentctl.run(...chatArgs(...args))).toMatchObject(ended(2, said));
   });
 
   it('does without an agent only on a local run', async () => {
-    expect(await agentctl.run('chat', 'Hi')).toMatchObject({ code: 2, stderr: 'No agent: give --agent\n' });
+    expect(await agentctl.run('chat', 'Hi')).toMatchObject(ended(2, 'No agent: give --agent\n'));
   });
 });
 
@@ -295,11 +287,8 @@ describe('agentctl chat as a conversation', () => {
     await running.printed('Hello\n');
     front.serve = (request) => {
       front.serve = (next) => next.pass();
-      request.respond(400, {
-        data: null,
-        message: 'A reply is already in progress for this chat',
-        error_code: 10006,
-      });
+      const message = 'A reply is already in progress for this chat';
+      request.respond(400, { data: null, message, error_code: 10006 });
     };
     stdin?.end('Second\n\nThird');
     const { code, stdout, stderr } = await running.ended;

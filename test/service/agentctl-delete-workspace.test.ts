@@ -12,6 +12,7 @@ import { agentctlWords } from '#support/agentctl-process.ts';
 import { submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
+import { ended } from '#support/command-end.ts';
 import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { startFailingService } from '#support/failing-service.ts';
 import { allObjects, startUpload } from '#support/file-bucket.ts';
@@ -218,8 +219,9 @@ it('leaves nothing of the workspace but one audit entry, and everything of other
     before[1],
   ]);
   expect(summaryOf(await client.get('/chats'))).toContain('Missing or invalid API key');
-  const again = await agentctl.run('workspaces', 'delete', id, ...confirm);
-  expect([again.code, again.stderr]).toEqual([1, `Workspace ${id} not found\n`]);
+  expect(await agentctl.run('workspaces', 'delete', id, ...confirm)).toMatchObject(
+    ended(1, `Workspace ${id} not found\n`),
+  );
   expect((await agentctl.run('workspaces', 'get', `${id}x`)).code).toBe(0);
 });
 
@@ -231,10 +233,10 @@ it('changes nothing without the name of the workspace', async () => {
     ...[1, ''],
     `--confirm must be the name of the workspace ${id}. Nothing was changed\n`,
   ]);
-  const without = await agentctl.run('workspaces', 'delete', id);
-  expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("option '--confirm <name>'")]);
-  const unknown = await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm);
-  expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
+  expect(await agentctl.run('workspaces', 'delete', id)).toMatchObject(ended(2, /option '--confirm <name>'/));
+  expect(await agentctl.run('workspaces', 'delete', 'ws_unknown', ...confirm)).toMatchObject(
+    ended(1, 'Workspace ws_unknown not found\n'),
+  );
   expect(await allItems()).toEqual(before);
   expect((await client.get('/chats')).status).toBe(200);
 });

@@ -9,6 +9,7 @@ import { messageId } from '#domain/chats/message.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { fillDataFolder } from '#support/import-items.ts';
 import { dataOf } from '#support/open-tenant.ts';
@@ -41,12 +42,6 @@ await fillDataFolder(dataDir, async () => {
 const service = closeAfterTests(await startService({ dataDir }));
 const agentctl = agentctlOf(service);
 const out = join(folder, 'chats.jsonl');
-
-const linesOf = async (file: string) =>
-  (await readFile(file, 'utf8'))
-    .trimEnd()
-    .split('\n')
-    .map((line): unknown => JSON.parse(line));
 
 it.runIf(isSoak)('holds a chat whose messages are more than the memory of the process', async () => {
   // The first call of a command is a process of its own.
@@ -87,14 +82,14 @@ it('holds what the histories show, of all users or of one, with files by their n
   }
   const options = ['--workspace', small.workspaceId, '--out', out];
   await agentctl.json('chats', 'export', ...options);
-  const all = await linesOf(out);
+  const all = await readJsonLines(out);
   expect(all).toHaveLength(9);
   for (const [user, lines] of expected) {
     expect(await agentctl.json('chats', 'export', ...options, '--user', user)).toMatchObject({
       chats: lines.length / 3,
       messages: (lines.length * 2) / 3,
     });
-    expect(await linesOf(out)).toEqual(lines);
+    expect(await readJsonLines(out)).toEqual(lines);
     expect(all).toEqual(expect.arrayContaining(lines));
   }
   expect((await stat(out)).mode & 0o777).toBe(0o600);
@@ -143,17 +138,13 @@ it('says what was read before a failure, leaves the file as it is, and goes on a
 it('leaves the file as it is when it fails', async () => {
   await writeFile(out, 'before');
   const run = (...args: string[]) => agentctl.run('chats', 'export', '--out', out, ...args);
-  const unknown = await run('--workspace', 'ws_unknown');
-  expect([unknown.code, unknown.stderr]).toEqual([1, 'Workspace ws_unknown not found\n']);
-  const invalid = await run('--workspace', large.workspaceId, '--user', '');
-  expect([invalid.code, invalid.stderr]).toEqual([1, expect.stringContaining('must not be empty')]);
+  expect(await run('--workspace', 'ws_unknown')).toMatchObject(ended(1, 'Workspace ws_unknown not found\n'));
+  expect(await run('--workspace', large.workspaceId, '--user', '')).toMatchObject(
+    ended(1, /must not be empty/),
+  );
   expect(await readFile(out, 'utf8')).toBe('before');
   const elsewhere = join(folder, 'missing', 'chats.jsonl');
-  const { code, stderr } = await agentctl.run(
-    ...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere],
-  );
-  expect([code, stderr]).toEqual([
-    1,
-    expect.stringContaining('cannot be written: no such file or directory'),
-  ]);
+  expect(
+    await agentctl.run(...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere]),
+  ).toMatchObject(ended(1, /cannot be written: no such file or directory/));
 });

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
+import { submit } from '#support/batches.ts';
 import { clientCommand } from '#support/client-command.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
@@ -77,11 +78,7 @@ describe('agentctl --stack', () => {
 
 describe('agentctl without a service', () => {
   it('says how to start one, also if another process has the id of the run that has ended', async () => {
-    const stale = {
-      pid: process.pid,
-      base_url: `${closed}/api/v1`,
-      dynamodb_endpoint: closed,
-    };
+    const stale = { pid: process.pid, base_url: `${closed}/api/v1`, dynamodb_endpoint: closed };
     const data = join(folder, 'stale');
     await mkdir(data);
     await writeFile(join(data, 'connection.json'), JSON.stringify(stale));
@@ -102,28 +99,18 @@ describe('agentctl', () => {
     const agents = (file: string) =>
       agentctlOf(service).run('agents', 'create', '--workspace', tenant.workspaceId, '--file', file);
     const batches = (file: string) => client.run('batch', 'submit', file, '--agent', tenant.agentId);
-    const write = async (name: string, content: string): Promise<string> => {
-      await writeFile(join(folder, name), content);
-      return join(folder, name);
-    };
-    const cases: [run: (file: string) => Promise<{ stderr: string }>, file: string, line: RegExp][] = [
-      [agents, join(folder, 'none.json'), /none\.json cannot be read: no such file or directory$/],
-      [agents, folder, /cannot be read: it is a folder$/],
-      [
-        agents,
-        await write('token.json', '{\n"name": "é",\n"a": x\n}'),
-        /token\.json .*: line 3: Unexpected token/,
-      ],
-      [agents, await write('comma.json', '{\n"name": "x",\n}'), /comma\.json .*: line 3: /],
-      [agents, await write('end.json', '{\n"name":\n'), /end\.json .*: line 2: Unexpected end/],
-      [batches, join(folder, 'none.jsonl'), /none\.jsonl cannot be read: no such file or directory$/],
-      [
-        batches,
-        await write('lines.jsonl', '{"message":"a"}\n{"message"\n'),
-        /lines\.jsonl line 2 is not valid JSON/,
-      ],
+    const cases: [run: typeof agents, name: string, content: string | undefined, line: RegExp][] = [
+      [agents, 'none.json', undefined, /none\.json cannot be read: no such file or directory$/],
+      [agents, '.', undefined, /cannot be read: it is a folder$/],
+      [agents, 'token.json', '{\n"name": "é",\n"a": x\n}', /token\.json .*: line 3: Unexpected token/],
+      [agents, 'comma.json', '{\n"name": "x",\n}', /comma\.json .*: line 3: /],
+      [agents, 'end.json', '{\n"name":\n', /end\.json .*: line 2: Unexpected end/],
+      [batches, 'none.jsonl', undefined, /none\.jsonl cannot be read: no such file or directory$/],
+      [batches, 'lines.jsonl', '{"message":"a"}\n{"message"\n', /lines\.jsonl line 2 is not valid JSON/],
     ];
-    for (const [run, file, line] of cases) {
+    for (const [run, name, content, line] of cases) {
+      const file = join(folder, name);
+      if (content !== undefined) await writeFile(file, content);
       const end = await run(file);
       expect(end).toMatchObject({ code: 1, stdout: '' });
       expect(end.stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
@@ -162,14 +149,8 @@ describe('agentctl', () => {
   });
 
   it('shows the trace of a bug, and where to report it; ends quietly when nothing reads its output', async () => {
-    const words = [
-      '--import',
-      'data:text/javascript,URL.canParse=()=>null.x',
-      'bin/agentctl.js',
-      'batch',
-      'list',
-    ];
-    const bug = startProgram([process.execPath, ...words], client.variables);
+    const faulty = ['--import', 'data:text/javascript,URL.canParse=()=>null.x', 'bin/agentctl.js'];
+    const bug = startProgram([process.execPath, ...faulty, 'batch', 'list'], client.variables);
     const unread = client.start(['batch', 'list']);
     unread.child.stdout?.destroy();
     const [broken, quiet] = await Promise.all([bug.ended, unread.ended]);
@@ -186,12 +167,7 @@ describe('agentctl', () => {
     expect(await list()).toEqual(['No batches']);
     const ids: string[] = [];
     for (const message of ['one', 'two']) {
-      const requests = [{ custom_id: 'a', message }];
-      const made = await tenant.client.post<{ id: string }>('/batches', {
-        agent_id: tenant.agentId,
-        requests,
-      });
-      ids.unshift(made.body.data.id);
+      ids.unshift((await submit(tenant.client, tenant, [{ custom_id: 'a', message }])).id);
     }
     const [titles, ...lines] = await list();
     expect(titles).toMatch(/^batch +status +completed +failed +requests +created$/);

@@ -28,9 +28,7 @@ const steps = [
   'the chat is deleted',
 ];
 
-async function keysOf(workspaceId: string): Promise<ApiKey[]> {
-  return await operator().apiKeys.list(workspaceId);
-}
+const keysOf = (workspaceId: string): Promise<ApiKey[]> => operator().apiKeys.list(workspaceId);
 
 async function smokeWorkspaces(): Promise<string[]> {
   const all = await operator().workspaces.list();
@@ -70,6 +68,7 @@ it('uses the service as a client, a line for each step, and leaves no key and no
   expect(await chatsOf(workspaceId)).toEqual([]);
 });
 
+const ids = { 'x-request-id': 'broken' };
 const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
 const streams = ({ body }: FrontRequest) => (JSON.parse(body) as { stream: boolean }).stream;
 
@@ -77,83 +76,70 @@ const streams = ({ body }: FrontRequest) => (JSON.parse(body) as { stream: boole
 async function withoutDone(request: FrontRequest): Promise<void> {
   const upstream = await request.forward();
   const text = await upstream.text();
-  request.response.writeHead(200, {
-    'Content-Type': 'text/event-stream',
-    'x-request-id': 'broken',
-  });
+  request.response.writeHead(200, { 'Content-Type': 'text/event-stream', ...ids });
   request.response.end(text.replace('data: [DONE]\n\n', ''));
 }
 
-const ids = { 'x-request-id': 'broken' };
+const noAgents = { data: [], message: null, error_code: 0 };
+const internalError = { data: null, message: 'An internal error', error_code: 10_005 };
+const isList = ({ path }: FrontRequest) => path.endsWith('published-agents');
 
-/** A deployment that breaks one thing: the failed step, and what is wrong with which request. */
-const broken: [string, string, (request: FrontRequest) => Promise<void> | void][] = [
+/** A deployment that breaks one thing: the failed step, what is wrong, and how it responds to which requests. */
+const broken: [string, string, is: (request: FrontRequest) => boolean, (request: FrontRequest) => unknown][] =
   [
-    'accepts every key',
-    'an unknown key is rejected: the key is accepted',
-    (request) =>
-      request.path.endsWith('published-agents')
-        ? request.respond(200, { data: [], message: null, error_code: 0 }, ids)
-        : request.pass(),
-  ],
-  [
-    'rejects an unknown key without the envelope',
-    'an unknown key is rejected: The service responded with HTTP 401',
-    (request) => {
-      request.response.writeHead(401, ids).end('Unauthorized');
-    },
-  ],
-  [
-    'lists no agents',
-    'agents are listed: the agent is missing',
-    async (request) => {
-      if (!request.path.endsWith('published-agents')) return request.pass();
-      const { status } = await request.forward();
-      return status === 200
-        ? request.respond(200, { data: [], message: null, error_code: 0 }, ids)
-        : request.pass();
-    },
-  ],
-  [
-    'breaks the function that responds to messages',
-    'a reply is streamed: The service responded with HTTP 502',
-    (request) =>
-      isSend(request) ? void request.response.writeHead(502, ids).end('Bad gateway') : request.pass(),
-  ],
-  [
-    'breaks streams off',
-    'a reply is streamed: the stream has no [DONE]',
-    (request) => (isSend(request) ? withoutDone(request) : request.pass()),
-  ],
-  [
-    'breaks replies as JSON',
-    'a reply is sent as JSON: An internal error (code 10005)',
-    (request) =>
-      isSend(request) && !streams(request)
-        ? request.respond(500, { data: null, message: 'An internal error', error_code: 10_005 }, ids)
-        : request.pass(),
-  ],
-];
+    [
+      'accepts every key',
+      'an unknown key is rejected: the key is accepted',
+      isList,
+      (request) => request.respond(200, noAgents, ids),
+    ],
+    [
+      'rejects an unknown key without the envelope',
+      'an unknown key is rejected: The service responded with HTTP 401',
+      () => true,
+      ({ response }) => response.writeHead(401, ids).end('Unauthorized'),
+    ],
+    [
+      'lists no agents',
+      'agents are listed: the agent is missing',
+      isList,
+      async (request) => {
+        const { status } = await request.forward();
+        return status === 200 ? request.respond(200, noAgents, ids) : request.pass();
+      },
+    ],
+    [
+      'breaks the function that responds to messages',
+      'a reply is streamed: The service responded with HTTP 502',
+      isSend,
+      ({ response }) => response.writeHead(502, ids).end('Bad gateway'),
+    ],
+    ['breaks streams off', 'a reply is streamed: the stream has no [DONE]', isSend, withoutDone],
+    [
+      'breaks replies as JSON',
+      'a reply is sent as JSON: An internal error (code 10005)',
+      (request) => isSend(request) && !streams(request),
+      (request) => request.respond(500, internalError, ids),
+    ],
+  ];
 
 describe('a deployment that', () => {
-  it.each(broken)('%s fails the step, and the error names the request', async (_what, problem, serve) => {
-    front.serve = serve;
-    const { code, stdout, stderr } = await agentctlOf(service, [], front.baseUrl).run('smoke');
-    const failed = steps.findIndex((step) => problem.startsWith(step));
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => line.split(':')[0]),
-    ).toEqual(steps.slice(0, failed));
-    expect(stderr).toMatch(/^Failed after \d+ ms: /);
-    expect(stderr).toContain(problem);
-    expect(stderr.trim()).toMatch(/\(request id broken\)$/);
-    expect(code).toBe(1);
-    const [workspaceId = ''] = await smokeWorkspaces();
-    for (const { name, revokedAt } of await keysOf(workspaceId))
-      if (name === 'smoke') expect(revokedAt).not.toBeNull();
-    expect(await chatsOf(workspaceId)).toEqual([]);
-  });
+  it.each(broken)(
+    '%s fails the step, and the error names the request',
+    async (_what, problem, is, respond) => {
+      front.serve = async (request) => void (is(request) ? await respond(request) : await request.pass());
+      const { code, stdout, stderr } = await agentctlOf(service, [], front.baseUrl).run('smoke');
+      const failed = steps.findIndex((step) => problem.startsWith(step));
+      const passed = stdout.split('\n').filter(Boolean);
+      expect(passed.map((line) => line.split(':')[0])).toEqual(steps.slice(0, failed));
+      expect(stderr).toMatch(/^Failed after \d+ ms: /);
+      expect(stderr).toContain(problem);
+      expect(stderr.trim()).toMatch(/\(request id broken\)$/);
+      expect(code).toBe(1);
+      const [workspaceId = ''] = await smokeWorkspaces();
+      for (const { name, revokedAt } of await keysOf(workspaceId))
+        if (name === 'smoke') expect(revokedAt).not.toBeNull();
+      expect(await chatsOf(workspaceId)).toEqual([]);
+    },
+  );
 });

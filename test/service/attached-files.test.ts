@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { UploadedFile } from '#contract/message.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -10,6 +11,8 @@ import { useService } from '#support/use-service.ts';
 
 const service = await useService();
 const tenant = await openTenant(service);
+const table = closeAfterTests(dataTableOf(service));
+const bucket = fileBucketOf(service);
 
 async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<UploadedFile> {
   const response = await uploaderOf(service, own).file(name, pdf(name), { type: 'application/pdf', data });
@@ -18,9 +21,7 @@ async function uploadTo(own: OpenTenant, name: string, data?: unknown): Promise<
 
 /** Makes an ephemeral file expire now. */
 const endDay = (own: OpenTenant, { uuid }: UploadedFile): Promise<void> =>
-  dataTableOf(service).change(keys.file(own.workspaceId, uuid), {
-    expires_at: new Date(Date.now() - 1).toISOString(),
-  });
+  table.change(keys.file(own.workspaceId, uuid), { expires_at: new Date(Date.now() - 1).toISOString() });
 
 const withoutUrl = ({ file_url: _, ...file }: UploadedFile) => file;
 
@@ -93,21 +94,18 @@ describe('an address', () => {
     };
     const flipped = (text: string | null): string =>
       `${text?.slice(0, -1)}${text?.endsWith('0') ? '1' : '0'}`;
+    const withParameter = (name: string, value: string): string =>
+      changed(({ searchParams }) => searchParams.set(name, value));
+    const signature = new URL(file.file_url).searchParams.get('X-Amz-Signature');
     const forged = [
       changed((address) => {
         address.pathname = address.pathname.replace(file.uuid, other.uuid);
       }),
-      ...(
-        [
-          ['X-Amz-Expires', () => '604800'],
-          ['X-Amz-Signature', flipped],
-          ['X-Amz-Date', () => '20260101T000000Z'],
-          ['response-content-type', () => 'text/html'],
-          ['response-content-disposition', () => 'inline'],
-        ] satisfies [name: string, change: (value: string | null) => string][]
-      ).map(([name, change]) =>
-        changed(({ searchParams }) => searchParams.set(name, change(searchParams.get(name)))),
-      ),
+      withParameter('X-Amz-Expires', '604800'),
+      withParameter('X-Amz-Signature', flipped(signature)),
+      withParameter('X-Amz-Date', '20260101T000000Z'),
+      withParameter('response-content-type', 'text/html'),
+      withParameter('response-content-disposition', 'inline'),
       changed(({ searchParams }) => searchParams.delete('X-Amz-Signature')),
       changed(({ searchParams }) => searchParams.append('versionId', 'null')),
     ];
@@ -126,7 +124,6 @@ describe('an address', () => {
     const file = await uploadTo(tenant, 'past.pdf', { scope: 'ephemeral' });
     const chat = await tenant.createChat();
     await tenant.send(chat, { attached_file_uuids: [file.uuid] });
-    const table = dataTableOf(service);
     const key = keys.message(tenant.workspaceId, chat.id, 1);
     const files = (await table.read(key))?.files as Record<string, unknown>[];
     await table.change(key, {
@@ -140,18 +137,80 @@ describe('an address', () => {
 
 describe('what is stored', () => {
   it('stays when it is persistent; else its object is marked to go, and its row to be forgotten', async () => {
-    const bucket = fileBucketOf(service);
     const [stored, gone] = [
       await uploadTo(tenant, 'kept.pdf'),
       await uploadTo(tenant, 'gone.pdf', { scope: 'ephemeral' }),
     ];
     expect(await bucket.tagsOf(tenant.workspaceId, stored.uuid)).toEqual([]);
     expect(await bucket.tagsOf(tenant.workspaceId, gone.uuid)).toEqual([{ Key: 'kept', Value: 'no' }]);
-    const table = dataTableOf(service);
     expect(await table.read(keys.file(tenant.workspaceId, stored.uuid))).not.toHaveProperty('ttl');
     const item = await table.read(keys.file(tenant.workspaceId, gone.uuid));
     const day = 24 * 60 * 60;
     expect(Number(item?.ttl)).toBeGreaterThan(Date.now() / 1000 + 7 * day);
     expect(Date.parse(String(item?.expires_at)) / 1000).toBeCloseTo(Date.now() / 1000 + day, -2);
   });
+});
+
+async function openFiles() {
+  const own = await openTenant(service, { titles: false });
+  const upload = async (name = 'a.txt', options?: object) =>
+    dataOf(await uploaderOf(service, own).file(name, 'Text', options)) as UploadedFile;
+  const remove = (uuid: string) => own.client.delete(`/chats/files/${uuid}`);
+  const itemsOf = async (uuid: string) =>
+    (await table.readAll()).filter(({ pk, sk }) => `${pk} ${sk}`.includes(uuid));
+  const objectsOf = async () => (await bucket.keysOf(own.workspaceId)).objects;
+  return { tenant: own, upload, remove, itemsOf, objectsOf };
+}
+
+it('a deletion deletes a file that no message has: its bytes, its item and its address', async () => {
+  const { tenant: own, upload, remove, itemsOf, objectsOf } = await openFiles();
+  const file = await upload();
+  const kept = await upload('b.txt');
+  expect(await remove(file.uuid)).toMatchObject({
+    status: 200,
+    body: { data: { uuid: file.uuid, deleted: true }, message: null, error_code: 0 },
+  });
+  expect(await itemsOf(file.uuid)).toEqual([]);
+  expect(await objectsOf()).toEqual([expect.stringContaining(kept.uuid)]);
+  expect(summaryOf(await remove(file.uuid))).toBe('404/10003 File not found');
+  const sent = await own.send(await own.createChat(), { attached_file_uuids: [file.uuid] });
+  expect(summaryOf(sent)).toBe('400/10006 attached_file_uuids[0] is not a file of this workspace');
+});
+
+it('a deletion leaves a file that a message has, until its last chat is deleted', async () => {
+  const { tenant: own, upload, remove, objectsOf } = await openFiles();
+  const file = await upload();
+  const chat = await own.createChat();
+  dataOf(await own.send(chat, { attached_file_uuids: [file.uuid] }));
+  const rejected = await remove(file.uuid);
+  expect(summaryOf(rejected)).toBe(
+    '400/10006 The file is attached to a message: it is deleted with its chat',
+  );
+  expect(await objectsOf()).toHaveLength(1);
+  expect((await fetch(file.file_url)).status).toBe(200);
+  // It is as if nobody had tried.
+  dataOf(await own.send(await own.createChat(), { attached_file_uuids: [file.uuid] }));
+});
+
+it('a deletion leaves the file of another workspace, which is not found', async () => {
+  const [owner, stranger] = [await openFiles(), await openFiles()];
+  const file = await owner.upload();
+  for (const uuid of [file.uuid, crypto.randomUUID()])
+    expect(summaryOf(await stranger.remove(uuid))).toBe('404/10003 File not found');
+  expect(await owner.objectsOf()).toHaveLength(1);
+  expect((await owner.remove(file.uuid.toUpperCase())).status).toBe(200);
+});
+
+it('a deletion rejects an id that is no UUID', async () => {
+  const { remove } = await openFiles();
+  expect(summaryOf(await remove('a.txt'))).toMatch(/^400\/10006 uuid /);
+});
+
+it('a file is deleted once of many attempts at the same moment, and none of them fails', async () => {
+  const { upload, remove, objectsOf } = await openFiles();
+  const { uuid } = await upload();
+  const statuses = await Promise.all(Array.from({ length: 4 }, async () => (await remove(uuid)).status));
+  expect(statuses).toContain(200);
+  expect(statuses.filter((status) => status !== 200 && status !== 404)).toEqual([]);
+  expect(await objectsOf()).toEqual([]);
 });

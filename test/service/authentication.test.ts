@@ -7,6 +7,9 @@ import { operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
+const { apiKey } = await openTenant(service);
+const disabled = await openTenant(service);
+await operator().workspaces.update(disabled.workspaceId, { enabled: false });
 
 const rejected = '400/10001 Missing or invalid API key: send a valid key in the header x-api-key';
 /** The authorizer of the OpenAI-compatible routes has its tests in openai-access.test.ts. */
@@ -24,12 +27,11 @@ async function callWith(
     headers: { ...headers, ...(method === 'POST' && { 'Content-Type': 'application/json' }) },
     ...(method === 'POST' && { body: '{}' }),
   });
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: (await response.json()) as ApiResponse['body'],
-  };
+  const { status, headers: received } = response;
+  return { status, headers: received, body: (await response.json()) as ApiResponse['body'] };
 }
+
+const summaryWith = async (key: string) => summaryOf(await callWith({ 'x-api-key': key }));
 
 /** Creates another key of a tenant, as an operator does. */
 async function issueKey(workspaceId: string, expiresAt: Date | null = null) {
@@ -48,14 +50,13 @@ describe.each(requests)('%s %s', (method, path) => {
   });
 
   it('lets a good key through to its own checks', async () => {
-    const { apiKey } = await openTenant(service);
     expect((await callWith({ 'x-api-key': apiKey }, method, path)).body.error_code).not.toBe(10001);
   });
 
   it('denies a disabled workspace', async () => {
-    const { apiKey, workspaceId } = await openTenant(service);
-    await operator().workspaces.update(workspaceId, { enabled: false });
-    expect(summaryOf(await callWith({ 'x-api-key': apiKey }, method, path))).toBe('403/10001 Access denied');
+    expect(summaryOf(await callWith({ 'x-api-key': disabled.apiKey }, method, path))).toBe(
+      '403/10001 Access denied',
+    );
   });
 });
 
@@ -69,32 +70,26 @@ describe('a key', () => {
     ['very long', () => ({ 'x-api-key': 'k'.repeat(4000) })],
     ['with marks of the table', () => ({ 'x-api-key': 'KEY#*' })],
   ])('%s is none', async (_what, change) => {
-    const { apiKey } = await openTenant(service);
     expect(summaryOf(await callWith(change(apiKey)))).toBe(rejected);
   });
 
   it('is not read from the query', async () => {
-    const { apiKey } = await openTenant(service);
     expect(summaryOf(await callWith({}, 'GET', `/chats?x-api-key=${apiKey}`))).toBe(rejected);
   });
 
   it('may be sent under any spelling of the header', async () => {
-    const { apiKey } = await openTenant(service);
     for (const name of ['x-api-key', 'X-API-Key', 'X-Api-Key'])
       expect(summaryOf(await callWith({ [name]: apiKey }))).toBe('200/0 success');
   });
 
   it('looks as documented: ak_ and 43 characters of base 62', async () => {
-    expect((await openTenant(service)).apiKey).toMatch(/^ak_[0-9A-Za-z]{43}$/);
+    expect(apiKey).toMatch(/^ak_[0-9A-Za-z]{43}$/);
   });
 
   it('works beside the others of its workspace, until it is revoked', async () => {
-    const { workspaceId, apiKey } = await openTenant(service);
+    const { workspaceId, apiKey: own } = await openTenant(service);
     const further = await issueKey(workspaceId);
-    const both = async () => [
-      summaryOf(await callWith({ 'x-api-key': apiKey })),
-      summaryOf(await callWith({ 'x-api-key': further.apiKey })),
-    ];
+    const both = async () => [await summaryWith(own), await summaryWith(further.apiKey)];
     expect(await both()).toEqual(['200/0 success', '200/0 success']);
     await operator().apiKeys.revoke(further.key.id, new Date().toISOString());
     expect(await both()).toEqual(['200/0 success', rejected]);
@@ -107,8 +102,8 @@ describe('a key', () => {
       await issueKey(workspaceId, new Date(now - 1000)),
       await issueKey(workspaceId, new Date(now + 3_600_000)),
     ];
-    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(rejected);
-    expect(summaryOf(await callWith({ 'x-api-key': valid.apiKey }))).toBe('200/0 success');
+    expect(await summaryWith(expired.apiKey)).toBe(rejected);
+    expect(await summaryWith(valid.apiKey)).toBe('200/0 success');
   });
 
   it('that is revoked or expired tells nothing of its workspace, not even that it is disabled', async () => {
@@ -116,15 +111,14 @@ describe('a key', () => {
     const [revoked, expired] = [await issueKey(workspaceId), await issueKey(workspaceId, new Date(0))];
     await operator().apiKeys.revoke(revoked.key.id, new Date().toISOString());
     await operator().workspaces.update(workspaceId, { enabled: false });
-    expect(summaryOf(await callWith({ 'x-api-key': revoked.apiKey }))).toBe(rejected);
-    expect(summaryOf(await callWith({ 'x-api-key': expired.apiKey }))).toBe(rejected);
+    for (const key of [revoked, expired]) expect(await summaryWith(key.apiKey)).toBe(rejected);
   });
 
   it('opens the same chats as the others of its workspace', async () => {
     const { workspaceId, createChat } = await openTenant(service);
     const chat = await createChat();
-    const { apiKey } = await issueKey(workspaceId);
-    expect((await clientOf(service, { apiKey }).get('/chats')).body.data).toEqual([chat]);
+    const further = await issueKey(workspaceId);
+    expect((await clientOf(service, further).get('/chats')).body.data).toEqual([chat]);
   });
 
   it('works again when its workspace is enabled again', async () => {

@@ -1,34 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import {
-  checkChats,
-  checkEnded,
-  type RequestFields,
-  requestsOf,
-  runBatch,
-  submit,
-  waitForBatchEnd,
-} from '#support/batches.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { type BatchTenant, openBatchTenant } from '#support/batch-tenant.ts';
+import { type RequestFields, requestsOf } from '#support/batches.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
 import { createChat } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
-const tenant = await openTenant(service);
+const open = (options = {}) => openBatchTenant(service, { model: 'demo', ...options });
+const tenant = await open();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
-const post = (fields: Record<string, unknown>, by: OpenTenant = tenant) =>
+const post = (fields: Record<string, unknown>, by: BatchTenant = tenant) =>
   by.client.post<BatchResource>('/batches', {
     agent_id: by.agentId,
     requests: requestsOf(1),
     ...fields,
   });
-const postOne = (fields: RequestFields, by?: OpenTenant) =>
+const postOne = (fields: RequestFields, by?: BatchTenant) =>
   post({ requests: requestsOf(1, () => fields) }, by);
-const batchesIn = async ({ client }: OpenTenant): Promise<number | undefined> =>
+const batchesIn = async ({ client }: BatchTenant): Promise<number | undefined> =>
   (await client.get('/batches')).body.pagination?.total_records;
 
 it('takes a batch in with 202, in progress, nothing counted yet', async () => {
@@ -44,7 +38,7 @@ it('takes a batch in with 202, in progress, nothing counted yet', async () => {
     cancelled_at: null,
   });
   expect(Date.parse(body.data.expires_at) - Date.parse(body.data.created_at)).toBe(24 * 3600 * 1000);
-  const ended = await waitForBatchEnd(tenant.client, body.data.id);
+  const ended = await tenant.end(body.data.id);
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 1, cancelled_at: null });
   expect(Date.parse(ended.completed_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
 });
@@ -57,32 +51,26 @@ it('takes null for whatever may be left out', async () => {
     attached_file_uuids: null,
     history_id: null,
   };
-  const own = await openTenant(service, { titles: false });
-  const post = (webhook: unknown) =>
-    own.client.post<BatchResource>('/batches', {
-      agent_id: own.agentId,
-      requests: [{ custom_id: 'one', message: 'Hi', ...nothing }],
-      webhook,
-    });
-  expect(summaryOf(await post(null))).toBe('202/0 success');
+  const own = await open({ titles: false });
+  const summaryWith = async (webhook: unknown) =>
+    summaryOf(await post({ requests: requestsOf(1, () => nothing), webhook }, own));
+  expect(await summaryWith(null)).toBe('202/0 success');
   const url = 'https://nowhere.invalid/';
-  expect(summaryOf(await post({ url, events: null, secret: null }))).toBe('202/0 success');
-  expect(summaryOf(await post({ url: null }))).toBe('400/10006 webhook.url must be a string');
+  expect(await summaryWith({ url, events: null, secret: null })).toBe('202/0 success');
+  expect(await summaryWith({ url: null })).toBe('400/10006 webhook.url must be a string');
 });
 
 it('takes the events of a webhook up to a hundred times, and counts a million wrong ones as one problem', async () => {
-  const own = await openTenant(service, { titles: false });
-  const post = (events: unknown[]) =>
-    own.client.post<BatchResource>('/batches', {
-      agent_id: own.agentId,
-      requests: [{ custom_id: 'one', message: 'Hi' }],
-      webhook: { url: 'https://nowhere.invalid/', events },
-    });
-  expect(summaryOf(await post(Array(100).fill('completed')))).toBe('202/0 success');
+  const own = await open({ titles: false });
+  const summaryWith = async (count: number, event: unknown) =>
+    summaryOf(
+      await post({ webhook: { url: 'https://nowhere.invalid/', events: Array(count).fill(event) } }, own),
+    );
+  expect(await summaryWith(100, 'completed')).toBe('202/0 success');
   const tooMany = '400/10006 webhook.events must have at most 100 elements';
-  expect(summaryOf(await post(Array(101).fill('completed')))).toBe(tooMany);
-  expect(summaryOf(await post(Array(50_000).fill(5)))).toBe(tooMany);
-  expect(summaryOf(await post(Array(1_000_000).fill(5)))).toBe(
+  expect(await summaryWith(101, 'completed')).toBe(tooMany);
+  expect(await summaryWith(50_000, 5)).toBe(tooMany);
+  expect(await summaryWith(1_000_000, 5)).toBe(
     '400/10006 The body has too many values: at most 60000 fields and elements together',
   );
 });
@@ -90,52 +78,29 @@ it('takes the events of a webhook up to a hundred times, and counts a million wr
 describe('refuses, naming the request and the field,', () => {
   const long = 'x'.repeat(257);
 
-  it.each<[string, RequestFields, string]>([
-    ['no custom_id', { custom_id: undefined }, 'requests[0].custom_id is required'],
-    ['an empty custom_id', { custom_id: '' }, 'requests[0].custom_id must not be empty'],
-    ['a long custom_id', { custom_id: long }, 'requests[0].custom_id must be at most 256 characters'],
-    ['a number as custom_id', { custom_id: 1 }, 'requests[0].custom_id must be a string'],
-    ['no message', { message: undefined }, 'requests[0].message is required'],
-    ['an empty message', { message: '' }, 'requests[0].message must not be empty'],
-    ['a null message', { message: null }, 'requests[0].message must be a string'],
-    [
-      'a message over 256 KiB',
-      { message: 'ä'.repeat(131_073) },
-      'requests[0].message must be at most 262144 bytes of UTF-8',
-    ],
-    ['an agent_id that is no UUID', { agent_id: 'x' }, 'requests[0].agent_id must be a UUID'],
-    ['an empty name', { name: '' }, 'requests[0].name must not be empty'],
-    ['a long name', { name: long }, 'requests[0].name must be at most 256 characters'],
-    ['an empty user', { external_user_id: '' }, 'requests[0].external_user_id must not be empty'],
-    [
-      'a file that is no UUID',
-      { attached_file_uuids: ['x'] },
-      'requests[0].attached_file_uuids[0] must be a UUID',
-    ],
-    [
-      'files that are no array',
-      { attached_file_uuids: 'x' },
-      'requests[0].attached_file_uuids must be an array',
-    ],
-    [
-      'eleven files',
-      { attached_file_uuids: Array.from({ length: 11 }, () => unknownId) },
-      'requests[0].attached_file_uuids must have at most 10 elements',
-    ],
-    ['a history of text', { history_id: '1' }, 'requests[0].history_id must be a number'],
-    ['a history of 1.5', { history_id: 1.5 }, 'requests[0].history_id must be an integer'],
-    [
-      'an agent that is not there',
-      { agent_id: unknownId },
-      'requests[0].agent_id is not a published agent of this workspace',
-    ],
-    [
-      'a file that is not there',
-      { attached_file_uuids: [unknownId] },
-      'requests[0].attached_file_uuids[0] is not a file of this workspace',
-    ],
-  ])('%s', async (_name, fields, message) => {
+  it.each<[RequestFields, string]>([
+    [{ custom_id: undefined }, 'custom_id is required'],
+    [{ custom_id: '' }, 'custom_id must not be empty'],
+    [{ custom_id: long }, 'custom_id must be at most 256 characters'],
+    [{ custom_id: 1 }, 'custom_id must be a string'],
+    [{ message: undefined }, 'message is required'],
+    [{ message: '' }, 'message must not be empty'],
+    [{ message: null }, 'message must be a string'],
+    [{ message: 'ä'.repeat(131_073) }, 'message must be at most 262144 bytes of UTF-8'],
+    [{ agent_id: 'x' }, 'agent_id must be a UUID'],
+    [{ name: '' }, 'name must not be empty'],
+    [{ name: long }, 'name must be at most 256 characters'],
+    [{ external_user_id: '' }, 'external_user_id must not be empty'],
+    [{ attached_file_uuids: ['x'] }, 'attached_file_uuids[0] must be a UUID'],
+    [{ attached_file_uuids: 'x' }, 'attached_file_uuids must be an array'],
+    [{ attached_file_uuids: Array(11).fill(unknownId) }, 'attached_file_uuids must have at most 10 elements'],
+    [{ history_id: '1' }, 'history_id must be a number'],
+    [{ history_id: 1.5 }, 'history_id must be an integer'],
+    [{ agent_id: unknownId }, 'agent_id is not a published agent of this workspace'],
+    [{ attached_file_uuids: [unknownId] }, 'attached_file_uuids[0] is not a file of this workspace'],
+  ])('%.80j: requests[0].%s', async (fields, problem) => {
     const { status, body } = await postOne(fields);
+    const message = `requests[0].${problem}`;
     expect({ status, ...body }).toEqual({ status: 400, data: null, error_code: 10006, message });
   });
 
@@ -143,46 +108,36 @@ describe('refuses, naming the request and the field,', () => {
     'a history of %s, which names no chat',
     async (history) => {
       const body = JSON.stringify({ agent_id: tenant.agentId, requests: requestsOf(1) });
-      const response = await tenant.client.post(
-        '/batches',
-        body.replace('"message"', `"history_id":${history},$&`),
-        {
-          headers: { 'Content-Type': 'application/json' },
-        },
+      const withHistory = body.replace('"message"', `"history_id":${history},$&`);
+      expect(summaryOf(await tenant.client.post('/batches', withHistory))).toBe(
+        '404/10003 requests[0].history_id: Chat not found',
       );
-      expect(summaryOf(response)).toBe('404/10003 requests[0].history_id: Chat not found');
     },
   );
 
-  it.each<[string, Record<string, unknown>, string]>([
-    ['no agent_id', { agent_id: undefined }, 'agent_id is required'],
-    ['an agent_id that is no UUID', { agent_id: 'x' }, 'agent_id must be a UUID'],
+  it.each<[Record<string, unknown>, string]>([
+    [{ agent_id: undefined }, 'agent_id is required'],
+    [{ agent_id: 'x' }, 'agent_id must be a UUID'],
+    [{ agent_id: unknownId }, 'agent_id is not a published agent of this workspace'],
+    [{ requests: undefined }, 'requests is required'],
+    [{ requests: {} }, 'requests must be an array'],
+    [{ requests: [] }, 'requests must have at least 1 element'],
+    [{ requests: requestsOf(1001) }, 'requests must have at most 1000 elements'],
+    [{ requests: ['x'] }, 'requests[0] must be an object'],
     [
-      'an agent that is not there',
-      { agent_id: unknownId },
-      'agent_id is not a published agent of this workspace',
-    ],
-    ['no requests', { requests: undefined }, 'requests is required'],
-    ['requests that are no array', { requests: {} }, 'requests must be an array'],
-    ['no request at all', { requests: [] }, 'requests must have at least 1 element'],
-    ['1001 requests', { requests: requestsOf(1001) }, 'requests must have at most 1000 elements'],
-    ['a request that is text', { requests: ['x'] }, 'requests[0] must be an object'],
-    [
-      'a custom_id that comes twice',
       { requests: requestsOf(5, (index) => ({ custom_id: `id-${index % 3}` })) },
       'requests[3].custom_id is the same as that of requests[0]',
     ],
     [
-      'several at once',
       { requests: [{ custom_id: 'a' }, { message: 'b' }] },
       'requests[0].message is required; requests[1].custom_id is required',
     ],
-  ])('%s', async (_name, fields, message) => {
+  ])('%.80j: %s', async (fields, message) => {
     expect(summaryOf(await post(fields))).toBe(`400/10006 ${message}`);
   });
 
   it('what is wrong in the middle of many, and takes none of them in', async () => {
-    const other = await openTenant(service);
+    const other = await open();
     const draft = await createDraftAgent(other.workspaceId);
     const requests = requestsOf(30, (index) => (index === 17 ? { agent_id: draft } : {}));
     expect(summaryOf(await post({ requests }, other))).toBe(
@@ -207,13 +162,13 @@ describe('refuses, naming the request and the field,', () => {
     for (const [fields, code, message] of wrong)
       expect(summaryOf(await postOne(fields))).toBe(`${code} requests[0].${message}`);
     const taken = dataOf(await postOne({ history_id: owned, external_user_id: 'ada' }));
-    expect(await waitForBatchEnd(tenant.client, taken.id)).toMatchObject({ completed_requests: 1 });
+    expect(await tenant.end(taken.id)).toMatchObject({ completed_requests: 1 });
   });
 });
 
 describe('whitelist mode', () => {
   it('wants a listed user in each request, before anything else of it is looked at', async () => {
-    const listed = await openTenant(service, { whitelist: ['ada', 'bob'] });
+    const listed = await open({ whitelist: ['ada', 'bob'] });
     const users = (...ids: (string | undefined)[]) =>
       requestsOf(ids.length, (index) => ({ external_user_id: ids[index] }));
     expect(summaryOf(await post({ requests: users('ada', undefined, 'eve') }, listed))).toBe(
@@ -226,37 +181,35 @@ describe('whitelist mode', () => {
     expect(summaryOf(await post({ requests: unknown }, listed))).toMatch(/^403\/14103 /);
     expect(await batchesIn(listed)).toBe(0);
     const requests = users('ada', 'bob');
-    const batch = await waitForBatchEnd(listed.client, dataOf(await post({ requests }, listed)).id);
-    await checkEnded(listed.client, batch, requests);
+    const batch = await listed.end(dataOf(await post({ requests }, listed)).id);
+    await listed.checkEnded(batch, requests);
     expect(batch.completed_requests).toBe(2);
   });
 });
 
 it('takes 1000 requests of the longest fields', async () => {
-  const other = await openTenant(service);
+  const other = await open();
   const requests = requestsOf(1000, (index) => ({
     custom_id: [...`${index}-${'😀'.repeat(256)}`].slice(0, 256).join(''),
     name: 'n'.repeat(256),
   }));
-  const batch = await submit(other.client, other, requests);
+  const batch = await other.submit(requests);
   expect(batch.total_requests).toBe(1000);
-  const response = await other.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
-  expect([202, 400]).toContain(response.status);
-  await checkEnded(other.client, await waitForBatchEnd(other.client, batch.id), requests);
+  expect([202, 400]).toContain((await other.cancel(batch.id)).status);
+  await other.checkEnded(await other.end(batch.id), requests);
 });
 
 it('takes a body of nearly 6 MB, and names the limit to a larger one', async () => {
-  const other = await openTenant(service);
+  const other = await open();
   const requests = requestsOf(23, (index) => ({ message: `${index}`.padEnd(256 * 1024, 'x') }));
   expect(JSON.stringify(requests).length).toBeLessThan(6 * 1024 * 1024);
-  const results = await checkEnded(other.client, await runBatch(other.client, other, requests), requests);
-  await checkChats(other.client, requests, results);
+  await other.checkWhole(await other.run(requests), requests);
   const larger = await post({ requests: requestsOf(25, () => ({ message: 'x'.repeat(256 * 1024) })) }, other);
   expect(summaryOf(larger)).toMatch(/^400\/10006 .*6 MB/);
 });
 
 it('gives every kind of request its own chat, agent, name, user and files, and continues histories', async () => {
-  const own = await openTenant(service);
+  const own = await open();
   const second = await createPublishedAgent(own.workspaceId, { name: 'Second' });
   const history = await createChat(own.client, own, { name: 'Old' });
   const file = dataOf(await uploaderOf(service, own).file('a.txt', 'Some text')) as UploadedFile;
@@ -267,8 +220,8 @@ it('gives every kind of request its own chat, agent, name, user and files, and c
     { custom_id: 'first', message: 'Four', history_id: history },
     { custom_id: 'second', message: 'Five', history_id: history },
   ];
-  const batch = await runBatch(own.client, own, requests);
-  const results = await checkEnded(own.client, batch, requests);
+  const batch = await own.run(requests);
+  const results = await own.checkEnded(batch, requests);
   expect(results.map(({ status }) => status)).toEqual(Array(5).fill('success'));
   const chats = dataOf(
     await own.client.get<{ id: number; name: string; meta: unknown; external_user_id: string | null }[]>(

@@ -1,15 +1,8 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import {
-  batchAt,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { batchesOf } from '#support/batch-tenant.ts';
+import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
@@ -21,11 +14,12 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const random = seededRandom(seed);
 const below = (most: number): number => Math.floor(random() * most);
 
-const { model, tenant } = await useScriptedService({
+const { model, tenant, client } = await useScriptedService({
   variables: { BATCH_TIMEOUT_SECONDS: '8' },
   maxConcurrency: 8,
   timer: quickTimer,
 });
+const { submit, cancel, batchAt, end, results: resultsOf, checkEnded } = batchesOf(tenant);
 model.onCall = (call) => void respond(call);
 
 const openCalls: ModelCall[] = [];
@@ -49,26 +43,22 @@ const countsOf = ({ completed_requests, failed_requests }: BatchResource): Count
 });
 
 async function countsOfResults(id: string): Promise<Counts> {
-  const results = await resultsOf(tenant.client, id);
+  const results = await resultsOf(id);
   const counted = (status: string) => results.filter((result) => result.status === status).length;
   return { success: counted('success'), failed: counted('failed') };
 }
 
 async function countsInList(id: string): Promise<Counts> {
-  const batches = dataOf(await tenant.client.get<BatchResource[]>('/batches?limit=1000'));
+  const batches = dataOf(await client.get<BatchResource[]>('/batches?limit=1000'));
   return countsOf(batches.find((batch) => batch.id === id) as BatchResource);
 }
 
 /** Reads the counts again and again: they must never decrease. Returns the number of rounds. */
 async function watch(id: string): Promise<number> {
-  const checks = [
-    () => batchAt(tenant.client, id).then(countsOf),
-    () => countsOfResults(id),
-    () => countsInList(id),
-  ];
+  const checks = [() => batchAt(id).then(countsOf), () => countsOfResults(id), () => countsInList(id)];
   let before: Counts = { success: 0, failed: 0 };
   for (let count = 0; ; count += 1) {
-    const { status } = await batchAt(tenant.client, id);
+    const { status } = await batchAt(id);
     for (const check of [...checks, ...checks.toReversed()]) {
       const now = await check();
       expect(now.success).toBeGreaterThanOrEqual(before.success);
@@ -88,11 +78,11 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
         // Every other batch has requests that get no reply before it expires.
         message: `${['Answer', 'Refuse', 'Answer', index % 2 === 0 ? 'Hold' : 'Answer'][below(4)]} ${position}`,
       }));
-      const { id } = await submit(tenant.client, tenant, requests);
+      const { id } = await submit(requests);
       const watching = watch(id);
       if (index % 4 >= 2) {
         await pass(1000 + below(5000));
-        const cancelled = await tenant.client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
+        const cancelled = await cancel(id);
         if (cancelled.status === 202) {
           const [atCancel, afterwards] = [countsOf(dataOf(cancelled)), await countsOfResults(id)];
           expect(afterwards.success).toBeGreaterThanOrEqual(atCancel.success);
@@ -106,8 +96,8 @@ it('counts and results agree at every moment, whatever ends, is cancelled or exp
       }, 10_000);
       try {
         const checks = await watching;
-        const ended = await waitForBatchEnd(tenant.client, id);
-        const results = await checkEnded(tenant.client, ended, requests);
+        const ended = await end(id);
+        const results = await checkEnded(ended, requests);
         return `${ended.status} ${JSON.stringify(tally(results))} in ${checks} looks`;
       } finally {
         clearInterval(release);

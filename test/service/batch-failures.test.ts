@@ -1,20 +1,10 @@
 import { expect, it } from 'vitest';
-import {
-  checkChats,
-  checkEnded,
-  requestsOf,
-  runBatch,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { startDynamoProxy } from '#support/dynamo-proxy.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant } from '#support/open-tenant.ts';
+import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 
@@ -22,16 +12,8 @@ import { useScriptedService } from '#support/use-service.ts';
 const failing = new Map<string, RegExp>();
 /** How the model responds to messages with this prefix; other messages get the reply `Hello`. */
 const scripts = new Map<string, (call: ModelCall, message: string) => void>();
-const proxy = closeAfterTests(await startDynamoProxy());
-proxy.handle = async ({ functionName, body }, pass) => {
-  const isFailing = [...failing].some(
-    ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
-  );
-  return isFailing ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
-};
-const { model, service } = await useScriptedService({
+const { model, service, proxy } = await useProxiedService({
   variables: {
-    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
     // As many slots as workers: a batch of five request groups has one group too many.
     BATCH_WORKSPACE_SLOTS: '4',
   },
@@ -42,6 +24,12 @@ const { model, service } = await useScriptedService({
     'See what has become of the batch': 100,
   },
 });
+proxy.handle = async ({ functionName, body }, pass) => {
+  const isFailing = [...failing].some(
+    ([workspaceId, name]) => name.test(functionName) && JSON.stringify(body).includes(workspaceId),
+  );
+  return isFailing ? rejection : pass();
+};
 const { onCall } = model;
 model.onCall = (call) => {
   const message = messageOf(call);
@@ -49,10 +37,21 @@ model.onCall = (call) => {
   if (script) script(call, message);
   else onCall(call);
 };
-proxy.emulator = service.run.endpoints.dynamodb;
 
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
-const open = () => openTenant(service, { model: 'openai:test' });
+
+/** Lets the reply to such a message break off so many times. Returns how often it has. */
+function breakOff(start: string, times: number, text = 'Half a '): () => number {
+  let broken = 0;
+  scripts.set(start, (call) => {
+    if (broken === times) return respond(call);
+    broken += 1;
+    call.chunk(text);
+    setTimeout(() => call.reset(), 50);
+  });
+  return () => broken;
+}
+const open = () => openBatchTenant(service);
 
 const respond = (call: ModelCall): void => replyWith(call, 'Hello');
 
@@ -61,10 +60,9 @@ it.concurrent('a model that is down for a while costs time, and no request', asy
   const upAt = Date.now() + 10_000;
   scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : respond(call)));
   const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
-  const batch = await runBatch(tenant.client, tenant, requests, 100);
+  const batch = await tenant.run(requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
-  const results = await checkEnded(tenant.client, batch, requests);
-  await checkChats(tenant.client, requests, results);
+  await tenant.checkWhole(batch, requests);
 });
 
 it.concurrent('a provider that asks to wait is asked again no sooner', async () => {
@@ -77,7 +75,7 @@ it.concurrent('a provider that asks to wait is asked again no sooner', async () 
     else respond(call);
   });
   const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
-  const batch = await runBatch(tenant.client, tenant, requests, 100);
+  const batch = await tenant.run(requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 20 });
   for (const [first = 0, second = 0, ...others] of calls.values()) {
     expect(second - first).toBeGreaterThanOrEqual(20_900);
@@ -88,20 +86,15 @@ it.concurrent('a provider that asks to wait is asked again no sooner', async () 
 
 it.concurrent('a reply that breaks off three times is given up, and stands in its chat as far as it came', async () => {
   const tenant = await open();
-  let broken = 0;
-  scripts.set('Break off', (call) => {
-    broken += 1;
-    call.chunk('Half a ');
-    setTimeout(() => call.reset(), 50);
-  });
+  const broken = breakOff('Break off', Number.POSITIVE_INFINITY);
   const requests = [
     { custom_id: 'broken', message: 'Break off' },
     { custom_id: 'whole', message: 'Hello?' },
   ];
-  const batch = await runBatch(tenant.client, tenant, requests, 100);
+  const batch = await tenant.run(requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
-  expect(broken).toBe(3);
-  const [result] = await checkEnded(tenant.client, batch, requests);
+  expect(broken()).toBe(3);
+  const [result] = await tenant.checkEnded(batch, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: expect.stringMatching(/^The model c/) });
   const { body } = await tenant.client.get<{ content: string; meta: { error?: unknown } }[]>(
     `/chats/${result?.history_id}/messages?external_user_id=x`,
@@ -112,34 +105,22 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
 
 it.concurrent('a reply with a form that breaks off three times is given up, although no text of it has come', async () => {
   const tenant = await open();
-  let broken = 0;
-  scripts.set('Break form', (call) => {
-    broken += 1;
-    call.chunk('{"age": ');
-    setTimeout(() => call.reset(), 50);
-  });
+  const broken = breakOff('Break form', Number.POSITIVE_INFINITY, '{"age": ');
   const schema = { type: 'object', properties: { age: { type: 'integer' } } };
   const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
   const requests = [{ custom_id: 'broken', message: 'Break form' }];
-  const { id } = await submit(tenant.client, tenant, requests, { response_format });
-  expect(await waitForBatchEnd(tenant.client, id, 100)).toMatchObject({ failed_requests: 1 });
-  expect(broken).toBe(3);
+  const { id } = await tenant.submit(requests, { response_format });
+  expect(await tenant.end(id, 100)).toMatchObject({ failed_requests: 1 });
+  expect(broken()).toBe(3);
 });
 
 it.concurrent('a reply that breaks off twice is had the third time, and stands once in its chat', async () => {
   const tenant = await open();
-  let broken = 0;
-  scripts.set('Stumble', (call) => {
-    if (broken === 2) return respond(call);
-    broken += 1;
-    call.chunk('Half a ');
-    setTimeout(() => call.reset(), 50);
-  });
+  breakOff('Stumble', 2);
   const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
-  const batch = await runBatch(tenant.client, tenant, requests, 100);
-  const results = await checkEnded(tenant.client, batch, requests);
+  const batch = await tenant.run(requests, 100);
+  const results = await tenant.checkWhole(batch, requests);
   expect(results[0]?.response_content).toBe('Hello');
-  await checkChats(tenant.client, requests, results);
 });
 
 it.concurrent.each([
@@ -152,9 +133,9 @@ it.concurrent.each([
     const chatId = await createChat(tenant.client, tenant);
     const requests = requestsOf(2, (index) => (index === 0 ? { history_id: chatId } : {}));
     failing.set(tenant.workspaceId, name);
-    const batch = await runBatch(tenant.client, tenant, requests, 100);
+    const batch = await tenant.run(requests, 100);
     expect(batch).toMatchObject({ status: 'failed', completed_at: expect.any(String) });
-    const results = await checkEnded(tenant.client, batch, requests);
+    const results = await tenant.checkEnded(batch, requests);
     expect(tally(results)).toEqual(ends);
     expect((await send(tenant.client, tenant, chatId, 'Go on')).status).toBe(200);
   },

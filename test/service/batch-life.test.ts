@@ -1,20 +1,10 @@
 import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import { unpublishAgent } from '#domain/agents/agents.ts';
-import {
-  batchAt,
-  checkChats,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  runBatch,
-  submit,
-  tally,
-  waitForBatch,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
@@ -31,9 +21,7 @@ model.onCall = (call) => (messageOf(call).startsWith('Hold') ? openCalls.push(ca
 
 const openCalls: ModelCall[] = [];
 const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
-const open = () => openTenant(service, { model: 'openai:test' });
-const cancel = (client: Awaited<ReturnType<typeof open>>['client'], id: string) =>
-  client.post<BatchResource>(`/batches/${id}/cancel`, undefined);
+const open = () => openBatchTenant(service);
 
 /** Waits for so many calls of `Hold` messages, and returns them. */
 async function takeOpenCalls(count: number): Promise<ModelCall[]> {
@@ -53,29 +41,28 @@ const respond = (call: ModelCall, text = `To: ${messageOf(call)}`): void => repl
 it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
   const tenant = await open();
   const requests = requestsOf(100, (index) => ({ message: `Hold ${index}` }));
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   const calls = await takeOpenCalls(40);
-  const { status, body } = await cancel(tenant.client, batch.id);
+  const { status, body } = await tenant.cancel(batch.id);
   expect([status, body.data.status, body.data.cancelled_at]).toEqual([202, 'cancelling', null]);
-  const meanwhile = await resultsOf(tenant.client, batch.id);
+  const meanwhile = await tenant.results(batch.id);
   expect(tally(meanwhile)).toEqual({ 'failed 499': 20, processing: 80 });
-  expect((await cancel(tenant.client, batch.id)).body.message).toBe(
+  expect((await tenant.cancel(batch.id)).body.message).toBe(
     'Only a batch in progress can be cancelled; this one is cancelling',
   );
   const stop = respondToAll(calls);
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
+  const ended = await tenant.end(batch.id);
   stop();
   // What a client has seen as processing finishes normally.
   expect(ended).toMatchObject({ status: 'cancelled', completed_requests: 80, failed_requests: 20 });
   expect([ended.completed_at, ended.cancelled_at === null]).toEqual([null, false]);
-  const results = await checkEnded(tenant.client, ended, requests);
+  const results = await tenant.checkWhole(ended, requests);
   for (const result of results.filter(({ status: its }) => its === 'failed'))
     expect(result).toMatchObject({
       error_code: 499,
       error_message: 'The batch was cancelled',
       history_id: null,
     });
-  await checkChats(tenant.client, requests, results);
   expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(80);
 });
 
@@ -84,14 +71,10 @@ it('a cancel of what has nothing in flight is final without further ado', async 
   const chatId = await createChat(tenant.client, tenant);
   const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
   const [call] = await takeOpenCalls(1);
-  const batch = await submit(
-    tenant.client,
-    tenant,
-    requestsOf(3, () => ({ history_id: chatId })),
-  );
-  await waitForBatch(tenant.client, batch.id, () => true);
-  dataOf(await cancel(tenant.client, batch.id));
-  expect(await waitForBatchEnd(tenant.client, batch.id)).toMatchObject({
+  const batch = await tenant.submit(requestsOf(3, () => ({ history_id: chatId })));
+  await tenant.until(batch.id, () => true);
+  dataOf(await tenant.cancel(batch.id));
+  expect(await tenant.end(batch.id)).toMatchObject({
     status: 'cancelled',
     failed_requests: 3,
   });
@@ -105,16 +88,16 @@ it('a cancel that races with the last requests leaves one final state, and count
   const seen = new Set<string>();
   for (let round = 0; round < 12; round += 1) {
     const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
-    const batch = await submit(tenant.client, tenant, requests);
+    const batch = await tenant.submit(requests);
     for (const call of await takeOpenCalls(2)) respond(call);
     // The cancellation comes between the replies and the batch's end.
     await new Promise((resolve) => setTimeout(resolve, round * 8));
-    const { status } = await cancel(tenant.client, batch.id);
-    const ended = await waitForBatchEnd(tenant.client, batch.id);
+    const { status } = await tenant.cancel(batch.id);
+    const ended = await tenant.end(batch.id);
     expect(ended.status).toBe(status === 202 ? 'cancelled' : 'completed');
     expect(ended.completed_requests).toBe(2);
-    await checkEnded(tenant.client, ended, requests);
-    expect(await batchAt(tenant.client, batch.id)).toEqual(ended);
+    await tenant.checkEnded(ended, requests);
+    expect(await tenant.batchAt(batch.id)).toEqual(ended);
     seen.add(ended.status);
   }
   console.log(`a race of twelve cancels ended as ${[...seen].join(' and ')}`);
@@ -139,14 +122,14 @@ it('requests of one history run in input order, one at a time, beside others', a
   const requests = requestsOf(40, (index) =>
     index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
   );
-  const ended = await runBatch(tenant.client, tenant, requests);
+  const ended = await tenant.run(requests);
   model.onCall = onCall;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
   const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);
   expect(order).toEqual(chained);
   const history = await historyOf(tenant.client, chatId);
   expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
-  await checkEnded(tenant.client, ended, requests);
+  await tenant.checkEnded(ended, requests);
 });
 
 it('a history that someone else uses meanwhile gets both, each in its place and answered once', async () => {
@@ -164,16 +147,16 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
     rejections += 1;
     call.fail(503);
   };
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   let said = 0;
   for (;;) {
     const { status } = await send(tenant.client, tenant, chatId, `Human ${said}`);
     if (status === 200) said += 1;
-    if ((await batchAt(tenant.client, batch.id)).status !== 'in_progress') break;
+    if ((await tenant.batchAt(batch.id)).status !== 'in_progress') break;
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   model.onCall = onCall;
-  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
+  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
   expect(results.map(({ response_content }) => response_content)).toEqual(
     requests.map(({ message }) => `To: ${message}`),
   );
@@ -191,7 +174,7 @@ it('a history that someone else uses meanwhile gets both, each in its place and 
 });
 
 it('what has become invalid since fails with 400, and nothing else with it', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test', whitelist: ['ada', 'bob'] });
+  const tenant = await openBatchTenant(service, { whitelist: ['ada', 'bob'] });
   const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
   const requests = [
     { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
@@ -200,12 +183,12 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
     { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
     { custom_id: 'user', message: 'x', external_user_id: 'bob' },
   ];
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   const calls = await takeOpenCalls(40);
   await unpublishAgent(operator(), leaving);
   await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
   const stop = respondToAll(calls);
-  const results = await checkEnded(tenant.client, await waitForBatchEnd(tenant.client, batch.id), requests);
+  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
   stop();
   expect(tally(results)).toEqual({ success: 101, 'failed 400': 2 });
   expect(results.slice(-2)).toMatchObject([
@@ -217,7 +200,7 @@ it('what has become invalid since fails with 400, and nothing else with it', asy
 it('a batch of a workspace that is switched off fails as a whole', async () => {
   const tenant = await open();
   const requests = requestsOf(120, (index) => ({ message: `Hold ${index}` }));
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   const calls = await takeOpenCalls(40);
   await operator().workspaces.update(tenant.workspaceId, { enabled: false });
   expect(summaryOf(await tenant.client.get('/batches'))).toMatch(/^403\/10001 /);
@@ -227,8 +210,8 @@ it('a batch of a workspace that is switched off fails as a whole', async () => {
     timeout: 30_000,
   });
   await operator().workspaces.update(tenant.workspaceId, { enabled: true });
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
-  expect(tally(await checkEnded(tenant.client, ended, requests))).toEqual({ success: 80, 'failed 500': 40 });
+  const ended = await tenant.end(batch.id);
+  expect(tally(await tenant.checkEnded(ended, requests))).toEqual({ success: 80, 'failed 500': 40 });
   stop();
   expect(openCalls).toHaveLength(0);
 });
@@ -263,11 +246,10 @@ it('a workspace has at most ten open batches, however many are submitted at once
   expect((await create('beyond that')).status).toBe(429);
   const stop = respondToAll(await takeOpenCalls(0));
   try {
-    for (const id of [...created, own.body.data.id])
-      expect((await waitForBatchEnd(client, id)).status).toBe('completed');
+    for (const id of [...created, own.body.data.id]) expect((await tenant.end(id)).status).toBe('completed');
     const after = await create('once they have ended');
     expect(after.status).toBe(202);
-    await waitForBatchEnd(client, after.body.data.id);
+    await tenant.end(after.body.data.id);
   } finally {
     stop();
   }

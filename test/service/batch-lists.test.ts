@@ -1,18 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import {
-  expectUsageToAddUp,
-  requestsOf,
-  resultsOf,
-  runBatch,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { batchesOf, openBatchTenant } from '#support/batch-tenant.ts';
+import { expectUsageToAddUp, requestsOf } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -26,6 +19,7 @@ const { model, callFor, service, tenant } = await useScriptedService(
   { titles: true },
 );
 const { client } = tenant;
+const { submit, run, end, results: resultsOf, tally } = batchesOf(tenant);
 const { onCall } = model;
 model.onCall = (call) => {
   // Content with files has parts.
@@ -36,24 +30,15 @@ model.onCall = (call) => {
   else onCall(call);
 };
 beforeAll(async () => {
-  const ended = async (requests: Record<string, unknown>[]) => runBatch(client, tenant, requests);
   const mixed = requestsOf(25, (index) => (index % 5 === 2 ? { message: 'Refuse me' } : {}));
-  const first = await ended(mixed);
-  const second = await ended(requestsOf(1));
-  const cancelled = await submit(
-    client,
-    tenant,
-    requestsOf(1, () => ({ message: 'Hold 1' })),
-  );
+  const first = await run(mixed);
+  const second = await run(requestsOf(1));
+  const cancelled = await submit(requestsOf(1, () => ({ message: 'Hold 1' })));
   await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
   for (const call of openCalls.splice(0)) call.finish();
-  await waitForBatchEnd(client, cancelled.id);
-  const open = await submit(
-    client,
-    tenant,
-    requestsOf(3, (index) => ({ message: `Hold ${index}` })),
-  );
+  await end(cancelled.id);
+  const open = await submit(requestsOf(3, (index) => ({ message: `Hold ${index}` })));
   await vi.waitUntil(() => openCalls.length === 3, { timeout: 60_000 });
   batches = [first, second, cancelled, open];
 });
@@ -63,7 +48,7 @@ afterAll(() => {
 
 describe('GET /batches', () => {
   const ids = (response: ApiResponse<BatchResource[]>) => dataOf(response).map(({ id }) => id);
-  const list = (query = '') => tenant.client.get<BatchResource[]>(`/batches${query}`);
+  const list = (query = '') => client.get<BatchResource[]>(`/batches${query}`);
 
   it('lists all, newest first, as GET of each shows them', async () => {
     const response = await list();
@@ -75,7 +60,7 @@ describe('GET /batches', () => {
       total_pages: 1,
     });
     for (const batch of dataOf(response))
-      expect(batch).toEqual(dataOf(await tenant.client.get(`/batches/${batch.id}`)));
+      expect(batch).toEqual(dataOf(await client.get(`/batches/${batch.id}`)));
   });
 
   it.each([
@@ -100,7 +85,7 @@ describe('GET /batches', () => {
       offset: '1',
       cursor: expect.stringMatching(/^a\d+\.1$/),
     });
-    const following = await tenant.client.get<BatchResource[]>(next);
+    const following = await client.get<BatchResource[]>(next);
     expect(ids(following)).toEqual([batches[0]?.id]);
     expect(following.body.pagination?.next_page).toBeNull();
     expect(following.body.pagination?.prev_page).not.toBeNull();
@@ -123,13 +108,13 @@ describe('GET /batches', () => {
 
 describe('GET /batches/{batch_id}/results', () => {
   const list = (query = '', index = 0) =>
-    tenant.client.get<BatchResultResource[]>(`/batches/${batches[index]?.id}/results${query}`);
+    client.get<BatchResultResource[]>(`/batches/${batches[index]?.id}/results${query}`);
   const places = (response: ApiResponse<BatchResultResource[]>) =>
     dataOf(response).map(({ custom_id }) => Number(custom_id.slice('id-'.length)));
   const failedIndexes = [2, 7, 12, 17, 22];
 
   it('shows a success with reply and usage, and a failure with its code', async () => {
-    const [success, , failure] = await resultsOf(tenant.client, batches[0]?.id ?? '');
+    const [success, , failure] = await resultsOf(batches[0]?.id ?? '');
     const call = {
       model: 'openai:test',
       call_type: 'chat',
@@ -169,13 +154,13 @@ describe('GET /batches/{batch_id}/results', () => {
       unified_tools: [{ type: 'consultant_call_agent', name: 'ask', config: { agent_id: captain } }],
     });
     const [first, ofTool] = [callFor('Ask twice'), callFor('Is it safe?')];
-    const ended = submit(client, { agentId }, [{ custom_id: 'id-0', message: 'Ask twice' }]);
+    const ended = submit([{ custom_id: 'id-0', message: 'Ask twice' }], { agent_id: agentId });
     (await first).callTools({ name: 'ask', arguments: { message: 'Is it safe?' } });
     (await first).finish({ prompt_tokens: 100, completion_tokens: 10 });
     (await ofTool).chunk('It is.');
     (await ofTool).finish({ prompt_tokens: 20, completion_tokens: 2 });
-    const { id } = await waitForBatchEnd(client, (await ended).id);
-    const [result] = await resultsOf(client, id);
+    const { id } = await end((await ended).id);
+    const [result] = await resultsOf(id);
     expectUsageToAddUp(result as BatchResultResource);
     const call = (model: string, call_type: string, prompt_tokens: number, completion_tokens: number) => ({
       ...{ model: `openai:${model}`, call_type, prompt_tokens, completion_tokens },
@@ -194,17 +179,11 @@ describe('GET /batches/{batch_id}/results', () => {
     const { uuid } = dataOf(upload) as unknown as { uuid: string };
     const before = service.run.calls().length;
     const submitted = await Promise.all(
-      [8, 7].map((count) =>
-        submit(
-          client,
-          tenant,
-          requestsOf(count, () => ({ attached_file_uuids: [uuid] })),
-        ),
-      ),
+      [8, 7].map((count) => submit(requestsOf(count, () => ({ attached_file_uuids: [uuid] })))),
     );
     for (const { id, total_requests } of submitted) {
-      await waitForBatchEnd(client, id);
-      expect(tally(await resultsOf(client, id))).toEqual({ success: total_requests });
+      await end(id);
+      expect(await tally(id)).toEqual({ success: total_requests });
     }
     const readers = model.calls.filter(({ request }) =>
       JSON.stringify(request.messages).includes('Fifteen requests read this'),
@@ -233,14 +212,12 @@ describe('GET /batches/{batch_id}/results', () => {
     const response = await list('?status=failed&limit=2&offset=2');
     expect(places(response)).toEqual([12, 17]);
     expect(response.body.pagination).toMatchObject({ total_records: 5, total_pages: 3, current_page: 2 });
-    const following = await tenant.client.get<BatchResultResource[]>(
-      response.body.pagination?.next_page ?? '',
-    );
+    const following = await client.get<BatchResultResource[]>(response.body.pagination?.next_page ?? '');
     expect(places(following)).toEqual([22]);
   });
 
   it('shows what is being done without an end', async () => {
-    for (const result of await resultsOf(tenant.client, batches[3]?.id ?? ''))
+    for (const result of await resultsOf(batches[3]?.id ?? ''))
       expect(result).toMatchObject({ status: 'processing', response_content: null, processed_at: null });
   });
 
@@ -255,19 +232,15 @@ describe('GET /batches/{batch_id}/results', () => {
 
   it('has them also when the table has deleted all that expires', async () => {
     const table = closeAfterTests(dataTableOf(service));
-    const batch = await runBatch(
-      client,
-      tenant,
-      requestsOf(12, (index) => ({ external_user_id: `user-${index}` })),
-    );
-    const results = await resultsOf(client, batch.id);
-    expect(tally(results)).toEqual({ success: 12 });
+    const batch = await run(requestsOf(12, (index) => ({ external_user_id: `user-${index}` })));
+    const results = await resultsOf(batch.id);
+    expect(await tally(batch.id)).toEqual({ success: 12 });
     const expiring = (await table.readAll()).filter(
       (item) => item.ttl !== undefined && `${item.pk} ${item.sk}`.includes(batch.id),
     ) as { pk: string; sk: string }[];
     expect(expiring.length).toBeGreaterThan(12);
     await table.removeItems(expiring.map(({ pk, sk }) => ({ pk, sk })));
-    expect(await resultsOf(client, batch.id)).toEqual(results);
+    expect(await resultsOf(batch.id)).toEqual(results);
     expect(dataOf(await client.get(`/batches/${batch.id}`))).toMatchObject({ status: 'completed' });
   });
 });
@@ -277,7 +250,7 @@ describe('POST /batches/{batch_id}/cancel', () => {
     ['completed', 0],
     ['cancelled', 2],
   ])('refuses a batch that is %s', async (status, index) => {
-    const response = await tenant.client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
+    const response = await client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
     expect(summaryOf(response)).toBe(
       `400/10006 Only a batch in progress can be cancelled; this one is ${status}`,
     );
@@ -285,10 +258,10 @@ describe('POST /batches/{batch_id}/cancel', () => {
 });
 
 it('tells of a hundred open batches how far each is, by its results', async () => {
-  const many = await openTenant(service, { model: 'openai:test' });
+  const many = await openBatchTenant(service);
   const requests = requestsOf(2, (index) => (index === 0 ? {} : { message: 'Hold 1' }));
   const ids: string[] = [];
-  for (let count = 0; count < 100; count += 1) ids.push((await submit(many.client, many, requests)).id);
+  for (let count = 0; count < 100; count += 1) ids.push((await many.submit(requests)).id);
   const list = async () => dataOf(await many.client.get<BatchResource[]>('/batches?limit=100'));
   // A few batches have a worker: their first request gets a reply, their second one waits for the model.
   await vi.waitUntil(async () => (await list()).some((batch) => batch.completed_requests === 1), {
@@ -299,8 +272,7 @@ it('tells of a hundred open batches how far each is, by its results', async () =
   expect(new Set(batches.map(({ status }) => status))).toEqual(new Set(['in_progress']));
   const succeeded = await Promise.all(
     batches.map(
-      async ({ id }) =>
-        (await resultsOf(many.client, id)).filter(({ status }) => status === 'success').length,
+      async ({ id }) => (await many.results(id)).filter(({ status }) => status === 'success').length,
     ),
   );
   // Requests may end between two of these reads, so the results are between the lists before and after them.

@@ -1,24 +1,20 @@
 import { expect, it } from 'vitest';
-import { checkChats, checkEnded, requestsOf, runBatch } from '#support/batches.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { openTenant } from '#support/open-tenant.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf } from '#support/batches.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 const logged: { functionName: string; line: string }[] = [];
 const writes = new Set(['PutItem', 'UpdateItem', 'TransactWriteItems', 'BatchWriteItem']);
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, service } = await useScriptedService({
+const { model, service, proxy } = await useProxiedService({
   // If the response to a claim is lost, no worker runs the item: the reconciler finds it when its lease has expired.
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '3' },
+  variables: { LEASE_SECONDS: '3' },
   timer: quickTimer,
   maxConcurrency: 4,
   recordCalls: true,
   onLog: (entry) => logged.push(entry),
 });
-proxy.emulator = service.run.endpoints.dynamodb;
 
 /** Loses the response to every nth write after it was carried out. The SDK then repeats the same call. */
 function loseEvery(nth: number): { lost: Map<string, number> } {
@@ -40,16 +36,15 @@ function loseEvery(nth: number): { lost: Map<string, number> } {
 it.runIf(process.env.SOAK !== undefined)(
   'writes whose answers are lost are done once, and nobody loses what is his',
   async () => {
-    const tenant = await openTenant(service, { model: 'openai:test' });
+    const tenant = await openBatchTenant(service);
     const chatId = await createChat(tenant.client, tenant);
     const { lost } = loseEvery(3);
     const requests = requestsOf(24, (index) => (index % 6 === 0 ? { history_id: chatId } : {}));
     const calls = model.calls.length;
-    const batch = await runBatch(tenant.client, tenant, requests, 100);
+    const batch = await tenant.run(requests, 100);
     expect(batch).toMatchObject({ status: 'completed', completed_requests: 24 });
     for (const target of writes) expect(lost.get(target), target).toBeGreaterThan(0);
-    const results = await checkEnded(tenant.client, batch, requests);
-    await checkChats(tenant.client, requests, results, chatId);
+    await tenant.checkWhole(batch, requests, chatId);
     expect(contentsOf(await historyOf(tenant.client, chatId))).toHaveLength(8);
     // Each reply is stored once, although the model is called again if a claim was lost.
     expect(model.calls.length - calls).toBeGreaterThanOrEqual(24);
@@ -57,7 +52,7 @@ it.runIf(process.env.SOAK !== undefined)(
 );
 
 it('a task of the workflow that fails says so in a line of its own, and every line names its invocation', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test' });
+  const tenant = await openBatchTenant(service);
   let rejected = 0;
   proxy.handle = async ({ target, functionName }, pass) => {
     if (!functionName.includes('AdvanceBatch') || target !== 'GetItem' || rejected > 0) return pass();
@@ -67,7 +62,7 @@ it('a task of the workflow that fails says so in a line of its own, and every li
       body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
     };
   };
-  const batch = await runBatch(tenant.client, tenant, requestsOf(2), 100);
+  const batch = await tenant.run(requestsOf(2), 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
   expect(rejected).toBe(1);
   const linesOf = (name: string) =>

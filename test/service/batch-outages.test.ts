@@ -1,17 +1,10 @@
 import { setTimeout as pass } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import {
-  checkChats,
-  checkEnded,
-  requestsOf,
-  submit,
-  waitForBatch,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startFailingService } from '#support/failing-service.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -77,7 +70,7 @@ const startOf = (names: readonly string[]): number => {
 it.each(outages.map((names) => [names.join(', '), names] as const))(
   'a batch is whole and exact soon after %s were down',
   async (_title, names) => {
-    const tenant = await openTenant(service, { model: 'openai:test', titles: false });
+    const tenant = await openBatchTenant(service, { titles: false });
     const requests = requestsOf(requestCount);
     [first, received, outage] = [startOf(names), 0, Promise.withResolvers()];
     const startOutage = (): void => {
@@ -85,21 +78,20 @@ it.each(outages.map((names) => [names.join(', '), names] as const))(
       outage.resolve();
     };
     if (first === 0) startOutage();
-    const { id } = await submit(tenant.client, tenant, requests);
-    await waitForBatch(tenant.client, id, ({ completed_requests }) => completed_requests >= first);
+    const { id } = await tenant.submit(requests);
+    await tenant.until(id, ({ completed_requests }) => completed_requests >= first);
     if (first > 0) startOutage();
     await pass(outageSeconds * 1000);
     for (const name of names) down[name].isDown = false;
     const end = performance.now();
-    const batch = await waitForBatchEnd(tenant.client, id, endSeconds);
+    const batch = await tenant.end(id, endSeconds);
     console.log(
       `${names.join(', ')}: ${names.map((name) => down[name].rejected).join(', ')} calls met the outage;`,
       `the batch ended ${((performance.now() - end) / 1000).toFixed(1)} s after it`,
     );
     expect(Math.max(...names.map((name) => down[name].rejected))).toBeGreaterThan(0);
     expect(batch).toMatchObject({ status: 'completed', completed_requests: requestCount });
-    const results = await checkEnded(tenant.client, batch, requests);
-    await checkChats(tenant.client, requests, results);
+    await tenant.checkWhole(batch, requests);
     // No reply was lost because it could not be stored: the model was called at least once for each request.
     expect(received).toBeGreaterThanOrEqual(requestCount);
   },

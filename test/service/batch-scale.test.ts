@@ -1,16 +1,8 @@
 import { expect, it, vi } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import {
-  checkChats,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  runBatch,
-  submit,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant } from '#support/open-tenant.ts';
 import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -32,16 +24,16 @@ const isSoak = process.env.SOAK !== undefined;
 
 it('1000 requests are taken in at once, end once each, and cost twelve write units each at most', async () => {
   // With limits, whose buckets are written too. This test may read more often than a client.
-  const tenant = await openTenant(service, { model: 'openai:test', limits: { reads: 'none' } });
+  const tenant = await openBatchTenant(service, { limits: { reads: 'none' } });
   const requests = requestsOf(1000, (index) => ({ message: `Message ${index} `.padEnd(1000, 'x') }));
   // Starts the functions' first threads.
-  await runBatch(tenant.client, tenant, requestsOf(1));
+  await tenant.run(requestsOf(1));
   const before = service.run.dynamoCalls().length;
   const calls = model.calls.length;
   const start = performance.now();
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   const accepted = performance.now() - start;
-  const ended = await waitForBatchEnd(tenant.client, batch.id, 170);
+  const ended = await tenant.end(batch.id, 170);
   const took = performance.now() - start;
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 1000, failed_requests: 0 });
   expect(model.calls.length - calls).toBe(1000);
@@ -69,7 +61,7 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
   expect(perItem).toBeLessThanOrEqual(12);
   expect(perItem + cancelled / 1000).toBeLessThanOrEqual(13);
 
-  const results = await checkEnded(tenant.client, ended, requests);
+  const results = await tenant.checkEnded(ended, requests);
   const { body } = await tenant.client.get<ChatResource[]>('/chats');
   expect(body.pagination?.total_records).toBe(1001);
   expect(new Set(results.map(({ history_id }) => history_id)).size).toBe(1000);
@@ -83,12 +75,12 @@ it('1000 requests are taken in at once, end once each, and cost twelve write uni
 // Both cases are larger than a buffered response of a function, 6 MB.
 it('results of 10 MB come in one page', async () => {
   const [count, kilobytes] = isSoak ? [1000, 10] : [100, 100];
-  const tenant = await openTenant(service, { model: 'openai:test' });
+  const tenant = await openBatchTenant(service);
   reply = 'ä'.repeat(kilobytes * 500);
   const requests = requestsOf(count);
-  const batch = await runBatch(tenant.client, tenant, requests, 170);
+  const batch = await tenant.run(requests, 170);
   const start = performance.now();
-  const results = await resultsOf(tenant.client, batch.id);
+  const results = await tenant.results(batch.id);
   console.log(
     `${count} results of ${kilobytes} KB in one page after ${Math.round(performance.now() - start)} ms`,
   );
@@ -98,12 +90,12 @@ it('results of 10 MB come in one page', async () => {
 });
 
 it.runIf(isSoak)('requests of one history end in their order', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test' });
+  const tenant = await openBatchTenant(service);
   const chatId = await createChat(tenant.client, tenant);
   const count = 1000;
   const requests = requestsOf(count, () => ({ history_id: chatId }));
   const start = performance.now();
-  const batch = await runBatch(tenant.client, tenant, requests, 170);
+  const batch = await tenant.run(requests, 170);
   console.log(`${count} requests of one history ended after ${Math.round(performance.now() - start)} ms`);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: count });
   expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
@@ -112,24 +104,19 @@ it.runIf(isSoak)('requests of one history end in their order', async () => {
 });
 
 it.runIf(isSoak)('batches that use all workers delay another workspace by one check', async () => {
-  const [busy, other] = [
-    await openTenant(service, { model: 'openai:test' }),
-    await openTenant(service, { model: 'openai:test' }),
-  ];
+  const [busy, other] = [await openBatchTenant(service), await openBatchTenant(service)];
   const timeOf = async (): Promise<number> => {
     const start = performance.now();
     const requests = requestsOf(10);
-    const batch = await runBatch(other.client, other, requests);
+    const batch = await other.run(requests);
     expect(batch.completed_requests).toBe(10);
     return performance.now() - start;
   };
   // The model is slow, so that the number of workers is the bottleneck and not this machine's processors.
   replyMilliseconds = 2000;
-  await runBatch(busy.client, busy, requestsOf(400), 100);
+  await busy.run(requestsOf(400), 100);
   const alone = await timeOf();
-  const large = await Promise.all(
-    Array.from({ length: 10 }, () => submit(busy.client, busy, requestsOf(1000))),
-  );
+  const large = await Promise.all(Array.from({ length: 10 }, () => busy.submit(requestsOf(1000))));
   const withLoad = await timeOf();
   console.log(
     `10 requests alone ${Math.round(alone)} ms, beside 10000 of another ${Math.round(withLoad)} ms`,
@@ -138,14 +125,6 @@ it.runIf(isSoak)('batches that use all workers delay another workspace by one ch
   // every 5 s whether messages wait, and then ends the requests in work. The last 2 s are for a slow machine.
   expect(withLoad).toBeLessThan(alone + 5000 + replyMilliseconds + 2000);
   replyMilliseconds = 0;
-  for (const { id } of large) await busy.client.post(`/batches/${id}/cancel`, undefined);
-  for (const { id } of large) expect((await waitForBatchEnd(busy.client, id)).status).toBe('cancelled');
-});
-
-it.runIf(isSoak)('300 requests in chats of their own have one turn each', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test' });
-  const requests = requestsOf(300);
-  const batch = await runBatch(tenant.client, tenant, requests, 170);
-  const results = await checkEnded(tenant.client, batch, requests);
-  await checkChats(tenant.client, requests, results);
+  for (const { id } of large) await busy.cancel(id);
+  for (const { id } of large) expect((await busy.end(id)).status).toBe('cancelled');
 });

@@ -4,22 +4,13 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import { usage } from '#runtime/composition/services.ts';
-import {
-  batchAt,
-  checkChats,
-  checkEnded,
-  requestsOf,
-  resultsOf,
-  runBatch,
-  submit,
-  tally,
-  waitForBatchEnd,
-} from '#support/batches.ts';
+import { type BatchTenant, openBatchTenant } from '#support/batch-tenant.ts';
+import { requestsOf } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { type DynamoProxy, startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { replyWith } from '#support/model-server.ts';
-import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { dataOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -64,7 +55,7 @@ const messageOf = (call: ModelCall): string => {
   return typeof content === 'string' ? content : JSON.stringify(content);
 };
 const isRepair = (call: ModelCall): boolean => messageOf(call).startsWith('Your answer was rejected');
-const open = () => openTenant(service, { model: 'openai:test', titles: false });
+const open = () => openBatchTenant(service, { titles: false });
 const worker = 'ProcessBatchItems';
 
 const respond = (call: ModelCall): void => replyWith(call, `To: ${messageOf(call)}`);
@@ -90,7 +81,7 @@ function dieAt(
 }
 
 /** Makes messages of slots a minute old that no worker has acquired. */
-async function passMinute({ workspaceId }: OpenTenant, { id }: BatchResource): Promise<void> {
+async function passMinute({ workspaceId }: BatchTenant, { id }: BatchResource): Promise<void> {
   const key = keys.batch(workspaceId, id);
   const { slots = {} } = ((await table.read(key)) ?? {}) as { slots?: Record<string, { w?: string }> };
   const unowned = Object.keys(slots).filter((number) => slots[number]?.w === undefined);
@@ -114,17 +105,17 @@ async function reconcileTogether(): Promise<void> {
 
 /** Waits for the end of a batch that may need the reconciler to end. */
 async function endOfReconciled(
-  { client }: OpenTenant,
+  { batchAt, end }: BatchTenant,
   { id }: BatchResource,
   beforehand: () => Promise<void> = async () => {},
 ): Promise<BatchResource> {
-  const end = Date.now() + 90_000;
-  while (isOpen(await batchAt(client, id)) && Date.now() < end) {
+  const giveUpAt = Date.now() + 90_000;
+  while (isOpen(await batchAt(id)) && Date.now() < giveUpAt) {
     await beforehand();
     await reconcileTogether();
     await new Promise((resolve) => setTimeout(resolve, 700));
   }
-  return waitForBatchEnd(client, id, 1);
+  return end(id, 1);
 }
 
 const isOpen = ({ status }: BatchResource): boolean => ['in_progress', 'cancelling'].includes(status);
@@ -141,13 +132,12 @@ async function endsDespiteDeath(nth: number, time: 'before' | 'after'): Promise<
     if (writes.has(target)) count += 1;
     return count === nth;
   }, time);
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   const ended = await endOfReconciled(tenant, batch, async () => {
     if (hasDied()) await passMinute(tenant, batch);
   });
   expect(ended).toMatchObject({ status: 'completed', completed_requests: 4 });
-  const results = await checkEnded(tenant.client, ended, requests);
-  await checkChats(tenant.client, requests, results, chatId);
+  await tenant.checkWhole(ended, requests, chatId);
   expect(contentsOf(await historyOf(tenant.client, chatId))).toEqual(
     ['Message 0', 'Message 1'].flatMap((message) => [message, `To: ${message}`]),
   );
@@ -180,10 +170,10 @@ it.runIf(isSoak)(
 it('what a worker received and never claimed is requeued a minute later, not when SQS delivers it again', async () => {
   const tenant = await open();
   const { hasDied } = dieAt(({ target }) => target === 'UpdateItem', 'before');
-  const batch = await submit(tenant.client, tenant, requestsOf(3));
+  const batch = await tenant.submit(requestsOf(3));
   await vi.waitUntil(hasDied, { timeout: 60_000 });
   await reconcileTogether();
-  expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ pending: 3 });
+  expect(await tenant.tally(batch.id)).toEqual({ pending: 3 });
   await passMinute(tenant, batch);
   expect((await endOfReconciled(tenant, batch)).completed_requests).toBe(3);
 });
@@ -199,7 +189,7 @@ it.each(['first call', 'repair'] as const)(
     const requests = [{ custom_id: 'formed', message: 'Hold the form' }];
     const response_format = { type: 'json_schema', json_schema: { name: 'person', schema: personSchema } };
     openCalls.splice(0);
-    const batch = await submit(tenant.client, tenant, requests, { response_format });
+    const batch = await tenant.submit(requests, { response_format });
     const nextCall = async () => {
       await vi.waitUntil(() => openCalls.length > 0, { timeout: 60_000 });
       return openCalls.shift() as ModelCall;
@@ -216,7 +206,7 @@ it.each(['first call', 'repair'] as const)(
     const noText = async () =>
       expect(JSON.stringify(await table.readAll())).not.toMatch(/wrong-text|half-te/);
     await noText();
-    expect(tally(await resultsOf(tenant.client, batch.id))).toEqual({ processing: 1 });
+    expect(await tenant.tally(batch.id)).toEqual({ processing: 1 });
 
     const paid: ModelCall[] = [];
     const ended = await endOfReconciled(tenant, batch, async () => {
@@ -226,8 +216,7 @@ it.each(['first call', 'repair'] as const)(
         replyWith(call, isRepair(call) ? person : wrong);
       }
     });
-    const results = await checkEnded(tenant.client, ended, requests);
-    await checkChats(tenant.client, requests, results);
+    const results = await tenant.checkWhole(ended, requests);
     expect(results).toMatchObject([{ response_content: person, response_usage: { total_calls: 2 } }]);
     expect(paid.map(isRepair)).toEqual([false, true]);
     // The calls of the dead worker are counted nowhere: it has died before it could count them.
@@ -243,22 +232,18 @@ it.each(['first call', 'repair'] as const)(
 
 it('a workspace never holds all workers, however much it has to do', async () => {
   const [busy, other] = [await open(), await open()];
-  const large = await submit(
-    busy.client,
-    busy,
-    requestsOf(100, (index) => ({ message: `Hold ${index}` })),
-  );
+  const large = await busy.submit(requestsOf(100, (index) => ({ message: `Hold ${index}` })));
   await vi.waitUntil(() => openCalls.length >= 30, { timeout: 60_000 });
   // The fourth worker serves the other workspace, while no request of the first workspace has ended.
-  expect((await runBatch(other.client, other, requestsOf(10))).completed_requests).toBe(10);
+  expect((await other.run(requestsOf(10))).completed_requests).toBe(10);
   expect(openCalls).toHaveLength(30);
   let most = 0;
-  while ((await batchAt(busy.client, large.id)).status === 'in_progress') {
+  while ((await busy.batchAt(large.id)).status === 'in_progress') {
     most = Math.max(most, openCalls.length);
     for (const call of openCalls.splice(0)) respond(call);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  expect((await waitForBatchEnd(busy.client, large.id)).completed_requests).toBe(100);
+  expect((await busy.end(large.id)).completed_requests).toBe(100);
   expect(most).toBeLessThanOrEqual(30);
 });
 
@@ -269,17 +254,15 @@ it('a request whose file has expired meanwhile fails with 400 and says so', asyn
     uuid: string;
   };
   isDown = true;
-  const batch = await submit(
-    tenant.client,
-    tenant,
+  const batch = await tenant.submit(
     requestsOf(2, (index) => (index === 0 ? { attached_file_uuids: [uuid] } : {})),
   );
   const item = () => table.read(keys.batchItem(tenant.workspaceId, batch.id, 0));
   await vi.waitUntil(async () => (await item())?.status === 'waiting', { timeout: 60_000 });
   await table.change(keys.file(tenant.workspaceId, uuid), { expires_at: new Date().toISOString() });
   isDown = false;
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
-  const results = await resultsOf(tenant.client, ended.id);
+  const ended = await tenant.end(batch.id);
+  const results = await tenant.results(ended.id);
   expect(results.map(({ status, error_code }) => [status, error_code])).toEqual([
     ['failed', 400],
     ['success', null],
@@ -290,9 +273,7 @@ it('a request whose file has expired meanwhile fails with 400 and says so', asyn
 it('a cancel whose write is answered late is done once, and frees the history that a dead worker held', async () => {
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
-  const batch = await submit(
-    tenant.client,
-    tenant,
+  const batch = await tenant.submit(
     requestsOf(2, (index) => ({ message: `Hold ${index}`, ...(index === 0 && { history_id: chatId }) })),
   );
   await vi.waitUntil(() => openCalls.length === 2, { timeout: 60_000 });
@@ -307,10 +288,9 @@ it('a cancel whose write is answered late is done once, and frees the history th
   };
   service.run.killWorkers(worker);
   openCalls.splice(0);
-  const cancel = () => tenant.client.post<BatchResource>(`/batches/${batch.id}/cancel`, undefined);
-  const { status, body } = await cancel();
+  const { status, body } = await tenant.cancel(batch.id);
   expect([lost, status, body.data.status]).toEqual([1, 202, 'cancelling']);
-  expect((await cancel()).status).toBe(400);
+  expect((await tenant.cancel(batch.id)).status).toBe(400);
   const ended = await endOfReconciled(tenant, batch);
   expect(ended).toMatchObject({ status: 'cancelled', failed_requests: 2 });
   expect((await send(tenant.client, tenant, chatId, 'Free again?')).body.data).toBe('To: Free again?');
@@ -327,7 +307,7 @@ it('a wait that begins when its batch has just ended is over at once, and leaves
     }
     return pass();
   };
-  const { id } = await submit(tenant.client, tenant, requestsOf(1));
+  const { id } = await tenant.submit(requestsOf(1));
   const sfn = new SFNClient(operatorAt(service.run.endpoints.sfn));
   const stateMachineArn = service.run.outputs.BatchWorkflowArn;
   await vi.waitUntil(
@@ -355,14 +335,14 @@ it('a request whose worker fails each time ends as failed with its last attempt'
     // Neither the SDK nor the worker knows this error.
     return { status: 400, body: '{"__type":"SomethingElse"}' };
   };
-  const batch = await submit(tenant.client, tenant, requests);
+  const batch = await tenant.submit(requests);
   await expect.poll(() => failures).toBe(1);
   const key = keys.batchItem(tenant.workspaceId, batch.id, 0);
   await expect.poll(() => table.read(key)).toMatchObject({ status: 'waiting', attempt: 1 });
   // The tenth attempt is the last one.
   await table.change(key, { attempt: 9 });
-  const ended = await waitForBatchEnd(tenant.client, batch.id);
-  const [result] = await checkEnded(tenant.client, ended, requests);
+  const ended = await tenant.end(batch.id);
+  const [result] = await tenant.checkEnded(ended, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: 'The request could not be processed' });
   expect(failures).toBe(2);
 });
@@ -389,11 +369,7 @@ it.runIf(isSoak)(
       ]),
     );
     openCalls.splice(0);
-    const batch = await submit(
-      other.client,
-      other,
-      requestsOf(1, () => ({ message: 'Hold on' })),
-    );
+    const batch = await other.submit(requestsOf(1, () => ({ message: 'Hold on' })));
     await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
     service.run.killWorkers(worker);
     // Its slot is silent.
@@ -404,11 +380,11 @@ it.runIf(isSoak)(
     await vi.waitUntil(() => openCalls.length === 1, { timeout: 60_000 });
     console.log(`taken up after ${Math.round(performance.now() - startedAt)} ms, next to ${count} webhooks`);
     // On a busy machine, a lease of 4 s may expire meanwhile, and another worker calls the model.
-    while (isOpen(await batchAt(other.client, batch.id))) {
+    while (isOpen(await other.batchAt(batch.id))) {
       for (const call of openCalls.splice(0)) respond(call);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
-    expect((await waitForBatchEnd(other.client, batch.id)).completed_requests).toBe(1);
+    expect((await other.end(batch.id)).completed_requests).toBe(1);
     expect((await run).FunctionError).toBeUndefined();
   },
 );

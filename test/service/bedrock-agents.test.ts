@@ -1,44 +1,41 @@
 import { describe, expect, it } from 'vitest';
-import { clientOf } from '#support/client.ts';
+import type { StreamEvent } from '#contract/events.ts';
+import { checkAgent } from '#runtime/composition/check-agent.ts';
+import { usage } from '#runtime/composition/services.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { type ModelCall, replyWith } from '#support/model-server.ts';
+import type { ModelCall } from '#support/model-server.ts';
+import { openTenant } from '#support/open-tenant.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
-import { type AgentFields, createPublishedAgent, createTenant } from '#support/service.ts';
-import { createChat, historyOf, send } from '#support/turns.ts';
-import { useService } from '#support/use-service.ts';
+import {
+  callsTool,
+  form,
+  formTool,
+  replyIn,
+  says,
+  scriptCalls,
+  streamedReply,
+} from '#support/scripted-steps.ts';
+import { type AgentFields, createPublishedAgent } from '#support/service.ts';
+import { send } from '#support/turns.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 const llm_model = 'bedrock:eu.amazon.nova-lite-v1:0';
 
-const model = closeAfterTests(await startScriptedBedrock());
-const service = await useService({ variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: model.url } });
-const tenant = await createTenant({ model: llm_model, titles: false });
-const client = clientOf(service, tenant);
+const bedrock = closeAfterTests(await startScriptedBedrock());
+const {
+  model: openai,
+  service,
+  tenant,
+  client,
+} = await useScriptedService(
+  { variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url } },
+  { model: llm_model },
+);
 
-/** Scripts the model, call by call. */
-function script(...responses: ((call: ModelCall) => void)[]): ModelCall[] {
-  const calls: ModelCall[] = [];
-  model.onCall = (call) => {
-    const respond = responses[calls.push(call) - 1];
-    if (respond === undefined) call.fail(400);
-    else respond(call);
-  };
-  return calls;
-}
-
-const says = (text: string) => (call: ModelCall) => replyWith(call, text);
-
+const script = (...responses: ((call: ModelCall) => void)[]) => scriptCalls(bedrock, ...responses);
 const agentWith = (fields: AgentFields): Promise<string> =>
   createPublishedAgent(tenant.workspaceId, { llm_model, ...fields });
-
-async function reply(agentId: string, message = 'go') {
-  const chatId = await createChat(client, { agentId });
-  const events = await (await client.stream(chatId, { message, agent_id: agentId })).all();
-  const history = await historyOf(client, chatId);
-  return { chatId, events, meta: history.at(-1)?.meta };
-}
-
-const formTool = { type: 'consultant_request_form' };
-const form = { title: 'Your address', fields: [{ name: 'street', label: 'Street', type: 'text' }] };
+const reply = (agentId: string, message?: string) => replyIn(client, agentId, message);
 
 it('is asked as its agent says: profile, system prompt, bounds, signed for the role', async () => {
   const agentId = await agentWith({
@@ -61,16 +58,10 @@ it('is asked as its agent says: profile, system prompt, bounds, signed for the r
 });
 
 it('makes titles, with a call that is not streamed', async () => {
-  const titled = await createTenant({ model: llm_model });
-  const titledClient = clientOf(service, titled);
-  const chatId = await createChat(titledClient, titled);
-  const { onPlainCall } = model;
-  model.onPlainCall = says('All about fish');
+  const { client: titled, agentId } = await openTenant(service, { model: llm_model });
+  bedrock.onPlainCall = says('All about fish');
   script(says('Fish swim.'));
-  const events = await (
-    await titledClient.stream(chatId, { message: 'Fish?', agent_id: titled.agentId })
-  ).all();
-  model.onPlainCall = onPlainCall;
+  const { events } = await replyIn(titled, agentId, 'Fish?');
   expect(events).toContainEqual(
     expect.objectContaining({ type: 'response.chat.title.updated', name: 'All about fish' }),
   );
@@ -83,7 +74,7 @@ describe('with tools', () => {
       unified_tools: [{ type: 'consultant_call_agent', name: 'ask_expert', config: { agent_id: expert } }],
     });
     const received: ModelCall[] = [];
-    model.onCall = (call) => {
+    bedrock.onCall = (call) => {
       received.push(call);
       const last = call.request.messages.at(-1);
       if (last?.content === 'go') {
@@ -117,10 +108,7 @@ describe('with tools', () => {
 
   it('knows what its tools have found when it may use none any more', async () => {
     const agentId = await agentWith({ unified_tools: [formTool], meta: { max_steps: 2 } });
-    const calls = script((call) => {
-      call.callTools({ name: 'launch_rocket', arguments: {} });
-      call.finish();
-    }, says('I cannot.'));
+    const calls = script(callsTool('launch_rocket', {}), says('I cannot.'));
     const { events } = await reply(agentId);
     expect(events.at(-2)).toMatchObject({ final_text: 'I cannot.' });
     const content = [
@@ -134,13 +122,7 @@ describe('with tools', () => {
 
   it('may answer with a form alone, and goes on with what the user fills in', async () => {
     const agentId = await agentWith({ unified_tools: [formTool] });
-    script(
-      (call) => {
-        call.callTools({ name: 'consultant_request_form', arguments: form });
-        call.finish();
-      },
-      (call) => call.finish(),
-    );
+    script(callsTool('consultant_request_form', form), (call) => call.finish());
     const { chatId, events } = await reply(agentId, 'send me a parcel');
     expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: '' });
     const next = script(says('It is on its way.'));
@@ -159,13 +141,108 @@ describe('with tools', () => {
     ['a wrong type', { title: 5 }],
   ])('is told when its arguments are %s', async (_, args) => {
     const agentId = await agentWith({ unified_tools: [formTool] });
-    const calls = script((call) => {
-      call.callTools({ name: 'consultant_request_form', arguments: args });
-      call.finish();
-    }, says('Never mind.'));
+    const calls = script(callsTool('consultant_request_form', args), says('Never mind.'));
     const { events, meta } = await reply(agentId);
     expect(meta?.reasoning_steps).toMatchObject([{ result: { success: false } }]);
     expect(events.at(-2)).toMatchObject({ final_text: 'Never mind.' });
     expect(calls[1]?.request.messages.at(-1)).toMatchObject({ role: 'tool', tool_call_id: 'call_0' });
   });
+});
+
+const today = new Date().toISOString().slice(0, 10);
+const fallback = llm_model;
+
+/** Each test has a model of its own, because a model that has failed is not called for ten seconds. */
+let models = 0;
+
+/** A send to an agent whose first model behaves so, and whose fallback model responds. */
+async function sendTo(first: (call: ModelCall) => void) {
+  models += 1;
+  const name = `openai:gpt-5-mini-${models}`;
+  const tenant = await openTenant(service, {
+    ...{ model: name, titles: false },
+    agent: { meta: { fallback_models: [fallback] } },
+  });
+  const called: string[] = [];
+  openai.onCall = (call) => {
+    called.push('first');
+    first(call);
+  };
+  bedrock.onCall = (call) => {
+    called.push('fallback');
+    says('Here I am')(call);
+  };
+  const { id } = await tenant.createChat();
+  const retry = async () =>
+    (await streamedReply(tenant.client, tenant.agentId, id, 'Hello')) as StreamEvent[];
+  const events = await retry();
+  const used = async () => {
+    const days = (await Array.fromAsync(usage().between(tenant.workspaceId, today, today))).flat();
+    return Object.fromEntries(
+      days.flatMap(({ models }) => Object.entries(models)).map(([key, { calls }]) => [key, calls]),
+    );
+  };
+  return { events, called, retry, used, name };
+}
+
+describe('a model that is busy or unavailable before its first output', () => {
+  it.each<[string, (call: ModelCall) => void]>([
+    ['429', (call) => call.fail(429)],
+    ['503', (call) => call.fail(503)],
+    ['a reset', (call) => call.reset()],
+    ['an error part first', (call) => call.failInStream('overloaded')],
+  ])('is replaced by the next one after two attempts: %s', async (_, fails) => {
+    const { events, called, used } = await sendTo(fails);
+    expect(called).toEqual(['first', 'first', 'fallback']);
+    expect(events.at(-2)).toMatchObject({
+      ...{ type: 'response.output_text.completed', final_text: 'Here I am', model: fallback },
+      usage: { total_calls: 1 },
+    });
+    await expect.poll(used).toEqual({ [fallback]: 1 });
+  });
+
+  it('is not called again for ten seconds', async () => {
+    const { called, retry } = await sendTo((call) => call.fail(503));
+    expect((await retry()).at(-2)).toMatchObject({ model: fallback });
+    expect(called).toEqual(['first', 'first', 'fallback', 'fallback']);
+  });
+});
+
+describe('a model that fails otherwise is not replaced:', () => {
+  it.each<[string, (call: ModelCall) => void]>([
+    ['a wrong request', (call) => call.fail(400)],
+    ['a wrong key', (call) => call.fail(401)],
+    ['a model that is gone', (call) => call.fail(404)],
+    [
+      'a cut in the middle',
+      (call) => {
+        call.chunk('Here');
+        call.end();
+      },
+    ],
+    ['a filter', (call) => call.cut('content_filter')],
+  ])('%s', async (_, fails) => {
+    const { events, called } = await sendTo(fails);
+    expect(called).toEqual(['first']);
+    expect(events.some(({ type }) => type === 'response.error')).toBe(true);
+  });
+});
+
+it('the event has no model if that of the agent has replied', async () => {
+  const { events, used, name } = await sendTo(says('Hello'));
+  expect(events.at(-2)).not.toHaveProperty('model');
+  await expect.poll(used).toEqual({ [name]: 1 });
+});
+
+it('is refused at publish if it is unknown, repeated, or lacks images', async () => {
+  const { workspaceId } = await openTenant(service, { titles: false });
+  const { mistakes } = await checkAgent(workspaceId, {
+    ...{ name: 'Guide', llm_model: 'openai:gpt-5-mini' },
+    meta: { fallback_models: ['other:x', 'openai:gpt-5-mini', 'openai:own'] },
+  });
+  expect(mistakes).toEqual([
+    expect.stringContaining('meta.fallback_models[0] names the unknown provider other'),
+    'meta.fallback_models[1] is the same model again',
+    expect.stringContaining('meta.fallback_models[2] accepts no images'),
+  ]);
 });

@@ -6,13 +6,12 @@ import { gatewayHeaders } from '#runtime/environment/variables.ts';
 import { type ChatEndpoint, startChatEndpoint } from '#support/chat-endpoint.ts';
 import { clientOf, readEvents } from '#support/client.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import { callsByMessage } from '#support/scripted-model.ts';
 import { createTenant } from '#support/service.ts';
-import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 let endpoint: ChatEndpoint;
-const { model, service, tenant } = await useScriptedService();
+const { model, callFor, service, tenant, client } = await useScriptedService();
 afterEach(() => endpoint?.close());
 
 const start = async () => {
@@ -25,11 +24,32 @@ const post = (path: string, headers: Record<string, string>, body: unknown) =>
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   });
-const rejectionOf = async (responding: Promise<Response>) => {
-  const response = await responding;
+/** The response to a request whose caller has this signature. */
+const rejectionOf = async (signed: string | undefined) => {
+  const response = await post(
+    '/chats',
+    {
+      ...{ 'x-api-key': tenant.apiKey, 'x-forwarded-host': 'any' },
+      ...(signed !== undefined && { [gatewayHeaders.signedCaller]: signed }),
+    },
+    newChat(),
+  );
   return [response.status, response.headers.get('connection'), await response.text()];
 };
 const newChat = () => ({ name: 'A chat', agent_id: tenant.agentId });
+const goOn = async (chatId: number) => (await send(client, tenant, chatId, 'Go on')).status;
+
+/** Starts a reply whose first text the client has received. */
+async function startReply(message: string, text: string) {
+  const chatId = await createChat(client, tenant);
+  const called = callFor(message);
+  const path = `/chats/${chatId}/messages`;
+  const response = await post(path, endpoint.headersOf(tenant), { message, agent_id: tenant.agentId });
+  (await called).chunk(text);
+  const events = readEvents(response)[Symbol.asyncIterator]();
+  while (JSON.stringify((await events.next()).value).includes('delta') === false);
+  return { chatId, message, events };
+}
 
 describe.runIf(webFunctions === 'all')('the web function of chats', () => {
   it('believes only callers whom the authorizer has signed, and rejects all others with 403', async () => {
@@ -51,20 +71,7 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
       `${text}.${signature.slice(0, -1)}`,
       `${signed}, ${signed}`,
     ])
-      expect(
-        await rejectionOf(
-          post(
-            '/chats',
-            {
-              'x-api-key': tenant.apiKey,
-              'x-forwarded-host': 'any',
-              ...(forged !== undefined && { [gatewayHeaders.signedCaller]: forged }),
-            },
-            newChat(),
-          ),
-        ),
-        String(forged),
-      ).toEqual([403, 'close', '']);
+      expect(await rejectionOf(forged), String(forged)).toEqual([403, 'close', '']);
     await vi.waitFor(() => expect(endpoint.lines.join()).toContain('"Strangers":7'), 60_000);
   });
 
@@ -92,22 +99,8 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
 
   it('stores what has come of its replies when Lambda ends it, and takes no new ones', async () => {
     await start();
-    const client = clientOf(service, tenant);
-    const callFor = callsByMessage(model);
     const replies = await Promise.all(
-      Array.from({ length: 8 }, async (_, index) => {
-        const chatId = await createChat(client, tenant);
-        const message = `Reply ${index} ${randomUUID()}`;
-        const called = callFor(message);
-        const response = await post(`/chats/${chatId}/messages`, endpoint.headersOf(tenant), {
-          message,
-          agent_id: tenant.agentId,
-        });
-        (await called).chunk(`Begun ${index}`);
-        const events = readEvents(response)[Symbol.asyncIterator]();
-        while (JSON.stringify((await events.next()).value).includes('delta') === false);
-        return { chatId, message, events };
-      }),
+      Array.from({ length: 8 }, (_, index) => startReply(`Reply ${index} ${randomUUID()}`, `Begun ${index}`)),
     );
     endpoint.signal('SIGTERM');
     for (const { events } of replies) {
@@ -118,18 +111,12 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
     for (const [index, { chatId, message }] of replies.entries()) {
       expect(contentsOf(await historyOf(client, chatId))).toEqual([message, `Begun ${index}`]);
       // The lease is released: the chat takes the next message at once.
-      const next = await client.post(`/chats/${chatId}/messages`, {
-        message: 'Go on',
-        agent_id: tenant.agentId,
-        stream: false,
-      });
-      expect(next.status).toBe(200);
+      expect(await goOn(chatId)).toBe(200);
     }
   });
 
   it('interrupts also a reply whose message has not arrived when Lambda ends it', async () => {
     await start();
-    const client = clientOf(service, tenant);
     const chatId = await createChat(client, tenant);
     const path = `${endpoint.url}/chats/${chatId}/messages`;
     const body = JSON.stringify({ message: 'Late', agent_id: tenant.agentId });
@@ -149,22 +136,12 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
     const [response] = await responded;
     expect(Buffer.concat(await response.toArray()).toString()).toContain('The reply was interrupted');
     await endpoint.exit;
-    const send = { message: 'Go on', agent_id: tenant.agentId, stream: false };
-    expect((await client.post(`/chats/${chatId}/messages`, send)).status).toBe(200);
+    expect(await goOn(chatId)).toBe(200);
   });
 
   it('stores what has come of its replies after an error outside of any request, and ends', async () => {
     await start();
-    const client = clientOf(service, tenant);
-    const chatId = await createChat(client, tenant);
-    const called = callsByMessage(model)('Hold on');
-    const response = await post(`/chats/${chatId}/messages`, endpoint.headersOf(tenant), {
-      message: 'Hold on',
-      agent_id: tenant.agentId,
-    });
-    (await called).chunk('Begun');
-    const events = readEvents(response)[Symbol.asyncIterator]();
-    while (JSON.stringify((await events.next()).value).includes('delta') === false);
+    const { chatId, events } = await startReply('Hold on', 'Begun');
     endpoint.signal('SIGUSR2');
     const { value } = await events.next();
     expect(value).toMatchObject({ type: 'response.error', message: 'The reply was interrupted' });
@@ -180,7 +157,6 @@ describe('headers of the gateway that a client sends', () => {
     const other = await createTenant({ model: model.sharedName, titles: false });
     const chatId = await createChat(clientOf(service, other), other);
     const forged = endpoint.headersOf(other);
-    const client = clientOf(service, tenant);
     const response = await client.post(
       `/chats/${chatId}/messages`,
       { message: 'Hi', agent_id: other.agentId },

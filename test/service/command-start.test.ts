@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,7 @@ import {
   startCommand,
   startProgram,
 } from '#support/command.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 import { createChat, historyOf } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import type { Connection } from '../../bin/local/connection.ts';
@@ -124,14 +125,7 @@ describe('npm start', () => {
   });
 
   it('names all settings that are wrong', async () => {
-    const settings = [
-      '--set',
-      'webEnvironment=1',
-      '--set',
-      'webEnvironments=1',
-      '--batch-timeout',
-      '2000000',
-    ];
+    const settings = '--set webEnvironment=1 --set webEnvironments=1 --batch-timeout 2000000'.split(' ');
     const [wrong, unclear] = await Promise.all([
       run('--port', '0', '--data', join(folder, 'wrong'), ...settings),
       run('--set', 'one', '--set', 'two'),
@@ -180,16 +174,14 @@ describe('npm start', () => {
   });
 
   it('says that a port is in use', async () => {
-    const other = createServer();
-    await new Promise<void>((listening) => other.listen(0, '127.0.0.1', listening));
-    const address = other.address();
-    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const other = await listenLocally(createServer());
+    const { port } = new URL(other.url);
     const elsewhere = join(folder, 'elsewhere');
     // With the assembly of the same settings this start need not synthesize one.
     await cp(join(data, 'assembly'), join(elsewhere, 'assembly'), { recursive: true });
-    const args = ['--port', String(port), '--data', elsewhere, ...settings];
+    const args = ['--port', port, '--data', elsewhere, ...settings];
     await expectFailure(args, new RegExp(`${port} is in use\\. Choose another one with --port NUMBER`));
-    await new Promise((closed) => other.close(closed));
+    await other.close();
     expect(await processesNaming(elsewhere)).toEqual([]);
   });
 
@@ -280,9 +272,8 @@ describe('npm start', () => {
     const emptied = await clientNow();
     expect(emptied.tenant.apiKey).not.toBe(before.api_key);
     expect((await emptied.client.get(`/chats/${chatId}/messages?external_user_id=x`)).status).toBe(404);
-    expect((await emptied.client.get('/chats', { headers: { 'x-api-key': before.api_key } })).status).toBe(
-      400,
-    );
+    const headers = { 'x-api-key': before.api_key };
+    expect((await emptied.client.get('/chats', { headers })).status).toBe(400);
     expect(existsSync(join(data, 'dynamodb.sqlite'))).toBe(true);
   });
 
@@ -308,11 +299,7 @@ describe('npm start', () => {
     const { client, tenant } = await clientNow();
     const uploader = uploaderOf({ baseUrl: (await readConnection()).base_url }, tenant);
     const filler = join(data, 'filler');
-    const said = () =>
-      command
-        .errors()
-        .split('\n')
-        .filter((line) => line.includes('disk'));
+    const said = () => command.errors().match(/^.*disk.*$/gm) ?? [];
     // `dd` fails when the disk is full, as intended.
     await promisify(execFile)('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64K']).catch(() => {});
     const upload = () => uploader.file('large.txt', 'x'.repeat(1_000_000));

@@ -1,20 +1,21 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/agents/agents.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
+const { client, workspaceId, agentId, createChat } = await openTenant(service);
 
 /** One character with two UTF-16 units and four UTF-8 bytes. */
 const emoji = '😀';
 const unknownId = '00000000-0000-4000-8000-000000000000';
+const total = async () => (await client.get('/chats?limit=1')).body.pagination?.total_records;
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 describe('a created chat', () => {
   it('has the fields of the specification, and metadata', async () => {
-    const { client, agentId } = await openTenant(service);
     const before = Date.now();
     const { status, body } = await client.post<ChatResource>('/chats', {
       name: 'Support',
@@ -41,12 +42,10 @@ describe('a created chat', () => {
   });
 
   it('shows null for a user that it was made without', async () => {
-    const { createChat } = await openTenant(service);
     expect(await createChat()).toMatchObject({ external_user_id: null, meta: { external_user_id: null } });
   });
 
   it('has an id that rises with each, also when many are created in one moment', async () => {
-    const { createChat } = await openTenant(service);
     const first = await createChat();
     const together = await Promise.all(Array.from({ length: 6 }, () => createChat()));
     const last = await createChat();
@@ -61,7 +60,6 @@ describe('a created chat', () => {
   });
 
   it('ignores fields that nobody knows', async () => {
-    const { client, agentId } = await openTenant(service);
     const body = `{"name":"A","agent_id":"${agentId}","id":7,"colour":"red","__proto__":{"name":1},"meta":{"a":1}}`;
     const chat = dataOf(await client.post<ChatResource>('/chats', body));
     expect(chat).toMatchObject({ name: 'A', meta: { conversation_agent_id: agentId } });
@@ -77,7 +75,6 @@ describe('name', () => {
     ['spaces', '   '],
     ['every script and control characters', 'Ünïcödé 名前 اسم \u0000\t\n"\\/#%'],
   ])('may be %s', async (_what, name) => {
-    const { createChat } = await openTenant(service);
     expect((await createChat({ name })).name).toBe(name);
   });
 
@@ -87,10 +84,10 @@ describe('name', () => {
     ['257 characters of two UTF-16 units', emoji.repeat(257), 'name must be at most 256 characters'],
     ['half a character', 'a\ud83d', 'name must be valid Unicode text'],
   ])('may not be %s', async (_what, name, message) => {
-    const { client, agentId } = await openTenant(service);
+    const before = await total();
     const response = await client.post('/chats', { name, agent_id: agentId });
     expect(summaryOf(response)).toBe(`400/10006 ${message}`);
-    expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
+    expect(await total()).toBe(before);
   });
 });
 
@@ -104,7 +101,6 @@ describe('external_user_id', () => {
     ['every script', 'Ümläut-ユーザー-משתמש'],
     ['control characters', 'a\u0000\n\t'],
   ])('may be %s, and is found by it', async (_what, external_user_id) => {
-    const { client, createChat } = await openTenant(service);
     await createChat({ external_user_id: 'someone else' });
     const chat = await createChat({ external_user_id });
     expect(chat).toMatchObject({ external_user_id, meta: { external_user_id } });
@@ -118,59 +114,43 @@ describe('external_user_id', () => {
     ['257 characters of four bytes', emoji.repeat(257), 'external_user_id must be at most 256 characters'],
     ['half a character', '\udc00', 'external_user_id must be valid Unicode text'],
   ])('may not be %s', async (_what, external_user_id, message) => {
-    const { client, agentId } = await openTenant(service);
     const response = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id });
     expect(summaryOf(response)).toBe(`400/10006 ${message}`);
   });
 });
 
 describe('agent_id', () => {
-  it('may name an agent that was never published', async () => {
-    const { workspaceId, createChat } = await openTenant(service);
-    const agent_id = await createDraftAgent(workspaceId);
-    expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
-  });
-
-  it('may name an agent that is no longer published', async () => {
-    const { workspaceId, createChat } = await openTenant(service);
-    const agent_id = await createPublishedAgent(workspaceId);
-    await unpublishAgent(operator(), agent_id);
-    expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
+  it('may name an agent that was never published, or no longer is', async () => {
+    const unpublished = await createPublishedAgent(workspaceId);
+    await unpublishAgent(operator(), unpublished);
+    for (const agent_id of [await createDraftAgent(workspaceId), unpublished])
+      expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
   });
 
   it('may be written in upper case', async () => {
-    const { agentId, createChat } = await openTenant(service);
     const chat = await createChat({ agent_id: agentId.toUpperCase() });
     expect(chat.meta.conversation_agent_id).toBe(agentId);
   });
 
   it('must name an agent of the workspace', async () => {
-    const { client } = await openTenant(service);
+    const before = await total();
     const response = await client.post('/chats', { name: 'A', agent_id: unknownId });
     expect(summaryOf(response)).toBe('404/10003 Agent not found');
-    expect((await client.get('/chats')).body.pagination?.total_records).toBe(0);
+    expect(await total()).toBe(before);
   });
 });
 
-describe('a null external user', () => {
-  it('is as good as none, also to Idempotency-Key', async () => {
-    const { client, agentId } = await openTenant(service);
-    const body = { name: 'A', agent_id: agentId };
-    const headers = { 'Idempotency-Key': 'one' };
-    const first = await client.post<ChatResource>('/chats', { ...body, external_user_id: null }, { headers });
-    expect(first).toMatchObject({ status: 200, body: { data: { external_user_id: null } } });
-    const second = await client.post<ChatResource>('/chats', body, { headers });
-    expect(second.headers.get('idempotency-replayed')).toBe('true');
-    expect(second.body).toEqual(first.body);
-  });
+it('a null external user is as good as none, also to Idempotency-Key', async () => {
+  const body = { name: 'A', agent_id: agentId };
+  const headers = { 'Idempotency-Key': 'one' };
+  const first = await client.post<ChatResource>('/chats', { ...body, external_user_id: null }, { headers });
+  expect(first).toMatchObject({ status: 200, body: { data: { external_user_id: null } } });
+  const second = await client.post<ChatResource>('/chats', body, { headers });
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  expect(second.body).toEqual(first.body);
 });
 
 describe('a body that is wrong is refused, naming the field', () => {
-  let tenant: OpenTenant;
-  beforeAll(async () => {
-    tenant = await openTenant(service);
-  });
-
   it.each<[fields: Record<string, unknown>, message: string]>([
     [{ name: undefined }, 'name is required'],
     [{ name: null }, 'name must be a string'],
@@ -189,7 +169,6 @@ describe('a body that is wrong is refused, naming the field', () => {
       'name is required; agent_id must be a UUID; external_user_id must be a string',
     ],
   ])('%j: %s', async (fields, message) => {
-    const { client, agentId } = tenant;
     const response = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
     expect(summaryOf(response)).toBe(`400/10006 ${message}`);
   });

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
-import { createAgent, publishAgent, unpublishAgent, updateAgent } from '#domain/agents/agents.ts';
+import { publishAgent, unpublishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { type AgentFields, createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
@@ -24,27 +24,21 @@ const definition = {
       description: '',
       config: { depth: 2, deep: { list: [1.5, null] } },
     },
-  ] as const,
+  ],
   suggested_questions: ['Where to?', 'When?'],
   use_search: true,
   meta: { colour: 'blue', nested: { empty: '', list: [], nothing: null, number: -0.25 } },
 };
 
-const createFullAgent = async (workspaceId: string, changes: object = {}) =>
-  (
-    await createAgent(operator(), {
-      workspaceId,
-      definition: agentDefinition.parse({ ...definition, ...changes }),
-    })
-  ).id;
+const publishFullAgent = (workspaceId: string, changes: AgentFields = {}) =>
+  createPublishedAgent(workspaceId, { ...definition, ...changes });
 const list = async ({ client }: OpenTenant) =>
   dataOf(await client.get<AgentResource[]>('/chats/published-agents'));
 const find = async (tenant: OpenTenant, id: string) => (await list(tenant)).find((agent) => agent.id === id);
 
 it('shows a published agent with exactly the fields of the contract', async () => {
   const tenant = await openTenant(service);
-  const id = await createFullAgent(tenant.workspaceId);
-  await publishAgent(operator(), id);
+  const id = await publishFullAgent(tenant.workspaceId);
   const shown = await find(tenant, id);
   expect(shown).toEqual({
     id,
@@ -60,23 +54,13 @@ it('shows a published agent with exactly the fields of the contract', async () =
   expect(shown?.id).toMatch(uuid);
 });
 
-it('is a plain array in the envelope, without pages', async () => {
+it('is a plain array in the envelope, without pages, and empty when nothing is published', async () => {
   const { client, agentId } = await openTenant(service);
-  const { status, body } = await client.get<AgentResource[]>('/chats/published-agents');
-  expect(status).toBe(200);
-  expect(Object.keys(body).toSorted()).toEqual(['data', 'error_code', 'message']);
-  expect(body).toMatchObject({ message: null, error_code: 0 });
-  expect(body.data.map(({ id }) => id)).toEqual([agentId]);
-});
-
-it('is an empty array when nothing is published', async () => {
-  const tenant = await openTenant(service);
-  await unpublishAgent(operator(), tenant.agentId);
-  expect((await tenant.client.get('/chats/published-agents')).body).toEqual({
-    data: [],
-    message: null,
-    error_code: 0,
-  });
+  const get = () => client.get<AgentResource[]>('/chats/published-agents');
+  const agent = expect.objectContaining({ id: agentId });
+  expect(await get()).toMatchObject({ status: 200, body: { data: [agent], message: null, error_code: 0 } });
+  await unpublishAgent(operator(), agentId);
+  expect((await get()).body).toEqual({ data: [], message: null, error_code: 0 });
 });
 
 it('holds published agents alone, in the order of their creation', async () => {
@@ -92,8 +76,7 @@ it('holds published agents alone, in the order of their creation', async () => {
 
 it('shows what was published, not what the draft says by now', async () => {
   const tenant = await openTenant(service);
-  const id = await createFullAgent(tenant.workspaceId);
-  await publishAgent(operator(), id);
+  const id = await publishFullAgent(tenant.workspaceId);
   const before = await find(tenant, id);
   const changed = agentDefinition.parse({ ...definition, name: 'Changed', llm_model: 'demo', meta: {} });
   await updateAgent(operator(), { agentId: id, definition: changed });
@@ -101,10 +84,7 @@ it('shows what was published, not what the draft says by now', async () => {
   await publishAgent(operator(), id);
   const after = await find(tenant, id);
   expect(after).toMatchObject({
-    name: 'Changed',
-    meta: {},
-    version_number: 2,
-    created_at: before?.created_at,
+    ...{ name: 'Changed', meta: {}, version_number: 2, created_at: before?.created_at },
   });
   expect(after?.published_version_id).not.toBe(before?.published_version_id);
   expect(Date.parse(after?.updated_at ?? '')).toBeGreaterThanOrEqual(Date.parse(before?.updated_at ?? ''));
@@ -136,11 +116,7 @@ it('is whole when it is larger than what a function may answer in one piece', as
   // 64 agents with a prompt of 96 KiB are 6 MiB; a buffered response may have 6 MiB.
   const prompt = '語'.repeat(32_768);
   const ids = await Promise.all(
-    Array.from({ length: 64 }, async () => {
-      const id = await createFullAgent(tenant.workspaceId, { system_prompt: prompt });
-      await publishAgent(operator(), id);
-      return id;
-    }),
+    Array.from({ length: 64 }, () => publishFullAgent(tenant.workspaceId, { system_prompt: prompt })),
   );
   const shown = await list(tenant);
   expect(new Set(shown.map(({ id }) => id))).toEqual(new Set([tenant.agentId, ...ids]));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { hasBody, noBody, type Route, shortBody } from '#contract/routes/route.ts';
-import { routes } from '#contract/routes.ts';
+import { documentedRoutes, routes } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -8,14 +8,14 @@ import { useService } from '#support/use-service.ts';
 const service = await useService();
 const tenant = await openTenant(service);
 
-async function call(method: string, path: string, body?: string): Promise<ApiResponse> {
-  const response = await tenant.client.request(method, path, body === undefined ? {} : { body });
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: (await response.json()) as ApiResponse['body'],
-  };
+async function read(responding: Promise<Response>): Promise<ApiResponse> {
+  const response = await responding;
+  const { status, headers } = response;
+  return { status, headers, body: (await response.json()) as ApiResponse['body'] };
 }
+
+const call = (method: string, path: string, body?: string): Promise<ApiResponse> =>
+  read(tenant.client.request(method, path, body === undefined ? {} : { body }));
 
 const jsonRoutes = Object.values<Route>(routes).filter(
   (route) => hasBody(route) && route.body !== noBody && !route.multipart && route.dialect === undefined,
@@ -85,18 +85,14 @@ it.each([
 });
 
 describe('bytes that are not UTF-8', () => {
-  const replaced = 'user \ufffd';
+  const replaced = 'user \ufffd\ufffda';
 
   it('become U+FFFD in a JSON body, and in the query', async () => {
     const body = { name: 'A', agent_id: tenant.agentId, external_user_id: replaced };
-    const bytes = Buffer.from(JSON.stringify(body).replace('\ufffd', '\xff'), 'latin1');
-    const response = await fetch(`${service.baseUrl}/chats`, {
-      method: 'POST',
-      headers: { 'x-api-key': tenant.apiKey, 'Content-Type': 'application/json' },
-      body: bytes,
-    });
+    const bytes = Buffer.from(JSON.stringify(body).replace('\ufffd\ufffd', '\xff\xc3'), 'latin1');
+    const response = await tenant.client.request('POST', '/chats', { body: bytes });
     expect(await response.json()).toMatchObject({ data: { external_user_id: replaced } });
-    const listed = await call('GET', '/chats?external_user_id=user%20%FF');
+    const listed = await call('GET', '/chats?external_user_id=user%20%FF%C3a');
     expect(listed.body.data).toMatchObject([{ external_user_id: replaced }]);
   });
 });
@@ -154,31 +150,66 @@ describe('a body that is too large', () => {
   });
 });
 
+/** Every route of a chat, with what each needs beside the id: the others ignore it. */
+const chatRoutes = documentedRoutes
+  .filter(({ path }) => path.includes('{chat_id}'))
+  .map(({ method, path }) => [method, path.replace('{message_id}', '1')] as const);
+
+describe.each(chatRoutes)('%s %s', (method, path) => {
+  const callWith = async (chatId: string) => {
+    const fields = { name: 'B', message: 'Hi', stream: false, type: 'sys_helpful', external_user_id: 'ann' };
+    const body =
+      method === 'GET' || method === 'DELETE' ? undefined : { ...fields, agent_id: tenant.agentId };
+    const query = body === undefined ? '?external_user_id=ann&response_id=resp_1' : '';
+    return summaryOf(
+      await call(method, path.replace('{chat_id}', chatId) + query, body && JSON.stringify(body)),
+    );
+  };
+
+  it.each(['abc', '1.5', '1.0', '%20', '1e1', '-', '12abc', 'undefined', '%F0%9F%98%80'])(
+    'rejects the chat_id %s',
+    async (chatId) => {
+      expect(await callWith(chatId)).toBe('400/10006 chat_id must be an integer');
+    },
+  );
+
+  it.each([
+    ...['0', '-1', '-0', '999999', '9007199254740991', '9007199254740993', '12345678901234567890123'],
+    `-${'9'.repeat(400)}`,
+  ])('finds no chat %s', async (chatId) => {
+    expect(await callWith(chatId)).toBe('404/10003 Chat not found');
+  });
+});
+
 describe('x-request-id', () => {
   it('is on every answer, and another on each', async () => {
     const chat = await tenant.createChat();
     const body = { message: 'Hi', agent_id: tenant.agentId };
     const { client } = tenant;
-    const responses = [
-      await client.request('GET', '/chats'),
-      await client.request('GET', '/chats/published-agents'),
-      await client.request('GET', `/chats/${chat.id}/messages?external_user_id=ann`),
-      await client.request('POST', '/chats', { body: { name: 'A', agent_id: tenant.agentId } }),
-      await client.request('POST', `/chats/${chat.id}/messages`, { body }),
-      await client.request('POST', `/chats/${chat.id}/messages`, { body: { ...body, stream: false } }),
-      await client.request('POST', `/chats/${chat.id}/messages/1/feedbacks`, { body: {} }),
-      await client.request('POST', '/chats', { body: '{' }),
-      await client.request('GET', '/chats?limit=0'),
-      await client.request('GET', '/chats/999999/messages?external_user_id=ann'),
-      await client.request('GET', '/nothing'),
-      await client.request('DELETE', '/chats'),
-      await client.request('GET', '/chats', { headers: { 'x-api-key': 'wrong' } }),
-      await client.request('GET', '/chats', { headers: { 'x-api-key': '' } }),
+    const messages = `/chats/${chat.id}/messages`;
+    const requests: Parameters<typeof client.request>[] = [
+      ['GET', '/chats'],
+      ['GET', '/chats/published-agents'],
+      ['GET', `${messages}?external_user_id=ann`],
+      ['POST', '/chats', { body: { name: 'A', agent_id: tenant.agentId } }],
+      ['POST', messages, { body }],
+      ['POST', messages, { body: { ...body, stream: false } }],
+      ['POST', `${messages}/1/feedbacks`, { body: {} }],
+      ['POST', '/chats', { body: '{' }],
+      ['GET', '/chats?limit=0'],
+      ['GET', '/chats/999999/messages?external_user_id=ann'],
+      ['GET', '/nothing'],
+      ['DELETE', '/chats'],
+      ['GET', '/chats', { headers: { 'x-api-key': 'wrong' } }],
+      ['GET', '/chats', { headers: { 'x-api-key': '' } }],
     ];
-    await Promise.all(responses.map((response) => response.text()));
-    const ids = responses.map(({ headers }) => headers.get('x-request-id'));
-    expect(ids.filter((id) => id === null || id === '')).toEqual([]);
-    expect(new Set(ids).size).toBe(responses.length);
+    const ids = new Set<string | null>();
+    for (const request of requests) {
+      const response = await client.request(...request);
+      await response.text();
+      ids.add(response.headers.get('x-request-id'));
+    }
+    expect([ids.size, ids.has(null), ids.has('')]).toEqual([requests.length, false, false]);
   });
 
   it('is the service’s own, whatever the client sends', async () => {
@@ -209,20 +240,14 @@ const posts: [name: string, path: string, body: (agentId: string) => object][] =
 ];
 
 /** Posts bytes, so that `fetch` adds no Content-Type. */
-async function postBytes(path: string, text: string, contentType?: string): Promise<ApiResponse> {
-  const response = await fetch(service.baseUrl + path, {
-    method: 'POST',
-    headers: {
-      'x-api-key': tenant.apiKey,
-      ...(contentType !== undefined && { 'Content-Type': contentType }),
-    },
-    body: new TextEncoder().encode(text),
-  });
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: (await response.json()) as ApiResponse['body'],
+function postBytes(path: string, text: string, contentType?: string): Promise<ApiResponse> {
+  const headers = {
+    'x-api-key': tenant.apiKey,
+    ...(contentType !== undefined && { 'Content-Type': contentType }),
   };
+  return read(
+    fetch(service.baseUrl + path, { method: 'POST', headers, body: new TextEncoder().encode(text) }),
+  );
 }
 
 describe.each(posts)('%s', (_name, path, bodyOf) => {

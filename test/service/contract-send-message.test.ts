@@ -1,30 +1,32 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { replyWith } from '#support/model-server.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import type { ModelCall } from '#support/scripted-model.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
+import { contentsOf } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { model, service } = await useScriptedService();
+const { model, callFor, service } = await useScriptedService();
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
 const byteLimit = 256 * 1024;
+const unknownFile = '400/10006 attached_file_uuids[0] is not a file of this workspace';
+const tenant = await openTenant(service, { titles: false });
+const { client, agentId, createChat, send, history } = tenant;
 
 describe('with stream false', () => {
   it('answers the reply as a string, and nothing else', async () => {
-    const { createChat, send, history } = await openTenant(service);
     const chat = await createChat();
     const { status, headers, body } = await send(chat, { message: 'What is this?' });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json');
     expect(body).toEqual({ data: expect.stringContaining('“What is this?”'), message: null, error_code: 0 });
     const messages = await history(chat);
-    expect(messages.map(({ content }) => content)).toEqual(['What is this?', body.data]);
+    expect(contentsOf(messages)).toEqual(['What is this?', body.data]);
     expect(headers.get('x-message-id')).toBe(String(messages[1]?.id));
     expect(headers.get('x-response-id')).toMatch(/^resp_./);
     const usage = JSON.parse(headers.get('x-token-usage') ?? '');
@@ -33,7 +35,6 @@ describe('with stream false', () => {
   });
 
   it('answers a client that accepts event streams with JSON all the same', async () => {
-    const { client, agentId, createChat } = await openTenant(service);
     const chat = await createChat();
     const response = await client.post(
       `/chats/${chat.id}/messages`,
@@ -44,19 +45,17 @@ describe('with stream false', () => {
   });
 
   it('moves updated_at of the chat and leaves created_at', async () => {
-    const { client, createChat, send } = await openTenant(service, { titles: false });
     const chat = await createChat();
     dataOf(await send(chat));
-    const listed = (await client.get<(typeof chat)[]>('/chats')).body.data[0];
+    const listed = dataOf(await client.get<ChatResource>(`/chats/${chat.id}`));
     expect(listed).toEqual({ ...chat, updated_at: expect.any(String) });
-    expect(Date.parse(listed?.updated_at ?? '')).toBeGreaterThan(Date.parse(chat.updated_at));
+    expect(Date.parse(listed.updated_at)).toBeGreaterThan(Date.parse(chat.updated_at));
   });
 
   it('gives the model what was said before', async () => {
-    const { createChat, send } = await openTenant(service, { model: model.sharedName });
-    const chat = await createChat();
-    dataOf(await send(chat, { message: 'One' }));
-    dataOf(await send(chat, { message: 'Two' }));
+    const scripted = await openTenant(service, { model: model.sharedName });
+    const chat = await scripted.createChat();
+    for (const message of ['One', 'Two']) dataOf(await scripted.send(chat, { message }));
     expect(model.calls.at(-1)?.request.messages).toEqual([
       { role: 'user', content: 'One' },
       { role: 'assistant', content: 'Hello' },
@@ -75,36 +74,29 @@ describe('message', () => {
     ['control characters and every script', 'a\u0000\r\n\u2028"\\ Ünïcödé 名前'],
     ['what looks like an event', 'data: [DONE]\n\nevent: x\n\n'],
   ])('may be %s, and is kept as it was sent', async (_what, message) => {
-    const { createChat, send, history } = await openTenant(service);
     const chat = await createChat();
     dataOf(await send(chat, { message }));
     expect((await history(chat))[0]?.content === message).toBe(true);
   });
 
-  it.each<[what: string, message: unknown, shown: string]>([
-    ['missing', undefined, 'message is required'],
-    ['empty', '', 'message must not be empty'],
-    ['null', null, 'message must be a string'],
-    ['a number', 5, 'message must be a string'],
-    ['an array', ['Hi'], 'message must be a string'],
-    ['256 KiB and a byte', 'm'.repeat(byteLimit + 1), 'message must be at most 262144 bytes of UTF-8'],
-    [
-      '256 KiB and a byte in fewer characters',
-      `${'😀'.repeat(byteLimit / 4)}m`,
-      'message must be at most 262144 bytes of UTF-8',
-    ],
-    ['half a character', 'a\ud800b', 'message must be valid Unicode text'],
-  ])('may not be %s', async (_what, message, shown) => {
-    const { createChat, send, history } = await openTenant(service);
+  it.each<[message: unknown, shown: string]>([
+    [undefined, 'is required'],
+    ['', 'must not be empty'],
+    [null, 'must be a string'],
+    [5, 'must be a string'],
+    [['Hi'], 'must be a string'],
+    ['m'.repeat(byteLimit + 1), 'must be at most 262144 bytes of UTF-8'],
+    [`${'😀'.repeat(byteLimit / 4)}m`, 'must be at most 262144 bytes of UTF-8'],
+    ['a\ud800b', 'must be valid Unicode text'],
+  ])('may not be %.40j: it %s', async (message, shown) => {
     const chat = await createChat();
-    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 ${shown}`);
+    expect(summaryOf(await send(chat, { message }))).toBe(`400/10006 message ${shown}`);
     expect(await history(chat)).toEqual([]);
   });
 });
 
 describe('null', () => {
   it.each(['stream', 'attached_file_uuids', 'external_user_id'])('is as good as no %s', async (field) => {
-    const { client, agentId, createChat, history } = await openTenant(service, { titles: false });
     const chat = await createChat();
     const body = { message: 'Hi', agent_id: agentId, stream: false, [field]: null };
     const response = await client.request('POST', `/chats/${chat.id}/messages`, { body });
@@ -118,13 +110,6 @@ describe('null', () => {
 });
 
 describe('a field that is wrong is refused, naming it', () => {
-  let tenant: OpenTenant;
-  let chat: ChatResource;
-  beforeAll(async () => {
-    tenant = await openTenant(service);
-    chat = await tenant.createChat();
-  });
-
   it.each<[fields: Record<string, unknown>, shown: string]>([
     [{ stream: 'false' }, 'stream must be true or false'],
     [{ stream: 0 }, 'stream must be true or false'],
@@ -143,29 +128,10 @@ describe('a field that is wrong is refused, naming it', () => {
       'message is required; stream must be true or false; agent_id must be a UUID',
     ],
   ])('%j: %s', async (fields, shown) => {
-    expect(summaryOf(await tenant.send(chat, fields))).toBe(`400/10006 ${shown}`);
+    expect(summaryOf(await send(await createChat(), fields))).toBe(`400/10006 ${shown}`);
   });
-
-  it.each(['abc', '1.5', '%20', '1e1', '-', '12abc', 'undefined'])('chat_id %s', async (chatId) => {
-    const { client, agentId } = tenant;
-    const response = await client.post(`/chats/${chatId}/messages`, { message: 'Hi', agent_id: agentId });
-    expect(summaryOf(response)).toBe('400/10006 chat_id must be an integer');
-  });
-
-  it.each(['0', '-1', '-0', '12345678901234567890123', '9007199254740993', `-${'9'.repeat(400)}`])(
-    'chat_id %s, which names no chat',
-    async (chatId) => {
-      const { client, agentId } = tenant;
-      const body = { message: 'Hi', agent_id: agentId, stream: false };
-      const sent = await client.post(`/chats/${chatId}/messages`, body);
-      expect(summaryOf(sent)).toBe('404/10003 Chat not found');
-      const history = await client.get(`/chats/${chatId}/messages?external_user_id=ann`);
-      expect(summaryOf(history)).toBe('404/10003 Chat not found');
-    },
-  );
 
   it('takes a chat_id with leading zeros', async () => {
-    const { client, agentId, createChat } = tenant;
     const { id } = await createChat();
     const body = { message: 'Hi', agent_id: agentId, stream: false };
     for (const zeros of ['0', '0'.repeat(30)])
@@ -175,7 +141,6 @@ describe('a field that is wrong is refused, naming it', () => {
   });
 
   it('ignores fields that nobody knows, and takes an agent_id in upper case and an empty list of files', async () => {
-    const { agentId, createChat, send } = await openTenant(service);
     const fields = { colour: 'red', agent_id: agentId.toUpperCase(), attached_file_uuids: [] };
     expect(summaryOf(await send(await createChat(), fields))).toBe('200/0 success');
   });
@@ -184,10 +149,8 @@ describe('a field that is wrong is refused, naming it', () => {
 describe('a refusal', () => {
   /** A chat of ann, in a workspace that has everything that a request can be rejected for. */
   async function openRejections() {
-    const tenant = await openTenant(service, { titles: false });
     return {
-      ...tenant,
-      chat: await tenant.createChat({ external_user_id: 'ann' }),
+      chat: await createChat({ external_user_id: 'ann' }),
       otherAgentId: await createPublishedAgent(tenant.workspaceId),
       draftAgentId: await createDraftAgent(tenant.workspaceId),
     };
@@ -195,33 +158,24 @@ describe('a refusal', () => {
   type Rejections = Awaited<ReturnType<typeof openRejections>>;
 
   it.each<[what: string, (rejections: Rejections) => Record<string, unknown>, shown: string]>([
-    ['an agent that does not exist', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
-    [
-      'an agent that was never published',
-      ({ draftAgentId }) => ({ agent_id: draftAgentId }),
-      '404/10003 Agent version not found',
-    ],
+    ['an unknown agent', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
+    ['a draft', ({ draftAgentId }) => ({ agent_id: draftAgentId }), '404/10003 Agent version not found'],
     ['another user', () => ({ external_user_id: 'bob' }), '404/10003 Chat not found'],
     ['no user', () => ({ external_user_id: undefined }), '404/10003 Chat not found'],
     ['another agent', ({ otherAgentId }) => ({ agent_id: otherAgentId }), '400/10006 Agent mismatch'],
-    [
-      'files that do not exist',
-      () => ({ attached_file_uuids: [unknownId] }),
-      '400/10006 attached_file_uuids[0] is not a file of this workspace',
-    ],
+    ['unknown files', () => ({ attached_file_uuids: [unknownId] }), unknownFile],
     ['a body that is wrong', () => ({ message: '' }), '400/10006 message must not be empty'],
   ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, shown) => {
     const rejections = await openRejections();
-    const { chat, send, history } = rejections;
-    expect(summaryOf(await send(chat, fieldsOf(rejections)))).toBe(shown);
-    expect(summaryOf(await send(chat, { ...fieldsOf(rejections), stream: true }))).toBe(shown);
+    const { chat } = rejections;
+    for (const stream of [false, true])
+      expect(summaryOf(await send(chat, { stream, ...fieldsOf(rejections) }))).toBe(shown);
     expect(await history(chat)).toEqual([]);
     expect(summaryOf(await send(chat))).toBe('200/0 success');
     expect(await history(chat)).toHaveLength(2);
   });
 
   it('because of a file that is erased meanwhile leaves no message, the chat free and the file unattached', async () => {
-    const tenant = await openTenant(service, { titles: false });
     const table = dataTableOf(service);
     const file = dataOf(await uploaderOf(service, tenant).file('a.txt', 'The text')) as UploadedFile;
     const item = keys.file(tenant.workspaceId, file.uuid);
@@ -230,9 +184,7 @@ describe('a refusal', () => {
     for (const headers of [{}, { 'Idempotency-Key': 'One' }] as Record<string, string>[]) {
       const uuids = [file.uuid];
       const body = { message: 'Hi', stream: false, agent_id: tenant.agentId, attached_file_uuids: uuids };
-      expect(summaryOf(await tenant.client.post(`/chats/${chat.id}/messages`, body, { headers }))).toBe(
-        '400/10006 attached_file_uuids[0] is not a file of this workspace',
-      );
+      expect(summaryOf(await client.post(`/chats/${chat.id}/messages`, body, { headers }))).toBe(unknownFile);
     }
     expect(await tenant.history(chat)).toEqual([]);
     for (const key of [
@@ -244,46 +196,37 @@ describe('a refusal', () => {
     table.close();
   });
 
-  it.each([999_999, 2 ** 53 - 1])('is told of chat %d, which does not exist', async (id) => {
-    const { chat, send } = await openRejections();
-    expect(summaryOf(await send({ ...chat, id }))).toBe('404/10003 Chat not found');
-  });
-
   it('is told of a chat that was made with an agent that was never published', async () => {
-    const { createChat, draftAgentId, send } = await openRejections();
-    const chat = await createChat({ agent_id: draftAgentId });
-    expect(summaryOf(await send(chat))).toBe('404/10003 Agent version not found');
+    const { draftAgentId: agent_id } = await openRejections();
+    expect(summaryOf(await send(await createChat({ agent_id })))).toBe('404/10003 Agent version not found');
   });
 });
 
 describe('while a reply is in progress', () => {
   it('refuses another for the same chat, after everything else that it could refuse', async () => {
-    const tenant = await openTenant(service, { model: model.sharedName });
-    const otherAgentId = await createPublishedAgent(tenant.workspaceId);
-    const chat = await tenant.createChat({ external_user_id: 'ann' });
-    const received = Promise.withResolvers<ModelCall>();
-    const onCall = model.onCall;
-    model.onCall = received.resolve;
-    const first = tenant.send(chat, { message: 'First' });
-    const call = await received.promise;
-    model.onCall = onCall;
+    const scripted = await openTenant(service, { model: model.sharedName });
+    const agent_id = await createPublishedAgent(scripted.workspaceId);
+    const chat = await scripted.createChat({ external_user_id: 'ann' });
+    const called = callFor('First');
+    const first = scripted.send(chat, { message: 'First' });
+    const call = await called;
 
     for (const fields of [{ message: 'Second' }, { stream: true }]) {
-      const response = await tenant.send(chat, fields);
+      const response = await scripted.send(chat, fields);
       expect(summaryOf(response)).toBe('400/10006 A reply is already in progress for this chat');
       expect(response.headers.get('retry-after')).toBe('1');
     }
-    expect(summaryOf(await tenant.send(chat, { external_user_id: 'bob' }))).toBe('404/10003 Chat not found');
-    expect(summaryOf(await tenant.send(chat, { agent_id: otherAgentId }))).toBe('400/10006 Agent mismatch');
-    expect(summaryOf(await tenant.send(chat, { attached_file_uuids: [unknownId] }))).toBe(
-      '400/10006 attached_file_uuids[0] is not a file of this workspace',
-    );
-    const another = await tenant.createChat();
-    expect(summaryOf(await tenant.send(another))).toBe('200/0 success');
+    for (const [fields, shown] of [
+      [{ external_user_id: 'bob' }, '404/10003 Chat not found'],
+      [{ agent_id }, '400/10006 Agent mismatch'],
+      [{ attached_file_uuids: [unknownId] }, unknownFile],
+    ] as const)
+      expect(summaryOf(await scripted.send(chat, fields))).toBe(shown);
+    expect(summaryOf(await scripted.send(await scripted.createChat()))).toBe('200/0 success');
 
     replyWith(call, 'Done');
     expect((await first).body.data).toBe('Done');
-    expect((await tenant.history(chat)).map(({ content }) => content)).toEqual(['First', 'Done']);
-    expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
+    expect(contentsOf(await scripted.history(chat))).toEqual(['First', 'Done']);
+    expect(summaryOf(await scripted.send(chat))).toBe('200/0 success');
   });
 });

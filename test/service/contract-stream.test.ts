@@ -7,6 +7,8 @@ import { operator } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService();
+const tenant = await openTenant(service, { titles: false });
+const { client, agentId, createChat } = tenant;
 
 const typesOf = (events: StreamEvent[]) =>
   events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);
@@ -14,8 +16,8 @@ const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Typ
   events.find((event): event is Extract<StreamEvent, { type: Type }> => event.type === type);
 
 /** The events of one streamed reply, without the final `[DONE]`. */
-async function send({ client }: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
-  const reader = await client.stream(chat.id, { message, agent_id: chat.meta.conversation_agent_id });
+async function send(by: OpenTenant, chat: ChatResource, message = 'Hello'): Promise<StreamEvent[]> {
+  const reader = await by.client.stream(chat.id, { message, agent_id: chat.meta.conversation_agent_id });
   const all = await reader.all();
   expect(all.at(-1)).toBe('[DONE]');
   return all.slice(0, -1).map((event) => {
@@ -25,12 +27,11 @@ async function send({ client }: OpenTenant, chat: ChatResource, message = 'Hello
 }
 
 describe('the bytes of a stream', () => {
+  const body = () => ({ message: 'Hi', agent_id: agentId });
+
   it('are an event line and a data line for each event, and end with data: [DONE]', async () => {
-    const { client, agentId, createChat } = await openTenant(service);
     const chat = await createChat();
-    const response = await client.request('POST', `/chats/${chat.id}/messages`, {
-      body: { message: 'Hi', agent_id: agentId },
-    });
+    const response = await client.request('POST', `/chats/${chat.id}/messages`, { body: body() });
     const blocks = (await response.text()).split('\n\n');
     expect(blocks.pop()).toBe('');
     expect(blocks.pop()).toBe('data: [DONE]');
@@ -43,13 +44,9 @@ describe('the bytes of a stream', () => {
   });
 
   it('come with the headers that keep anything on the way from holding them back', async () => {
-    const { client, agentId, createChat } = await openTenant(service);
     const chat = await createChat();
-    const { response, all } = await client.stream(
-      chat.id,
-      { message: 'Hi', agent_id: agentId },
-      { headers: { Accept: 'text/event-stream', 'Accept-Encoding': 'gzip, br' } },
-    );
+    const headers = { Accept: 'text/event-stream', 'Accept-Encoding': 'gzip, br' };
+    const { response, all } = await client.stream(chat.id, body(), { headers });
     await all();
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -62,12 +59,9 @@ describe('the bytes of a stream', () => {
   });
 
   it('are streamed unless the client asks for JSON', async () => {
-    const { client, agentId, createChat } = await openTenant(service);
     const chat = await createChat();
-    const response = await client.request('POST', `/chats/${chat.id}/messages`, {
-      body: { message: 'Hi', agent_id: agentId },
-      headers: { Accept: 'application/json' },
-    });
+    const headers = { Accept: 'application/json' };
+    const response = await client.request('POST', `/chats/${chat.id}/messages`, { body: body(), headers });
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
     await response.text();
   });
@@ -75,9 +69,9 @@ describe('the bytes of a stream', () => {
 
 describe('the events of a reply', () => {
   it('are each what the contract says, with one response_id, the chat, and numbers from 0', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat();
-    const events = await send(tenant, chat);
+    const titled = await openTenant(service);
+    const chat = await titled.createChat();
+    const events = await send(titled, chat);
     expect(events.map((event) => streamEvent.parse(event))).toEqual(events);
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(
       events.map((_event, index) => index),
@@ -86,15 +80,8 @@ describe('the events of a reply', () => {
     expect(new Set(events.map(({ response_id }) => response_id)).size).toBe(1);
   });
 
-  it('begin with created, which names agent and model', async () => {
-    const tenant = await openTenant(service);
-    const [created] = await send(tenant, await tenant.createChat());
-    expect(created).toMatchObject({ type: 'response.created', agent_id: tenant.agentId, model: 'demo' });
-  });
-
   it('name the reply in created and completed as the history does, so that it can be rated', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat();
+    const chat = await createChat();
     for (const reply of [1, 3]) {
       const events = await send(tenant, chat);
       const created = find(events, 'response.created');
@@ -103,20 +90,15 @@ describe('the events of a reply', () => {
         role: 'assistant',
         id: created?.message_id,
       });
-      expect(
-        summaryOf(
-          await tenant.client.post(`/chats/${chat.id}/messages/${created?.message_id}/feedbacks`, {
-            external_user_id: 'ann',
-            type: 'sys_helpful',
-          }),
-        ),
-      ).toBe('200/0 Feedback created');
+      const path = `/chats/${chat.id}/messages/${created?.message_id}/feedbacks`;
+      const rated = await client.post(path, { external_user_id: 'ann', type: 'sys_helpful' });
+      expect(summaryOf(rated)).toBe('200/0 Feedback created');
     }
   });
 
-  it('are created, deltas and completed, in this order', async () => {
-    const tenant = await openTenant(service, { titles: false });
-    const events = await send(tenant, await tenant.createChat());
+  it('are created, which names agent and model, deltas and completed, in this order', async () => {
+    const events = await send(tenant, await createChat());
+    expect(events[0]).toMatchObject({ agent_id: agentId, model: 'demo' });
     expect(typesOf(events)).toEqual([
       'response.created',
       'response.output_text.delta',
@@ -125,8 +107,7 @@ describe('the events of a reply', () => {
   });
 
   it('hold the reply in deltas that join to final_text, which the history keeps with its usage', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat();
+    const chat = await createChat();
     const events = await send(tenant, chat, 'Wie geht’s? 😀');
     const deltas = events.filter((event) => event.type === 'response.output_text.delta');
     const completed = find(events, 'response.output_text.completed');
@@ -139,14 +120,14 @@ describe('the events of a reply', () => {
   });
 
   it('keep line ends and quotes of a reply inside their data line', async () => {
-    const tenant = await openTenant(service, { model: model.sharedName });
+    const scripted = await openTenant(service, { model: model.sharedName });
     const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028four\u2029five\u0085';
     const onCall = model.onCall;
     model.onCall = (call) => replyWith(call, text);
-    const chat = await tenant.createChat();
-    const events = await send(tenant, chat);
-    const body = { message: 'Again', agent_id: tenant.agentId };
-    const response = await tenant.client.request('POST', `/chats/${chat.id}/messages`, { body });
+    const chat = await scripted.createChat();
+    const events = await send(scripted, chat);
+    const body = { message: 'Again', agent_id: scripted.agentId };
+    const response = await scripted.client.request('POST', `/chats/${chat.id}/messages`, { body });
     const bytes = await response.text();
     model.onCall = onCall;
     expect(find(events, 'response.output_text.completed')?.final_text).toBe(text);
@@ -156,9 +137,8 @@ describe('the events of a reply', () => {
   });
 
   it('leave the chat free for the next message when they are complete', async () => {
-    const tenant = await openTenant(service);
-    const chat = await tenant.createChat();
-    const reader = await tenant.client.stream(chat.id, { message: 'One', agent_id: tenant.agentId });
+    const chat = await createChat();
+    const reader = await client.stream(chat.id, { message: 'One', agent_id: agentId });
     for await (const event of reader)
       if (event !== '[DONE]' && event.type === 'response.output_text.completed')
         expect(dataOf(await tenant.send(chat, { message: 'Two' }))).toContain('“Two”');
@@ -167,14 +147,13 @@ describe('the events of a reply', () => {
 });
 
 describe('the title of a chat', () => {
-  const nameOf = async ({ client }: OpenTenant) =>
-    dataOf(await client.get<ChatResource[]>('/chats'))[0]?.name;
+  const nameOf = async (by: OpenTenant) => dataOf(await by.client.get<ChatResource[]>('/chats'))[0]?.name;
 
   it('is made for a reply without a stream too', async () => {
-    const tenant = await openTenant(service);
-    dataOf(await tenant.send(await tenant.createChat(), { message: 'Plan my trip' }));
+    const titled = await openTenant(service);
+    dataOf(await titled.send(await titled.createChat(), { message: 'Plan my trip' }));
     // The response does not wait for the title.
-    await expect.poll(() => nameOf(tenant)).toBe('Plan my trip');
+    await expect.poll(() => nameOf(titled)).toBe('Plan my trip');
   });
 
   it.each([
@@ -183,29 +162,29 @@ describe('the title of a chat', () => {
     ['characters of two UTF-16 units', '😀'.repeat(200)],
     ['sixty characters and one', `${'w'.repeat(57)} end`],
   ])('has at most 60 characters for %s', async (_what, message) => {
-    const tenant = await openTenant(service);
-    const title = find(await send(tenant, await tenant.createChat(), message), 'response.chat.title.updated');
+    const titled = await openTenant(service);
+    const title = find(await send(titled, await titled.createChat(), message), 'response.chat.title.updated');
     const length = [...(title?.name ?? '')].length;
     expect(length).toBeGreaterThan(0);
     expect(length).toBeLessThanOrEqual(60);
     expect(title?.name.isWellFormed()).toBe(true);
-    expect(await nameOf(tenant)).toBe(title?.name);
+    expect(await nameOf(titled)).toBe(title?.name);
   });
 
   it('leaves the name as it was when the message has no words', async () => {
-    const tenant = await openTenant(service);
-    const events = await send(tenant, await tenant.createChat({ name: 'Before' }), ' \n ');
+    const titled = await openTenant(service);
+    const events = await send(titled, await titled.createChat({ name: 'Before' }), ' \n ');
     expect(find(events, 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(tenant)).toBe('Before');
+    expect(await nameOf(titled)).toBe('Before');
   });
 
   it('is made only while the workspace wants titles', async () => {
-    const tenant = await openTenant(service, { titles: false });
-    const chat = await tenant.createChat({ name: 'Before' });
-    expect(find(await send(tenant, chat), 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(tenant)).toBe('Before');
-    await operator().workspaces.update(tenant.workspaceId, { titlesEnabled: true });
-    const second = await tenant.createChat({ name: 'Second' });
-    expect(find(await send(tenant, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
+    const own = await openTenant(service, { titles: false });
+    const chat = await own.createChat({ name: 'Before' });
+    expect(find(await send(own, chat), 'response.chat.title.updated')).toBeUndefined();
+    expect(await nameOf(own)).toBe('Before');
+    await operator().workspaces.update(own.workspaceId, { titlesEnabled: true });
+    const second = await own.createChat({ name: 'Second' });
+    expect(find(await send(own, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
   });
 });

@@ -21,6 +21,7 @@ const distributed = await useService({ assembly: several, maxConcurrency: 1 });
 const plain = await useService({ assembly: one, maxConcurrency: 1 });
 const tenant = await openTenant(distributed);
 const chat = await tenant.createChat();
+const { agentId: agent_id } = tenant;
 
 const stages = [
   ['at a distribution', () => distributed],
@@ -28,16 +29,15 @@ const stages = [
 ] as const;
 
 const uploads = '/chats/upload-file';
+const upload = form(filePart('a.txt', 'x'));
 
-function call(
-  service: Service,
-  path: string,
-  {
-    origin,
-    key = tenant.apiKey,
-    body,
-  }: { origin?: string; key?: string | null; body?: object | Buffer } = {},
-): Promise<Response> {
+interface Call {
+  origin?: string;
+  key?: string | null;
+  body?: object | Buffer;
+}
+
+function call(service: Service, path: string, { origin, key = tenant.apiKey, body }: Call = {}) {
   const isForm = body instanceof Buffer;
   return fetch(service.baseUrl + path, {
     method: body === undefined ? 'GET' : 'POST',
@@ -96,28 +96,17 @@ const preflightHeadersOf = ({ headers }: Response) => ({
 });
 
 /** Every kind of response that a page may get, from functions and from the gateway itself. */
-const requests: [what: string, status: number, () => [string, Parameters<typeof call>[2]?]][] = [
+const requests: [what: string, status: number, () => [string, Call?]][] = [
   ['a list', 200, () => ['/chats/published-agents']],
-  ['a new chat', 200, () => ['/chats', { body: { name: 'Mine', agent_id: tenant.agentId } }]],
-  [
-    'a streamed reply',
-    200,
-    () => [
-      `/chats/${chat.id}/messages`,
-      { body: { message: 'Hello', agent_id: tenant.agentId, stream: true } },
-    ],
-  ],
+  ['a new chat', 200, () => ['/chats', { body: { name: 'Mine', agent_id } }]],
+  ['a streamed reply', 200, () => [`/chats/${chat.id}/messages`, { body: { message: 'Hello', agent_id } }]],
   ['a rejection of a function', 400, () => ['/chats', { body: {} }]],
   ['a rejection of the gateway', 404, () => ['/nothing']],
   ['a missing key', 400, () => ['/chats', { key: null }]],
   ['a wrong key', 400, () => ['/chats', { key: 'ak_wrong' }]],
-  ['an upload', 200, () => [uploads, { body: form(filePart('a.txt', 'x')) }]],
+  ['an upload', 200, () => [uploads, { body: upload }]],
   ['a rejected upload', 400, () => [uploads, { body: form(filePart('a.exe', 'x')) }]],
-  [
-    'an upload with a wrong key',
-    400,
-    () => [uploads, { key: 'ak_wrong', body: form(filePart('a.txt', 'x')) }],
-  ],
+  ['an upload with a wrong key', 400, () => [uploads, { key: 'ak_wrong', body: upload }]],
 ];
 
 describe.each(stages)('%s', (_where, serviceOf) => {

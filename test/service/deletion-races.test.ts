@@ -1,30 +1,22 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { purgeItem } from '#adapters/dynamo/chats/purge-outbox.ts';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResultResource } from '#contract/batch.ts';
 import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { isReplier } from '#support/entry-points.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
-const proxy = closeAfterTests(await startDynamoProxy());
 // The reconciler runs each second. The leases are so long that no renewal finds a chat deleted, also on a slow machine.
-const { callFor, service, tenant, client } = await useScriptedService({
+const { callFor, service, tenant, client, proxy, table } = await useProxiedService({
   timer: quickTimer,
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '240' },
-});
-proxy.emulator = service.run.endpoints.dynamodb;
-const table = closeAfterTests(dataTableOf(service));
-afterEach(() => {
-  proxy.handle = (_, pass) => pass();
+  variables: { LEASE_SECONDS: '240' },
 });
 
 const { workspaceId, agentId } = tenant;
@@ -59,6 +51,23 @@ async function storedFor(chatId: number): Promise<string[]> {
     .toSorted();
 }
 
+/** Deletes a chat, and waits for the end of its purge. */
+async function purge(id: number): Promise<void> {
+  await remove(id);
+  await expect.poll(() => storedFor(id), waiting).toEqual([]);
+}
+
+const sendTo = (id: number, message: string, headers: Record<string, string> = {}) =>
+  client.post(`/chats/${id}/messages`, { message, agent_id: agentId, stream: false }, { headers });
+
+/** Starts a streamed reply, whose model has been called. */
+async function startStream(message: string) {
+  const { id } = await tenant.createChat();
+  const called = callFor(message);
+  const events = stepThrough(await client.stream(id, { message, agent_id: agentId }));
+  return { id, events, call: await called };
+}
+
 /** A chat with one turn. */
 async function talk(message = 'Hello'): Promise<number> {
   const chat = await tenant.createChat();
@@ -88,27 +97,17 @@ describe('a deletion that comes', () => {
       (call) => isReplier(call.functionName) && isWrite(call) && isOf(call, 'lease_id'),
       () => remove(id),
     );
-    const sent = await client.post(`/chats/${id}/messages`, {
-      ...{ message: 'Too late', agent_id: agentId, stream: false },
-    });
+    const sent = await sendTo(id, 'Too late');
     expect(summaryOf(sent)).toBe(notFound);
   });
 
   it('with its purge before a repeated send has read the reply: the chat is not found', async () => {
     const { id } = await tenant.createChat();
-    const repeat = () =>
-      client.post(
-        `/chats/${id}/messages`,
-        { message: 'Once', agent_id: agentId, stream: false },
-        { headers: { 'idempotency-key': 'once' } },
-      );
+    const repeat = () => sendTo(id, 'Once', { 'idempotency-key': 'once' });
     expect(summaryOf(await repeat())).toBe(success);
     meanwhile(
       (call) => isReplier(call.functionName) && call.target === 'Query' && isOf(call, `#C#${id}`),
-      async () => {
-        await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual([]);
-      },
+      () => purge(id),
     );
     expect(summaryOf(await repeat())).toBe(notFound);
   });
@@ -117,14 +116,9 @@ describe('a deletion that comes', () => {
     const id = await talk();
     meanwhile(
       (call) => isReplier(call.functionName) && call.target === 'PutItem' && isOf(call, 'M#0000003'),
-      async () => {
-        await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual([]);
-      },
+      () => purge(id),
     );
-    const sent = await client.post(`/chats/${id}/messages`, {
-      ...{ message: 'In between', agent_id: agentId, stream: false },
-    });
+    const sent = await sendTo(id, 'In between');
     // The client has the reply, although nothing of it stays.
     expect(summaryOf(sent)).toBe(success);
     // The second run of the purge deletes it.
@@ -132,10 +126,7 @@ describe('a deletion that comes', () => {
   });
 
   it('while a reply is streamed', async () => {
-    const { id } = await tenant.createChat();
-    const called = callFor('streamed');
-    const events = stepThrough(await client.stream(id, { message: 'streamed', agent_id: agentId }));
-    const call = await called;
+    const { id, events, call } = await startStream('streamed');
     call.chunk('One, ');
     await events.next();
     await remove(id);
@@ -145,19 +136,15 @@ describe('a deletion that comes', () => {
     expect(summaryOf(await client.get(`/chats/${id}`))).toBe(notFound);
   });
 
-  it.each<[string, string, (id: number, reply: number) => Promise<string>]>([
-    ['a rename', 'RenameChat', async (id) => summaryOf(await client.patch(`/chats/${id}`, { name: 'New' }))],
+  const rating = { external_user_id: 'ann', type: 'sys_helpful' };
+  it.each<[string, string, (path: string, reply?: number) => ReturnType<typeof client.get>]>([
+    ['a rename', 'RenameChat', (path) => client.patch(path, { name: 'New' })],
     [
       'a rating',
       'RecordFeedback',
-      async (id, reply) =>
-        summaryOf(
-          await client.post(`/chats/${id}/messages/${reply}/feedbacks`, {
-            ...{ external_user_id: 'ann', type: 'sys_helpful' },
-          }),
-        ),
+      (path, reply) => client.post(`${path}/messages/${reply}/feedbacks`, rating),
     ],
-    ['another deletion', 'DeleteChat', async (id) => summaryOf(await client.delete(`/chats/${id}`))],
+    ['another deletion', 'DeleteChat', (path) => client.delete(path)],
   ])('before the write of %s', async (_what, functionName, call) => {
     const id = await talk();
     const [, reply] = await tenant.history({ id, external_user_id: null } as never);
@@ -166,14 +153,11 @@ describe('a deletion that comes', () => {
         proxied.functionName.includes(functionName) && isWrite(proxied) && isOf(proxied, `#C#${id}`),
       () => remove(id),
     );
-    expect(await call(id, reply?.id ?? 0)).toBe(notFound);
+    expect(summaryOf(await call(`/chats/${id}`, reply?.id))).toBe(notFound);
   });
 
   it('before the write of a stop', async () => {
-    const { id } = await tenant.createChat();
-    const called = callFor('to be stopped');
-    const events = stepThrough(await client.stream(id, { message: 'to be stopped', agent_id: agentId }));
-    const call = await called;
+    const { id, events, call } = await startStream('to be stopped');
     meanwhile(
       (proxied) => proxied.functionName.includes('StopReply') && isWrite(proxied),
       () => remove(id),
@@ -203,10 +187,7 @@ describe('a deletion that comes', () => {
     const id = await talk();
     meanwhile(
       (call) => call.functionName.includes('CreateBatch') && isWrite(call) && isOf(call, 'GROUP#'),
-      async () => {
-        await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual([]);
-      },
+      () => purge(id),
     );
     const requests = [{ custom_id: 'a', message: 'Too late', history_id: id }];
     const batch = await submit(client, tenant, requests);
@@ -315,10 +296,7 @@ describe('a history that is read while its chat is purged', () => {
         if (functionName.includes('ListMessages') && target === 'Query') queries += 1;
         return queries === number;
       },
-      async () => {
-        await remove(id);
-        await expect.poll(() => storedFor(id), waiting).toEqual([]);
-      },
+      () => purge(id),
     );
   }
   const read = (id: number) =>

@@ -139,22 +139,3 @@ it.each<[string, Dialect]>([
     completed_requests: 1,
   });
 });
-
-it('what is not UTF-8 in a JSON body becomes U+FFFD', async () => {
-  const { port, pathname } = new URL(service.baseUrl);
-  const body = JSON.stringify({ name: 'a\xff\xc3b', agent_id: tenant.agentId });
-  const response = await exchange(Number(port), {
-    method: 'POST',
-    target: `${pathname}/chats`,
-    headers: [
-      ['x-api-key', tenant.apiKey],
-      ['Content-Type', 'application/json'],
-    ],
-    body: Buffer.from(body, 'latin1'),
-    framing: 'length',
-  });
-  expect(JSON.parse(response?.text ?? 'null')).toMatchObject({
-    data: { name: 'a\ufffd\ufffdb' },
-    error_code: 0,
-  });
-});

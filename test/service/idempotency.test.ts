@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -5,9 +6,7 @@ import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { functionIds, functionNames, statusOfDeath } from '#support/entry-points.ts';
 import {
   isReplayed,
@@ -18,26 +17,19 @@ import {
 } from '#support/keyed-requests.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 const functionsAtOnce = 3;
 
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, callFor, service } = await useScriptedService({
+const { model, callFor, service, proxy, table } = await useProxiedService({
   // The leases are so long that only a test ends them.
   variables: {
-    AWS_ENDPOINT_URL_DYNAMODB: proxy.url,
     LEASE_SECONDS: '240',
   },
   maxConcurrency: functionsAtOnce,
   recordCalls: true,
   faults: { transactionConflicts: true },
-});
-proxy.emulator = service.run.endpoints.dynamodb;
-const table = closeAfterTests(dataTableOf(service));
-beforeEach(() => {
-  proxy.handle = (_, pass) => pass();
 });
 
 const open = (): Promise<OpenTenant> => openTenant(service, { model: 'openai:test', titles: false });
@@ -215,18 +207,25 @@ describe('a send with a key', () => {
     expect(replyHeadersOf(repeated)).toEqual(replyHeadersOf(await first));
   });
 
-  it('whose function has died goes on with the same turn: what the model is told is the same', async () => {
-    const { tenant, chat, send, history } = await start('Go on');
-    dataOf(await tenant.send(chat, { message: 'Before' }));
-    const called = callFor('Go on');
-    const first = send();
+  /** A send whose function has died while the model was called, and whose lease has not ended. */
+  const die = async (message: string, before: string[] = []) => {
+    const started = await start(message);
+    for (const previous of before) dataOf(await started.tenant.send(started.chat, { message: previous }));
+    const called = callFor(message);
+    const first = started.send();
     const { request } = await called;
     // The model is called concurrently with storing the message.
-    await expect.poll(async () => contentsOf(await history())).toContain('Go on');
+    await expect.poll(async () => contentsOf(await started.history())).toContain(message);
     service.run.killWorkers(functionIds['send-message']);
     expect((await first).status).toBe(statusOfDeath);
+    const endLease = () => table.endLease({ ...started.tenant, chatId: started.chat.id });
+    return { ...started, request, endLease };
+  };
+
+  it('whose function has died goes on with the same turn: what the model is told is the same', async () => {
+    const { send, history, request, endLease } = await die('Go on', ['Before']);
     expect(await send()).toMatchObject(rejectedWhileResponding);
-    await table.endLease({ ...tenant, chatId: chat.id });
+    await endLease();
     const calledTwice = callFor('Go on');
     const second = send();
     const call = await calledTwice;
@@ -239,14 +238,8 @@ describe('a send with a key', () => {
   });
 
   it('whose function has died has failed when another message came before it was made again', async () => {
-    const { tenant, chat, send, history } = await start('Die');
-    const called = callFor('Die');
-    const first = send();
-    await called;
-    await expect.poll(async () => contentsOf(await history())).toContain('Die');
-    service.run.killWorkers(functionIds['send-message']);
-    expect((await first).status).toBe(statusOfDeath);
-    await table.endLease({ ...tenant, chatId: chat.id });
+    const { tenant, chat, send, history, endLease } = await die('Die');
+    await endLease();
     dataOf(await tenant.send(chat, { message: 'Another' }));
     const repeated = await send();
     expect([repeated.status, isReplayed(repeated)]).toEqual([500, true]);
@@ -297,23 +290,14 @@ it('refuses two keys in one request, of which nobody could say which is meant', 
   const tenant = await open();
   for (const requestOf of Object.values(keyedRequests)) {
     const { path, body, timesDone } = await requestOf(tenant);
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    request(
-      service.baseUrl + path,
-      {
-        method: 'POST',
-        headers: {
-          'x-api-key': tenant.apiKey,
-          'Content-Type': 'application/json',
-          // Two header lines; `fetch` would join them.
-          'Idempotency-Key': [newKey(), newKey()],
-        },
-      },
-      resolve,
-    )
-      .on('error', reject)
-      .end(JSON.stringify(body));
-    const response = await promise;
+    const headers = {
+      'x-api-key': tenant.apiKey,
+      'Content-Type': 'application/json',
+      // Two header lines; `fetch` would join them.
+      'Idempotency-Key': [newKey(), newKey()],
+    };
+    const sending = request(service.baseUrl + path, { method: 'POST', headers }).end(JSON.stringify(body));
+    const [response] = (await once(sending, 'response')) as [IncomingMessage];
     expect([response.statusCode, await json(response)]).toEqual([
       400,
       { data: null, message: 'idempotency-key is given more than once', error_code: 10_006 },

@@ -1,20 +1,15 @@
 import { beforeEach, expect, it } from 'vitest';
 import { eventOf, type StreamEvent } from '#contract/events.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
+import { useProxiedService } from '#support/proxied-service.ts';
 import { contentsOf, historyOf } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, service, tenant, client } = await useScriptedService({
+const { model, service, tenant, client, proxy, table } = await useProxiedService({
   // The leases are so long that only a test ends them.
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '240' },
+  variables: { LEASE_SECONDS: '240' },
   maxConcurrency: 3,
 });
-proxy.emulator = service.run.endpoints.dynamodb;
-const table = closeAfterTests(dataTableOf(service));
 
 const schema = { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] };
 const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };

@@ -17,7 +17,8 @@ import {
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, callFor, service, tenant, client } = await useScriptedService({
-  maxConcurrency: 3,
+  maxConcurrency: 4,
+  faults: { transactionConflicts: true },
 });
 const table = closeAfterTests(dataTableOf(service));
 
@@ -49,36 +50,22 @@ describe('a client that leaves', () => {
     await wholeReply(chatId, 'leave in the middle', 'One, two, three');
   });
 
-  it('before the first word gets the whole reply in the history', async () => {
+  it.each([
+    ['before the first word', true],
+    ['with stream false', false],
+  ])('%s gets the whole reply in the history', async (message, stream) => {
     const chatId = await createChat(client, tenant);
-    const called = callFor('leave at once');
+    const called = callFor(message);
     const leaving = new AbortController();
-    const streaming = client.stream(
-      chatId,
-      { message: 'leave at once', agent_id: tenant.agentId },
-      { signal: leaving.signal },
-    );
-    await streaming;
+    const body = { message, agent_id: tenant.agentId, stream };
+    const path = `/chats/${chatId}/messages`;
+    const responding = client.request('POST', path, { body, signal: leaving.signal });
+    if (stream) await responding;
     const call = await called;
     leaving.abort();
+    if (!stream) await expect(responding).rejects.toThrow();
     replyWith(call, 'All of it');
-    await wholeReply(chatId, 'leave at once', 'All of it');
-  });
-
-  it('with stream false gets the whole reply in the history', async () => {
-    const chatId = await createChat(client, tenant);
-    const called = callFor('leave plainly');
-    const leaving = new AbortController();
-    const sending = client.post(
-      `/chats/${chatId}/messages`,
-      { message: 'leave plainly', agent_id: tenant.agentId, stream: false },
-      { signal: leaving.signal },
-    );
-    const call = await called;
-    leaving.abort();
-    await expect(sending).rejects.toThrow();
-    replyWith(call, 'All of it');
-    await wholeReply(chatId, 'leave plainly', 'All of it');
+    await wholeReply(chatId, message, 'All of it');
   });
 });
 
@@ -150,4 +137,55 @@ describe('a function that is killed', () => {
     await Promise.all(sending);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
   });
+});
+
+it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
+  const chatId = await createChat(client, tenant);
+  await send(client, tenant, chatId, 'before');
+  const message = `race of ${count}`;
+  const called = callFor(message);
+  const calls = model.calls.length;
+  const rejected: ApiResponse[] = [];
+  const sending = Array.from({ length: count }, async () => {
+    const response = await send(client, tenant, chatId, message);
+    if (response.status !== 200) rejected.push(response);
+    return response;
+  });
+  const call = await called;
+  call.chunk('Won');
+  // The model finishes the winner's reply only after all others have their responses.
+  await expect.poll(() => rejected.length).toBe(count - 1);
+  call.finish();
+  const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
+  expect(won.map(({ body }) => body.data)).toEqual(['Won']);
+  for (const response of rejected) expect(response).toMatchObject(rejectedWhileResponding);
+  expect(model.calls.length - calls).toBe(1);
+  expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
+});
+
+it('keeps every pair together when many clients talk in one chat as fast as they can', async () => {
+  const chatId = await createChat(client, tenant);
+  const sent: string[] = [];
+  const talk = async (name: string) => {
+    for (let turn = 0; turn < 3; ) {
+      const message = `${name} ${turn}`;
+      const response = await send(client, tenant, chatId, message);
+      if (response.status === 200) {
+        sent.push(message);
+        turn += 1;
+      } else expect(response).toMatchObject(rejectedWhileResponding);
+    }
+  };
+  await Promise.all(['one', 'two', 'three'].map(talk));
+  const contents = contentsOf(await historyOf(client, chatId));
+  expect(contents.filter((_, index) => index % 2 === 0).sort()).toEqual(sent.sort());
+  expect(contents.filter((_, index) => index % 2 === 1)).toEqual(sent.map(() => 'Hello'));
+});
+
+it('answers in many chats at once', async () => {
+  const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
+  const responses = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
+  expect(responses.map(({ status }) => status)).toEqual(chats.map(() => 200));
+  for (const chatId of chats)
+    expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
 });

@@ -1,15 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { checkEnded, runBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
+import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import { seededRandom } from '#support/seeded-random.ts';
 import { createTenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { filePart, form, uploaderOf } from '#support/upload.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
 const seed = Number(process.env.SEED ?? Date.now() % 100_000);
 const random = seededRandom(seed);
@@ -26,9 +25,13 @@ function rejectsCall({ functionName, body }: { functionName: string | undefined;
   return true;
 }
 console.log(`SEED=${seed}`);
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, service } = await useScriptedService({
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
+const {
+  model,
+  service,
+  tenant: scripted,
+  client: sending,
+  proxy,
+} = await useProxiedService({
   maxConcurrency: 3,
   faults: {
     transactionConflicts: true,
@@ -36,12 +39,8 @@ const { model, service } = await useScriptedService({
     reject: rejectsCall,
   },
 });
-proxy.emulator = service.run.endpoints.dynamodb;
 const tenant = await createTenant({ titles: false });
 const client = clientOf(service, tenant);
-beforeEach(() => {
-  proxy.handle = (_, pass) => pass();
-});
 
 const totalOf = async (query: string): Promise<number | undefined> =>
   (await client.get(`/chats?limit=1${query}`)).body.pagination?.total_records;
@@ -113,15 +112,14 @@ describe('an answer lost on its way back', () => {
   });
 
   it('of storing a reply that is too large for the table keeps its text', async () => {
-    const scripted = await createTenant({ model: 'openai:test', titles: false });
-    const chatId = await createChat(clientOf(service, scripted), scripted);
+    const chatId = await createChat(sending, scripted);
     const reply = 'large '.repeat(70_000);
     model.onCall = (call) => replyWith(call, reply);
     const lost = loseOne((call) => call.target === 'PutItem' && keyOf(call).includes('M#0000002'));
-    const response = await send(clientOf(service, scripted), scripted, chatId, 'Much, please');
+    const response = await send(sending, scripted, chatId, 'Much, please');
     expect(lost()).toBe(1);
     expect(response.body.data).toBe(reply);
-    expect(contentsOf(await historyOf(clientOf(service, scripted), chatId))).toEqual(['Much, please', reply]);
+    expect(contentsOf(await historyOf(sending, chatId))).toEqual(['Much, please', reply]);
   });
 
   it('of creating a chat leaves one chat', async () => {
@@ -139,8 +137,6 @@ describe('a model that answers before the user message is stored', () => {
     target === 'PutItem' && JSON.stringify(body.Item).includes('M#0000001');
 
   it.each([true, false])('is not heard before, with stream %s', async (stream) => {
-    const scripted = await createTenant({ model: 'openai:test', titles: false });
-    const sending = clientOf(service, scripted);
     const chatId = await createChat(sending, scripted);
     const [stored, received] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     proxy.handle = async (call, pass) => {
@@ -169,15 +165,13 @@ describe('a model that answers before the user message is stored', () => {
   });
 
   it('is given up when it cannot be stored: nothing was said, and the chat is free', async () => {
-    const scripted = await createTenant({ model: 'openai:test', titles: false });
-    const sending = clientOf(service, scripted);
     const chatId = await createChat(sending, scripted);
     const received = Promise.withResolvers<void>();
     const gone = Promise.withResolvers<void>();
     proxy.handle = async (call, pass) => {
       if (!isUserMessage(call)) return pass();
       await received.promise;
-      return { status: 400, body: '{"__type":"ValidationException"}' };
+      return rejection;
     };
     model.onCall = (call) => {
       call.chunk('In vain');
@@ -200,17 +194,13 @@ describe('a reply that the table will never take', () => {
   const isReply = ({ target, body }: ProxiedCall): boolean =>
     target === 'PutItem' && JSON.stringify(body.Item ?? '').includes('M#0000002');
   const reason = 'The reply could not be stored';
-  const open = async () => {
-    const scripted = await createTenant({ model: 'openai:test', titles: false });
+  beforeEach(() => {
     model.calls.length = 0;
     model.onCall = (call) => replyWith(call, 'Hello');
-    proxy.handle = async (call, pass) =>
-      isReply(call) ? { status: 400, body: '{"__type":"ValidationException"}' } : pass();
-    return { scripted, sending: clientOf(service, scripted) };
-  };
+    proxy.handle = async (call, pass) => (isReply(call) ? rejection : pass());
+  });
 
   it('ends as a failed one with the reason, and the chat goes on at once', async () => {
-    const { scripted, sending } = await open();
     const chatId = await createChat(sending, scripted);
     const events = await (await sending.stream(chatId, { message: 'Hi', agent_id: scripted.agentId })).all();
     expect(events.slice(-2)).toMatchObject([
@@ -225,7 +215,6 @@ describe('a reply that the table will never take', () => {
   });
 
   it('fails its request of a batch after one call of the model', async () => {
-    const { scripted, sending } = await open();
     const requests = [{ custom_id: 'one', message: 'Hi' }];
     const batch = await runBatch(sending, scripted, requests);
     const [result] = await checkEnded(sending, batch, requests);
@@ -247,7 +236,7 @@ it.each([
     proxy.handle = async ({ target }, pass) => {
       if (target !== 'PutItem') return pass();
       rejected += 1;
-      return { status: 400, body: '{"__type":"ValidationException"}' };
+      return rejection;
     };
     const { status, body } = await uploaderOf({ baseUrl: addressOf() }, own).raw(
       form(filePart('a.txt', 'x')),

@@ -1,27 +1,19 @@
-import { beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { endOfStream, eventOf } from '#contract/events.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
+import type { ProxiedCall } from '#support/dynamo-proxy.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
 import { replyWith } from '#support/model-server.ts';
 import { summaryOf } from '#support/open-tenant.ts';
+import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
 
-const proxy = closeAfterTests(await startDynamoProxy());
-const { model, callFor, service, tenant, client } = await useScriptedService({
+const { model, callFor, service, tenant, client, proxy, table } = await useProxiedService({
   // The leases are so long that only a test ends them.
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url, LEASE_SECONDS: '240', REPLY_BYTES: '6000000' },
+  variables: { LEASE_SECONDS: '240', REPLY_BYTES: '6000000' },
   maxConcurrency: 3,
 });
-proxy.emulator = service.run.endpoints.dynamodb;
-const table = closeAfterTests(dataTableOf(service));
 const { start, resume } = streamsOf({ client, tenant });
-beforeEach(() => {
-  proxy.handle = (_, pass) => pass();
-});
 
 const isOfEvents = ({ target, body }: ProxiedCall): boolean =>
   target === 'PutItem' && JSON.stringify(body).includes('#E#');
@@ -89,7 +81,7 @@ it('a stream whose events the table rejects for a while is stored in the end, an
   proxy.handle = async (call, pass) => {
     if (!isOfEvents(call) || rejected === 2) return pass();
     rejected += 1;
-    return { status: 400, body: JSON.stringify({ __type: 'ValidationException', message: 'scripted' }) };
+    return rejection;
   };
   const called = callFor('rejected');
   const { chatId, texts, first, responseId } = await start('rejected');
@@ -103,10 +95,7 @@ it('a stream whose events the table rejects for a while is stored in the end, an
 });
 
 it('a stream whose events are never stored ends as any other', async () => {
-  proxy.handle = async (call, pass) =>
-    isOfEvents(call)
-      ? { status: 400, body: JSON.stringify({ __type: 'ValidationException', message: 'scripted' }) }
-      : pass();
+  proxy.handle = async (call, pass) => (isOfEvents(call) ? rejection : pass());
   const { chatId, texts } = await start('never stored');
   expect((await allOf(texts)).at(-1)).toBe(endOfStream);
   expect(contentsOf(await historyOf(client, chatId))).toEqual(['never stored', 'Hello']);
@@ -117,9 +106,7 @@ it('a stored stream whose first read fails has a status, and not a stream withou
   const { chatId, texts, responseId } = await start('unreadable', { headers });
   await allOf(texts);
   proxy.handle = async (call, pass) =>
-    call.target === 'Query' && JSON.stringify(call.body).includes('#E#')
-      ? { status: 400, body: JSON.stringify({ __type: 'ValidationException', message: 'scripted' }) }
-      : pass();
+    call.target === 'Query' && JSON.stringify(call.body).includes('#E#') ? rejection : pass();
   const body = { message: 'unreadable', agent_id: tenant.agentId, resumable: true };
   const failed = /^500\/10005 /;
   expect(summaryOf(await client.post(`/chats/${chatId}/messages`, body, { headers }))).toMatch(failed);

@@ -1,0 +1,315 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ChatResource } from '#contract/chat.ts';
+import type { ApiResponse } from '#support/client.ts';
+import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
+import { useService } from '#support/use-service.ts';
+
+/** A filter value with characters that must be escaped in a URL. */
+const user = 'a b&c=d#e+f/g%20ü😀';
+
+const service = await useService();
+const tenant = await openTenant(service, { titles: false });
+const chat = await tenant.createChat({ external_user_id: user });
+for (let count = 0; count < 3; count += 1) dataOf(await tenant.send(chat));
+for (let count = 0; count < 5; count += 1) await tenant.createChat({ external_user_id: user });
+await tenant.createChat({ external_user_id: 'someone else' });
+const query = `order_by=asc&external_user_id=${encodeURIComponent(user)}`;
+/** The address of each list, with an order and a filter. Each list has six items. */
+const addresses = { chats: `/chats?${query}`, messages: `/chats/${chat.id}/messages?${query}` };
+
+type Items = { id: number }[];
+const items = 6;
+
+describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
+  const page = (query: string): Promise<ApiResponse<Items>> =>
+    tenant.client.get<Items>(`${addresses[list]}&${query}`);
+  const numbersOf = ({ body }: ApiResponse) => {
+    const { next_page, prev_page, ...numbers } = body.pagination ?? { next_page: null, prev_page: null };
+    return { ...numbers, next: offsetIn(next_page), prev: offsetIn(prev_page) };
+  };
+  const offsetIn = (link: string | null) => link && Number(new URL(link).searchParams.get('offset'));
+
+  it.each<[string, limit: number, offset: number, pages: number, page: number, ...(number | null)[]]>([
+    // The query; limit, offset, pages and current page; the offsets of the next and the previous one; the items.
+    ['limit=1', 1, 0, 6, 1, 1, null, 1],
+    ['limit=1&offset=1', 1, 1, 6, 2, 2, 0, 1],
+    ['limit=2&offset=2', 2, 2, 3, 2, 4, 0, 2],
+    ['limit=2&offset=4', 2, 4, 3, 3, null, 2, 2],
+    ['limit=4', 4, 0, 2, 1, 4, null, 4],
+    ['limit=4&offset=4', 4, 4, 2, 2, null, 0, 2],
+    ['limit=4&offset=5', 4, 5, 2, 2, null, 1, 1],
+    ['limit=4&offset=1', 4, 1, 2, 1, 5, null, 4],
+    ['limit=6', 6, 0, 1, 1, null, null, 6],
+    ['limit=1000', 1000, 0, 1, 1, null, null, 6],
+    ['offset=0', 50, 0, 1, 1, null, null, 6],
+    ['limit=2&offset=6', 2, 6, 3, 4, null, 4, 0],
+    ['limit=2&offset=99', 2, 99, 3, 50, null, 4, 0],
+    ['limit=1000&offset=9007199254740990', 1000, 9007199254740990, 1, 9007199254741, null, 0, 0],
+    ['limit=1&offset=9007199254740990', 1, 9007199254740990, 6, 9007199254740991, null, 5, 0],
+  ])(
+    'tells of %s where it is',
+    async (query, limit, offset, total_pages, current_page, next, prev, shown) => {
+      const response = await page(query);
+      const numbers = { limit, offset, total_pages, current_page, next, prev, total_records: items };
+      expect(numbersOf(response)).toEqual(numbers);
+      expect(response.body.data).toHaveLength(shown ?? -1);
+    },
+  );
+
+  it.each([
+    ['limit=0', 'limit must be at least 1'],
+    ['limit=-1', 'limit must be at least 1'],
+    ['limit=1001', 'limit must be at most 1000'],
+    ['limit=abc', 'limit must be an integer'],
+    ['limit=1.5', 'limit must be an integer'],
+    ['limit=1e2', 'limit must be an integer'],
+    ['limit=0x10', 'limit must be an integer'],
+    ['limit=%2B5', 'limit must be an integer'],
+    ['limit=%205', 'limit must be an integer'],
+    ['limit=NaN', 'limit must be an integer'],
+    ['limit=', 'limit must be an integer'],
+    ['limit=1&limit=2', 'limit is given more than once'],
+    ['offset=-1', 'offset must be at least 0'],
+    ['offset=abc', 'offset must be an integer'],
+    ['offset=', 'offset must be an integer'],
+    ['offset=0.0', 'offset must be an integer'],
+    ['offset=9007199254740991', 'offset must be at most 9007199254740990'],
+    ['offset=9007199254740992', 'offset must be at most 9007199254740990'],
+    ['offset=1&offset=1', 'offset is given more than once'],
+    ['limit=0&offset=-1', 'limit must be at least 1; offset must be at least 0'],
+  ])('refuses %s rather than guessing', async (query, message) => {
+    expect(summaryOf(await page(query))).toBe(`400/10006 ${message}`);
+  });
+
+  it('can be walked by its links, forward to the end and back again, with order and filter kept', async () => {
+    const whole = dataOf(await page('limit=1000')).map(({ id }) => id);
+    expect(whole).toHaveLength(items);
+    const walk = async (address: string, link: 'next_page' | 'prev_page'): Promise<[number[][], string]> => {
+      const found: number[][] = [];
+      for (let next: string | null | undefined = address; next; ) {
+        const { body }: ApiResponse<Items> = await tenant.client.get<Items>(next);
+        found.push(body.data.map(({ id }) => id));
+        address = next;
+        next = body.pagination?.[link];
+      }
+      return [found, address];
+    };
+    const [forward, last] = await walk(`${addresses[list]}&limit=2`, 'next_page');
+    expect(forward).toEqual([whole.slice(0, 2), whole.slice(2, 4), whole.slice(4, 6)]);
+    const [backward] = await walk(last, 'prev_page');
+    expect(backward).toEqual(forward.toReversed());
+  });
+
+  it('has links that name the address, the order and the filter as they were given', async () => {
+    const next = (await page('limit=2')).body.pagination?.next_page ?? '';
+    expect(next.startsWith(service.baseUrl + addresses[list].split('?')[0])).toBe(true);
+    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
+      order_by: 'asc',
+      external_user_id: user,
+      limit: '2',
+      offset: '2',
+      // Messages are never deleted from a history, and only its end grows.
+      ...(list === 'chats' && { cursor: expect.stringMatching(/^a\d+\.2$/) }),
+    });
+    expect(next).toContain('%20');
+    expect(next).not.toContain('+');
+  });
+
+  it('leads back from far past its end to its last page', async () => {
+    const { body } = await page('limit=4&offset=4000');
+    expect(numbersOf(await tenant.client.get<Items>(body.pagination?.prev_page ?? ''))).toMatchObject({
+      offset: 4,
+      current_page: 2,
+      next: null,
+    });
+  });
+
+  it('goes the other way when it is asked to', async () => {
+    const forward = dataOf(await page('limit=1000')).map(({ id }) => id);
+    const backward = await tenant.client.get<Items>(
+      `${addresses[list].replace('order_by=asc', 'order_by=desc')}&limit=4&offset=1`,
+    );
+    expect(dataOf(backward).map(({ id }) => id)).toEqual(forward.toReversed().slice(1, 5));
+  });
+
+  it('has ids that rise with time and fit a double', async () => {
+    const ids = dataOf(await page('limit=1000')).map(({ id }) => id);
+    expect(ids.every(Number.isSafeInteger)).toBe(true);
+    expect(ids).toEqual(ids.toSorted((one, other) => one - other));
+    expect(new Set(ids).size).toBe(items);
+  });
+});
+
+describe('the cursor of a list of chats', () => {
+  it('shows each chat once, though others are created and deleted between the pages', async () => {
+    const { client, createChat } = await openTenant(service);
+    const chats: number[] = [];
+    for (let index = 0; index < 6; index += 1) chats.push((await createChat()).id);
+    const get = (path: string) => client.get<Items>(path);
+    const first = await get('/chats?limit=2');
+    await createChat();
+    await client.delete(`/chats/${chats[5]}`);
+    const second = await get(first.body.pagination?.next_page ?? '');
+    await client.delete(`/chats/${chats[4]}`);
+    await client.delete(`/chats/${chats[3]}`);
+    const third = await get(second.body.pagination?.next_page ?? '');
+    const seen = [first, second, third].map((response) => dataOf(response).map(({ id }) => id));
+    expect(seen).toEqual([
+      chats.slice(4).reverse(),
+      chats.slice(2, 4).reverse(),
+      chats.slice(0, 2).reverse(),
+    ]);
+    expect(third.body.pagination).toMatchObject({ total_records: 4, next_page: null });
+    const back = await get(third.body.pagination?.prev_page ?? '');
+    expect(dataOf(back).map(({ id }) => id)).toEqual([(chats[5] ?? 0) + 1, chats[2]]);
+    // An offset of one's own in a link is that offset.
+    const own = new URL(second.body.pagination?.next_page ?? '');
+    own.searchParams.set('offset', '3');
+    expect(dataOf(await get(own.href)).map(({ id }) => id)).toEqual([chats[0]]);
+  });
+
+  it.each(['', 'a', 'a1', '1.50', 'c1.50', 'a1.x', 'a12345678901.50'])('is refused as %j', async (cursor) => {
+    const response = await tenant.client.get(`/chats?cursor=${cursor}`);
+    expect(summaryOf(response)).toBe('400/10006 cursor must be that of a link');
+  });
+});
+
+const unknownId = '00000000-0000-4000-8000-000000000000';
+const idsOf = (response: ApiResponse<ChatResource[]>): number[] => dataOf(response).map(({ id }) => id);
+
+async function createChats({ createChat }: OpenTenant, count: number, fields = {}): Promise<ChatResource[]> {
+  const chats: ChatResource[] = [];
+  for (let index = 0; index < count; index += 1)
+    chats.push(await createChat({ name: `Chat ${index}`, ...fields }));
+  return chats;
+}
+
+it('has no chats in a new workspace: no pages, and no links', async () => {
+  const { client } = await openTenant(service);
+  expect((await client.get('/chats')).body).toEqual(emptyList);
+});
+
+describe('order_by', () => {
+  let own: OpenTenant;
+  let chats: ChatResource[];
+  beforeAll(async () => {
+    own = await openTenant(service);
+    chats = await createChats(own, 3);
+  });
+
+  it.each([
+    ['', 'newest first'],
+    ['?order_by=-created_at', 'newest first'],
+    ['?order_by=desc', 'newest first'],
+    ['?order_by=created_at', 'oldest first'],
+    ['?order_by=asc', 'oldest first'],
+  ])('%s puts the %s', async (query, order) => {
+    const created = chats.map(({ id }) => id);
+    expect(idsOf(await own.client.get<ChatResource[]>(`/chats${query}`))).toEqual(
+      order === 'oldest first' ? created : created.toReversed(),
+    );
+  });
+
+  it.each(['name', '+created_at', 'CREATED_AT', 'updated_at', ''])('refuses %j', async (order) => {
+    expect(summaryOf(await own.client.get(`/chats?order_by=${encodeURIComponent(order)}`))).toBe(
+      '400/10006 order_by must be one of created_at, -created_at, asc, desc',
+    );
+  });
+
+  it('is by creation, whatever happens to a chat later', async () => {
+    const [oldest] = chats;
+    if (oldest !== undefined) dataOf(await own.send(oldest));
+    const response = await own.client.get<ChatResource[]>('/chats?order_by=asc');
+    expect(idsOf(response)).toEqual(chats.map(({ id }) => id));
+    expect(response.body.data[0]?.updated_at.localeCompare(oldest?.updated_at ?? '')).toBe(1);
+  });
+});
+
+describe('filters', () => {
+  let filtered: OpenTenant;
+  let otherAgentId: string;
+  /** Names of the chats that match a query, oldest first. */
+  const namesFor = async (query: Record<string, string>): Promise<string[]> => {
+    const parameters = new URLSearchParams({ ...query, order_by: 'asc' });
+    const { body } = await filtered.client.get<ChatResource[]>(`/chats?${parameters}`);
+    expect(body.pagination?.total_records).toBe(body.data.length);
+    return body.data.map(({ name }) => name);
+  };
+  beforeAll(async () => {
+    filtered = await openTenant(service);
+    otherAgentId = await createPublishedAgent(filtered.workspaceId);
+    for (const [name, agent_id, external_user_id] of [
+      ['mine of ann', filtered.agentId, 'ann'],
+      ['mine of bob', filtered.agentId, 'bob'],
+      ['mine of nobody', filtered.agentId, undefined],
+      ['other of ann', otherAgentId, 'ann'],
+      ['other of nobody', otherAgentId, undefined],
+    ])
+      await filtered.createChat({ name, agent_id, external_user_id });
+  });
+
+  it.each<[what: string, query: () => Record<string, string>, names: string[]]>([
+    ['an agent', () => ({ agent_id: filtered.agentId }), ['mine of ann', 'mine of bob', 'mine of nobody']],
+    ['another agent', () => ({ agent_id: otherAgentId }), ['other of ann', 'other of nobody']],
+    [
+      'an agent in upper case',
+      () => ({ agent_id: otherAgentId.toUpperCase() }),
+      ['other of ann', 'other of nobody'],
+    ],
+    ['a user', () => ({ external_user_id: 'ann' }), ['mine of ann', 'other of ann']],
+    ['another user', () => ({ external_user_id: 'bob' }), ['mine of bob']],
+    ['both', () => ({ agent_id: otherAgentId, external_user_id: 'ann' }), ['other of ann']],
+    ['both, which no chat has', () => ({ agent_id: otherAgentId, external_user_id: 'bob' }), []],
+  ])('keep the chats of %s', async (_what, query, names) => {
+    expect(await namesFor(query())).toEqual(names);
+  });
+
+  it('find nothing for an unknown agent, an agent without chats, or an unknown user', async () => {
+    expect(await namesFor({ agent_id: unknownId })).toEqual([]);
+    expect(await namesFor({ agent_id: await createDraftAgent(filtered.workspaceId) })).toEqual([]);
+    expect(await namesFor({ external_user_id: 'Ann' })).toEqual([]);
+    expect(await namesFor({ external_user_id: 'an' })).toEqual([]);
+  });
+
+  it.each([
+    ['agent_id=x', 'agent_id must be a UUID'],
+    ['agent_id=', 'agent_id must be a UUID'],
+    [`agent_id=${unknownId}0`, 'agent_id must be a UUID'],
+    ['external_user_id=', 'external_user_id must not be empty'],
+    [`external_user_id=${'u'.repeat(257)}`, 'external_user_id must be at most 256 characters'],
+    ['external_user_id=a&external_user_id=b', 'external_user_id is given more than once'],
+    [`agent_id=${unknownId}&agent_id=${unknownId}`, 'agent_id is given more than once'],
+    ['order_by=asc&order_by=asc', 'order_by is given more than once'],
+    ['limit=0&order_by=up&agent_id=x', 'limit must be at least 1; order_by must be one of'],
+  ])('%s is refused', async (query, message) => {
+    const response = await filtered.client.get(`/chats?${query}`);
+    expect(summaryOf(response)).toContain(`400/10006 ${message}`);
+  });
+
+  it('are ignored when nobody knows them', async () => {
+    expect(await namesFor({ colour: 'red' })).toHaveLength(5);
+  });
+});
+
+it('a list longer than a hundred keeps its order and its places, and shows 50 unless asked for more', async () => {
+  const own = await openTenant(service);
+  const ids = (await createChats(own, 103, { external_user_id: 'ann' })).map(({ id }) => id);
+  const page = async (query: string) =>
+    idsOf(await own.client.get<ChatResource[]>(`/chats?external_user_id=ann&${query}`));
+  expect(await page('limit=1000&order_by=asc')).toEqual(ids);
+  expect(await page('limit=1000')).toEqual(ids.toReversed());
+  expect(await page('limit=5&offset=98&order_by=asc')).toEqual(ids.slice(98, 103));
+  expect(await page('limit=5&offset=99')).toEqual(ids.toReversed().slice(99, 103));
+  const { body } = await own.client.get<ChatResource[]>('/chats');
+  expect(body.data.map(({ id }) => id)).toEqual(ids.toReversed().slice(0, 50));
+  expect(body.pagination).toEqual({
+    limit: 50,
+    offset: 0,
+    total_records: 103,
+    total_pages: 3,
+    current_page: 1,
+    next_page: `${service.baseUrl}/chats?limit=50&offset=50&cursor=a${ids.at(-50)}.50`,
+    prev_page: null,
+  });
+});
