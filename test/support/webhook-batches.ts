@@ -52,5 +52,3 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
       ),
   };
 }
-
-export type WebhookTenant = Awaited<ReturnType<typeof openWebhookTenant>>;
