@@ -5,29 +5,14 @@ import { expect, test } from 'vitest';
 import { DistributionAlarms } from '#lib/distribution-alarms.ts';
 import { readStage } from '#lib/stage.ts';
 import { metrics } from '#runtime/observability/metric-names.ts';
+import type { AlarmProperties as Evaluated } from '#support/cloudwatch/alarm-states.ts';
 import { fixedCosts } from '../../bin/cost/fixed-costs.ts';
 import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
 
 const settings = { webFunctions: 'all', alarmEmails: ['someone@example.com'] };
 const { template, resources, resource } = synthesize({ settings });
 
-interface AlarmProperties {
-  AlarmActions?: unknown[];
-  AlarmDescription: string;
-  ComparisonOperator: string;
-  Metrics?: {
-    MetricStat?: { Metric: { Namespace: string; MetricName: string; Dimensions?: Dimension[] } };
-  }[];
-  Namespace?: string;
-  MetricName?: string;
-  Dimensions?: Dimension[];
-  Threshold: number;
-  TreatMissingData: string;
-}
-interface Dimension {
-  Name: string;
-  Value: unknown;
-}
+type AlarmProperties = Evaluated & { AlarmDescription: string; AlarmActions?: unknown[] };
 
 const alarms = Object.entries(resources('AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => ({
   logicalId: id,

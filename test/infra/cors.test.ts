@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/headers.ts';
 import { documentedRoutes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
-import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
@@ -100,42 +99,4 @@ describe('the lists cover the contract', () => {
     );
     expect([...new Set(documented)].toSorted()).toEqual(exposedHeaders.toSorted());
   });
-});
-
-test.each([
-  ['https://app.example.com/'],
-  ['https://app.example.com/chat'],
-  ['https://App.example.com'],
-  ['https://app.example.com:443'],
-  ['https://*.example.com'],
-  ["https://it's.example.com"],
-  ['https://me@app.example.com'],
-  ['app.example.com'],
-  ['ftp://app.example.com'],
-  ['null'],
-  [''],
-])('%s is no origin', (text) => {
-  expect(() => parseSettings({ corsOrigins: [text] })).toThrow(
-    'Settings: corsOrigins.0: must be * or an origin as browsers send it, such as https://app.example.com',
-  );
-});
-
-test.each([
-  [{ corsOrigins: ['https://app.example.com', 'http://localhost:5173', 'http://[::1]:8080'] }],
-  [{ corsOrigins: ['*'] }],
-  [{ corsOrigins: ['*'], webFunctions: 'none' }],
-])('%j is taken', (settings) => {
-  expect(parseSettings(settings).corsOrigins).toEqual(settings.corsOrigins);
-});
-
-test('* stands alone', () => {
-  expect(() => parseSettings({ corsOrigins: ['*', origin] })).toThrow(
-    'Settings: corsOrigins: must be * alone, or origins',
-  );
-});
-
-test('several origins need a distribution', () => {
-  expect(() => parseSettings({ corsOrigins: [origin, other], webFunctions: 'none' })).toThrow(
-    /^Settings: corsOrigins: must be one origin at most when webFunctions is none: .*$/,
-  );
 });

@@ -223,22 +223,3 @@ describe('without a distribution', () => {
     );
   });
 });
-
-test.each([
-  [{ domain: { name: 'agents', certificateArn } }, 'must be a full domain name'],
-  [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
-  [
-    { domain: { ...domain, certificateArn: certificateArn.replace('us-east-1', 'eu-west-1') } },
-    'domain.certificateArn: must be of us-east-1 unless webFunctions is none',
-  ],
-  [
-    { domain: { ...domain, hostedZone: { ...domain.hostedZone, name: 'example.org' } } },
-    'must be the zone of the domain',
-  ],
-  [{ firewall: { mode: 'watch' } }, 'firewall.mode'],
-  [{ firewall: { requestsInFiveMinutes: 9 } }, 'firewall.requestsInFiveMinutes'],
-  [{ alarmEmails: ['nobody'] }, 'alarmEmails.0'],
-  [{ rollout: 'Sometimes' }, 'rollout'],
-])('%j is refused', (settings, problem) => {
-  expect(() => parseSettings(settings)).toThrow(problem);
-});

@@ -2,14 +2,17 @@ import { expect, test } from 'vitest';
 import { variables } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
-const { resources, resource, statements } = synthesize();
+const { resources, resource, statements, environments } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
 
-test('what only a local run may do is not in production', () => {
-  expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
-  expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
+test('unless a stage says otherwise, its functions reach public addresses alone, search nowhere, and show no error of a provider', () => {
+  const given = new Set([...environments.values()].flatMap(Object.keys));
+  expect(given).toContain(variables.webhookRetrySeconds);
+  for (const name of [variables.showProviderErrors, variables.webhookPlainLoopback, variables.webhookAllow])
+    expect(given).not.toContain(name);
+  expect([...given].filter((name) => /OUTBOUND|SEARCH/.test(name))).toEqual([]);
 });
 
 test('whoever calls a function calls its alias: the gateway, queues, the workflow, the schedule, other functions', () => {
@@ -59,15 +62,8 @@ const referredIn = (value: unknown): string[] =>
       .matchAll(/"(?:Ref":|Fn::GetAtt":\[)"([\w:]+)"/g),
   ].map(([, id = '']) => id);
 
-const variablesOf = (id: string, context = {}) => {
-  const { Variables } = synthesize(context).resource('AWS::Lambda::Function', id).Properties.Environment as {
-    Variables: Record<string, string>;
-  };
-  return Variables;
-};
-
 test('time-outs of a reply stand in order: lease, stall, plain reply, function', () => {
-  const given = variablesOf('SendMessage');
+  const given = environments.get('SendMessage') ?? {};
   const order = [
     Number(given[variables.leaseSeconds]),
     Number(given[variables.streamTimeoutSeconds]),

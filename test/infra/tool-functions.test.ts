@@ -1,37 +1,15 @@
-import { describe, expect, test } from 'vitest';
-import { parseSettings } from '#lib/settings.ts';
+import { expect, test } from 'vitest';
 import { deferredBytes, filesOfStart } from '#support/bundle-sizes.ts';
 import { synthesize, theBundles } from './synthesize.ts';
 
 const arnOf = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
 const toolFunctions = [arnOf('orders:live'), arnOf('refunds:7')];
 
-/** Owners of roles, and what of other accounts' functions they may invoke. */
-const invokedBy = (settings: Record<string, unknown>) =>
-  Object.fromEntries(
-    [...synthesize({ settings }).statements].flatMap(([owner, all]) => {
-      const resources = all
-        .filter(({ Action }) => [Action].flat().includes('lambda:InvokeFunction'))
-        .flatMap(({ Resource }) => [Resource].flat())
-        .filter((resource) => JSON.stringify(resource).includes('123456789012') || resource === '*');
-      return resources.length === 0 ? [] : [[owner, resources]];
-    }),
-  );
-
-test('functions that reply may invoke exactly the listed functions', () => {
-  expect(invokedBy({ toolFunctions })).toEqual({
-    ProcessBatchItems: toolFunctions,
-    Chats: toolFunctions,
-    TestAgent: toolFunctions,
-  });
-});
-
 test('without the setting the template is the same', () => {
   const templateOf = (settings: Record<string, unknown>) => synthesize({ settings }).template.toJSON();
   const [before, after] = [templateOf({}), templateOf({ toolFunctions: [] })];
   expect(after).toEqual(before);
   expect(before.Outputs).not.toHaveProperty('ToolFunctions');
-  expect(invokedBy({})).toEqual({});
 });
 
 test('an output tells operators what agents may name', () => {
@@ -73,26 +51,3 @@ test.each(withTools)(
     expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
   },
 );
-
-describe('the setting', () => {
-  const problem = 'must be the ARN of a Lambda function with an alias, without wildcards';
-  test.each([
-    '*',
-    'orders',
-    arnOf('orders'),
-    arnOf('orders:*'),
-    arnOf('*:live'),
-    arnOf('orders:$LATEST'),
-    arnOf('orders:live:more'),
-    `${arnOf('orders:live')}\n`,
-    arnOf('orders:live').replace(':lambda:', ':sqs:'),
-  ])('refuses %s', (arn) => {
-    expect(() => parseSettings({ toolFunctions: [arn] })).toThrow(`toolFunctions.0: ${problem}`);
-  });
-
-  test('has 20 functions at most', () => {
-    const many = (count: number) => Array.from({ length: count }, (_, at) => arnOf(`orders${at}:live`));
-    expect(parseSettings({ toolFunctions: many(20) }).toolFunctions).toHaveLength(20);
-    expect(() => parseSettings({ toolFunctions: many(21) })).toThrow('toolFunctions');
-  });
-});
