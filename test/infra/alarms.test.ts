@@ -253,16 +253,6 @@ test('the dashboard shows metrics that there are', () => {
   expect(body).toContain('sum(PromptTokens) as prompt');
 });
 
-test('without web functions, the dashboard and the alarms have nothing of them', () => {
-  const plain = synthesize({ settings: { webFunctions: 'none' } });
-  const watching = [
-    ...Object.values(plain.resources('AWS::CloudWatch::Alarm')),
-    plain.resource('AWS::CloudWatch::Dashboard'),
-  ];
-  expect(watching.length).toBeGreaterThan(20);
-  expect(JSON.stringify(watching)).not.toMatch(/AWS\/Lambda\/Web|web function|Strangers/i);
-});
-
 test('the tokens of a workspace are counted in the logs of all that reply', () => {
   const { DashboardBody } = resource('AWS::CloudWatch::Dashboard').Properties;
   for (const Ref of ['ProcessBatchItemsLogs', 'ServeChatsLogs'])

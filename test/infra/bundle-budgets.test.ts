@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
-import { type BundleSize, bundleSizes } from '#support/bundle-sizes.ts';
+import { type BundleSize, bundleSizes, deferredBytes, filesOfStart } from '#support/bundle-sizes.ts';
 import { markdownTable } from '../../bin/cost/markdown-table.ts';
 import { theBundles } from './synthesize.ts';
 
@@ -35,7 +35,9 @@ const budgetModulesWithModel = 194;
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';
 
-const sizes = await bundleSizes(await theBundles(), names);
+const bundles = await theBundles();
+const metafile = bundles.metafile();
+const sizes = await bundleSizes(bundles, names);
 console.log(tableOf(sizes));
 
 test.each(sizes)(
@@ -53,6 +55,35 @@ test.each(sizes)(
     );
   },
 );
+
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
+
+test.each(
+  withTools.flatMap((name) => ['function-tools', 'remote-tools'].map((module) => [name, module] as const)),
+)(
+  '%s loads at most 45 KB of %s for an agent with such tools, and nothing of it for others',
+  (name, module) => {
+    const bytes = deferredBytes(metafile, name, module);
+    expect(bytes).toBeGreaterThan(5000);
+    expect(bytes).toBeLessThanOrEqual(45 * 1024);
+  },
+);
+
+test.each(withTools)('%s loads at most 230 KB at the first call of MCP, and nothing at its start', (name) => {
+  const inputs = Object.entries(metafile.outputs[`bundles/${name}/mcp-client.mjs`]?.inputs ?? {});
+  // With a copy of zod, which the start has too, it is 310 KB.
+  const client = inputs
+    .filter(([source]) => !source.includes('node_modules/zod/'))
+    .reduce((bytes, [, { bytesInOutput }]) => bytes + bytesInOutput, 0);
+  expect(client).toBeGreaterThan(100_000);
+  expect(client).toBeLessThanOrEqual(230 * 1024);
+  const sources = [...filesOfStart(metafile, name)].flatMap((file) =>
+    Object.entries(metafile.outputs[file]?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
+  );
+  const remote =
+    /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/(?:remote-http|client-tokens))|modelcontextprotocol/;
+  expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
+});
 
 function tableOf(entries: readonly BundleSize[]): string {
   const kilobytes = (bytes: number): string => (bytes / 1024).toFixed(1);

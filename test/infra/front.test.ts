@@ -3,14 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { FirewallStack } from '#lib/firewall.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { firewallRules } from '../../bin/cost/fixed-costs.ts';
-import { createApp, synthesize } from './synthesize.ts';
+import { createApp, domain, synthesize } from './synthesize.ts';
 
-const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000';
-const domain = {
-  name: 'agents.example.com',
-  certificateArn,
-  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
-};
 const firewall = { mode: 'block', requestsInFiveMinutes: 500 };
 
 /**
@@ -150,7 +144,7 @@ describe('without a distribution', () => {
   test('the gateway has the name, and its path is the same as at its own address', () => {
     expect(resource('AWS::ApiGateway::DomainName').Properties).toMatchObject({
       DomainName: 'agents.example.com',
-      RegionalCertificateArn: certificateArn,
+      RegionalCertificateArn: domain.certificateArn,
       SecurityPolicy: 'TLS_1_2',
     });
     expect(resource('AWS::ApiGateway::BasePathMapping').Properties).toMatchObject({ BasePath: 'api' });

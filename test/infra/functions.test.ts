@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { variables } from '#runtime/environment/variables.ts';
-import { synthesize } from './synthesize.ts';
+import { type Statement, synthesize } from './synthesize.ts';
 
 const { resources, resource, statements, environments } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
@@ -75,7 +75,31 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
+test('without functions as tools the template is the same, and with some an output tells what agents may name', () => {
+  const templateOf = (settings = {}) => synthesize({ settings }).template.toJSON();
+  expect(templateOf({ toolFunctions: [] })).toEqual(templateOf());
+  expect(templateOf().Outputs).not.toHaveProperty('ToolFunctions');
+  const toolFunctions = ['orders:live', 'refunds:7'].map(
+    (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`,
+  );
+  expect(templateOf({ toolFunctions }).Outputs.ToolFunctions).toEqual({
+    Value: JSON.stringify(toolFunctions),
+  });
+});
+
 test('no function is given a secret as a plain value', () => {
   for (const [, { Properties }] of functions)
     expect(JSON.stringify(Properties.Environment)).not.toMatch(/resolve:secretsmanager|SecretString/);
+});
+
+/** The permission that X-Ray tracing needs: X-Ray has no ARNs to restrict it to. */
+const isTracing = ({ Action, Resource }: Statement): boolean =>
+  Resource === '*' && [Action].flat().toSorted().join() === 'xray:PutTelemetryRecords,xray:PutTraceSegments';
+
+test('only the workflow and the roll-out have permissions on every resource, apart from tracing', () => {
+  const owners = [...statements].filter(([, all]) =>
+    all.some((statement) => [statement.Resource].flat().includes('*') && !isTracing(statement)),
+  );
+  // To deliver logs, and to describe alarms.
+  expect(owners.map(([owner]) => owner).toSorted()).toEqual(['BatchesMachine', 'Rollout']);
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseSettings } from '#lib/settings.ts';
-import { createResolver } from '#local/template/resolve-template.ts';
 import { variables } from '#runtime/environment/variables.ts';
-import { synthesize } from './synthesize.ts';
+import { evaluate, synthesize } from './synthesize.ts';
 
 type Stack = ReturnType<typeof synthesize>;
 
@@ -32,13 +31,8 @@ function bytesOf({ template }: Stack, set: Record<string, unknown>): number {
     if (longestId === undefined) throw new Error(`How long is a reference to ${id}?`);
     return longestId(id);
   };
-  const { resolve } = createResolver({
-    template: template.toJSON() as Parameters<typeof createResolver>[0]['template'],
-    pseudoParameters: { 'AWS::Region': 'ap-southeast-1', 'AWS::AccountId': '123456789012' },
-    ref: longest,
-    attribute: longest,
-  });
-  return Buffer.byteLength(JSON.stringify(resolve(set, 'variables')));
+  const inSingapore = { 'AWS::Region': 'ap-southeast-1', 'AWS::AccountId': '123456789012' };
+  return Buffer.byteLength(JSON.stringify(evaluate(template, set, inSingapore, longest, longest)));
 }
 
 const stack = synthesize({ settings: { webFunctions: 'all', openAiEndpoints } });
@@ -60,17 +54,11 @@ test('each endpoint has a secret with a fixed id, which outlives a production st
 });
 
 test('names, addresses and secrets are in one variable of the functions that call models, and in the output', () => {
-  const { resolve } = createResolver({
-    template: { Resources: {} },
-    pseudoParameters: {},
-    ref: (id) => `arn of ${id}`,
-    attribute: (id) => id,
-  });
   const expected = {
-    groq: { ...openAiEndpoints.groq, secret: 'arn of OpenAiApiKeygroq' },
-    ownVllm2: { ...openAiEndpoints.ownVllm2, secret: 'arn of OpenAiApiKeyownVllm2' },
+    groq: { ...openAiEndpoints.groq, secret: 'OpenAiApiKeygroq' },
+    ownVllm2: { ...openAiEndpoints.ownVllm2, secret: 'OpenAiApiKeyownVllm2' },
   };
-  const read = (value: unknown): unknown => JSON.parse(resolve(value, 'value') as string);
+  const read = (value: unknown): unknown => JSON.parse(String(evaluate(stack.template, value, {})));
   const having = [...stack.environments].filter(([, set]) => variables.openAiEndpoints in set);
   expect(having.map(([id]) => id).toSorted()).toEqual(['Chats', 'ProcessBatchItems', 'TestAgent']);
   for (const [, set] of having) expect(read(set[variables.openAiEndpoints])).toEqual(expected);

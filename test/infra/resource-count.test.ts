@@ -4,18 +4,14 @@ import { CfnResource } from 'aws-cdk-lib/core';
 import { expect, test } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
 import { settingNames } from '#lib/settings.ts';
-import { createService, synthesize } from './synthesize.ts';
+import { createService, domain, synthesize } from './synthesize.ts';
 
 const addresses = (count: number) => Array.from({ length: count }, (_, n) => `person-${n}@example.com`);
 
 /** The settings that add resources to a template, each with the value that adds most. */
 const adding = {
   rollout: 'Canary10Percent5Minutes',
-  domain: {
-    name: 'agents.example.com',
-    certificateArn: 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d',
-    hostedZone: { id: 'Z0123456789', name: 'example.com' },
-  },
+  domain,
   firewall: {},
   originSecretGeneration: 2,
   corsOrigins: ['https://app.example.com'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { variables } from '#runtime/environment/variables.ts';
-import { evaluate, type Resource, synthesize } from './synthesize.ts';
+import { evaluate, type Resource, type Statement, synthesize } from './synthesize.ts';
 
 const restoredTable = 'agent-service-restored';
 const pseudoParameters = {
@@ -9,11 +9,6 @@ const pseudoParameters = {
   'AWS::AccountId': '123456789012',
 };
 const tableArn = `arn:aws:dynamodb:eu-west-1:123456789012:table/${restoredTable}`;
-
-interface Statement {
-  Action: string | string[];
-  Resource: unknown;
-}
 
 /** The statements of all policies in a value of the template. */
 function statementsIn(value: unknown): Statement[] {

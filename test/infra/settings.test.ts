@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { operatorWarnings, parseSettings } from '#lib/settings.ts';
 import { readStage } from '#lib/stage.ts';
 import { allowsPlainLoopback } from '#lib/webhooks.ts';
-import { createApp } from './synthesize.ts';
+import { createApp, domain } from './synthesize.ts';
 
 const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);
 
@@ -103,12 +103,6 @@ test('stages that are no objects are refused with their names', () => {
   );
 });
 
-const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000';
-const domain = {
-  name: 'agents.example.com',
-  certificateArn,
-  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
-};
 const origins = ['https://app.example.com', 'http://localhost:5173'];
 const functionArn = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
 
@@ -187,10 +181,10 @@ test.each<readonly [Record<string, unknown>, string]>([
   ),
   [{ corsOrigins: ['*', ...origins] }, 'Settings: corsOrigins: must be * alone, or origins'],
   [{ corsOrigins: origins, webFunctions: 'none' }, 'must be one origin at most when webFunctions is none: '],
-  [{ domain: { name: 'agents', certificateArn } }, 'must be a full domain name'],
+  [{ domain: { ...domain, name: 'agents' } }, 'must be a full domain name'],
   [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
   [
-    { domain: { ...domain, certificateArn: certificateArn.replace('us-east-1', 'eu-west-1') } },
+    { domain: { ...domain, certificateArn: domain.certificateArn.replace('us-east-1', 'eu-west-1') } },
     'domain.certificateArn: must be of us-east-1 unless webFunctions is none',
   ],
   [

@@ -22,6 +22,13 @@ export interface Resource {
   UpdateReplacePolicy?: string;
 }
 
+/** A value of the setting `domain`. */
+export const domain = {
+  name: 'agents.example.com',
+  certificateArn: 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000',
+  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
+};
+
 const outputFolder = inject('synthFolder');
 
 export interface Statement {
@@ -198,8 +205,9 @@ export function evaluate(
   attribute = (logicalId: string, name: string): string => {
     throw new Error(`refers to ${name} of ${logicalId}`);
   },
+  ref: (logicalId: string) => string = String,
 ): unknown {
   const { Conditions = {} } = template.toJSON() as { Conditions?: Record<string, unknown> };
-  const sources = { template: { Resources: {}, Conditions }, pseudoParameters, ref: String, attribute };
+  const sources = { template: { Resources: {}, Conditions }, pseudoParameters, ref, attribute };
   return createResolver(sources).resolve(value, 'value');
 }

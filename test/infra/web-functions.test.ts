@@ -40,7 +40,7 @@ test('they are on unless a stage turns them off, and then nothing of them is the
   expect(types.map(({ Type }) => Type).filter((type) => /CloudFront|WebFunction|Custom/.test(type))).toEqual(
     [],
   );
-  for (const name of [variables.originSecrets, variables.callerSecret, 'AWS/Lambda/Web'])
+  for (const name of [variables.originSecrets, variables.callerSecret, 'AWS/Lambda/Web', 'Strangers'])
     expect(JSON.stringify(plain.template.toJSON())).not.toContain(name);
 });
 
