@@ -18,42 +18,36 @@ const methodsOf = ({ resources }: Synthesized, httpMethod: string): Resource[] =
 // The OpenAI-compatible routes are not for pages in browsers.
 const paths = new Set(documentedRoutes.map(({ path }) => path));
 
-describe('several origins, with a distribution', () => {
+test('with several origins, every path takes a preflight without a key, and says nothing of origins by itself', () => {
   const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });
   const { template } = stage;
-
-  test('every path takes a preflight without a key, and says nothing of origins by itself', () => {
-    const preflights = methodsOf(stage, 'OPTIONS');
-    expect(preflights).toHaveLength(paths.size);
-    for (const { Properties } of preflights) {
-      expect(Properties).toMatchObject({
-        AuthorizationType: 'NONE',
-        Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
-      });
-      expect(Properties).not.toHaveProperty('AuthorizerId');
-    }
-    const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
-    const speaking = Object.values(Resources).filter((entry) =>
-      /access-control-|AccessControl/i.test(JSON.stringify(entry)),
-    );
-    expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
-    for (const given of stage.environments.values()) expect(given).not.toHaveProperty(variables.corsOrigin);
-  });
+  const preflights = methodsOf(stage, 'OPTIONS');
+  expect(preflights).toHaveLength(paths.size);
+  for (const { Properties } of preflights) {
+    expect(Properties).toMatchObject({
+      AuthorizationType: 'NONE',
+      Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
+    });
+    expect(Properties).not.toHaveProperty('AuthorizerId');
+  }
+  const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
+  const speaking = Object.values(Resources).filter((entry) =>
+    /access-control-|AccessControl/i.test(JSON.stringify(entry)),
+  );
+  expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
+  for (const given of stage.environments.values()) expect(given).not.toHaveProperty(variables.corsOrigin);
 });
 
-describe('one origin, without a distribution', () => {
+test('with one origin, without a distribution, every response of the gateway itself names it', () => {
   const stage = synthesize({ settings: { webFunctions: 'none', corsOrigins: [origin] } });
-
-  test('every response of the gateway itself names it', () => {
-    const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
-    expect(responses.length).toBeGreaterThan(10);
-    for (const { Properties } of responses)
-      expect(Properties.ResponseParameters).toMatchObject({
-        'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
-        'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
-        'gatewayresponse.header.Vary': "'Origin'",
-      });
-  });
+  const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
+  expect(responses.length).toBeGreaterThan(10);
+  for (const { Properties } of responses)
+    expect(Properties.ResponseParameters).toMatchObject({
+      'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
+      'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
+      'gatewayresponse.header.Vary': "'Origin'",
+    });
 });
 
 test.each(['all', 'uploads', 'none'])(

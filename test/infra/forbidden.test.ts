@@ -313,13 +313,10 @@ for (const action of ['Encrypt', 'GenerateDataKey', 'CreateGrant', 'PutKeyPolicy
   request(`kms:${action}`, toolKey, undefined, contextOfTool);
 
 const bedrock = 'arn:aws:bedrock:us-east-1:';
-for (const action of ['InvokeModel', 'InvokeModelWithResponseStream'])
-  for (const model of ['deepseek.v3.2', 'deepseek.v3.1'])
-    request(
-      `bedrock:${action}`,
-      `${bedrock}:foundation-model/${model}`,
-      among(...(model === 'deepseek.v3.2' ? answering : [])),
-    );
+for (const action of ['InvokeModel', 'InvokeModelWithResponseStream']) {
+  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.2`, among(...answering));
+  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.1`);
+}
 request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/ABCDE12345`, among(...answering));
 request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/FGHIJ67890`);
 request('lambda:InvokeFunction', toolFunction, among(...answering));

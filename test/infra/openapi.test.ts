@@ -86,8 +86,9 @@ describe('generators of clients can read the schemas:', () => {
   });
 
   test('no schema is null alone, has a pattern with a format, or a constant but the type of an event', () => {
+    // null is only an alternative to a reference.
     expect(problems(({ type, anyOf }) => type === 'null' && anyOf === undefined)).toEqual(
-      nullsOf(allSchemas),
+      allSchemas.map(([path]) => path).filter((path) => path.endsWith('/anyOf/1')),
     );
     expect(problems(({ format, pattern }) => format !== undefined && pattern !== undefined)).toEqual([]);
     expect(
@@ -107,10 +108,6 @@ describe('generators of clients can read the schemas:', () => {
     }
   });
 });
-
-/** null is only an alternative to a reference. */
-const nullsOf = (found: typeof allSchemas): string[] =>
-  found.map(([path]) => path).filter((path) => path.endsWith('/anyOf/1'));
 
 interface Content {
   schema: Schema;

@@ -3,7 +3,6 @@ import { Template } from 'aws-cdk-lib/assertions';
 import { CfnResource } from 'aws-cdk-lib/core';
 import { expect, test } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
-import { settingNames } from '#lib/settings.ts';
 import { createService, domain, synthesize } from './synthesize.ts';
 
 const addresses = (count: number) => Array.from({ length: count }, (_, n) => `person-${n}@example.com`);
@@ -59,10 +58,6 @@ const idsOf = (settings: Record<string, unknown>): string[] =>
 /** Counted in the tree of constructs: a synthesis takes four times as long, and adds none. */
 const countOf = (settings: Record<string, unknown>): number =>
   createService({ settings }).stack.node.findAll().filter(CfnResource.isCfnResource).length;
-
-test('the settings that add resources, add none, or remove one are settings', () => {
-  expect(settingNames).toEqual(expect.arrayContaining(Object.keys({ ...largest, ...neutral, ...removing })));
-});
 
 test('the settings that add none add none, and a restored table takes the place of one resource', () => {
   const { length } = idsOf({});

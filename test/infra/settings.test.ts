@@ -10,15 +10,8 @@ test('a stage that nobody names is production, whose data is kept', () => {
   expect(stageOf({})).toMatchObject({ name: 'production', settings: { production: true } });
 });
 
-test('each stage of cdk.json has its own settings and the defaults', () => {
-  expect(stageOf({ stage: 'development' }).settings).toMatchObject({
-    production: false,
-    authorizerCacheSeconds: 60,
-  });
-  expect(stageOf({ stage: 'local' }).settings).toMatchObject({
-    production: false,
-    authorizerCacheSeconds: 60,
-  });
+test.each(['development', 'local'])('the stage %s has its own settings and the defaults', (stage) => {
+  expect(stageOf({ stage }).settings).toMatchObject({ production: false, authorizerCacheSeconds: 60 });
 });
 
 test('staging is production, but that its data goes with its stack and that it fits beside production', () => {
