@@ -61,12 +61,14 @@ test('its log group is one that needs no entry in the resource policy of the Reg
 });
 
 test('the reconciler runs every minute, and a run that comes too late is dropped', () => {
-  const neverLate = { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 };
+  const withinAMinute = { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 };
   expect(resource('AWS::Events::Rule', 'Batches').Properties).toMatchObject({
     ScheduleExpression: 'rate(1 minute)',
-    Targets: [{ RetryPolicy: neverLate }],
+    Targets: [{ RetryPolicy: withinAMinute }],
   });
-  expect(resource('AWS::Lambda::EventInvokeConfig', 'ReconcileBatches').Properties).toMatchObject(neverLate);
+  expect(resource('AWS::Lambda::EventInvokeConfig', 'ReconcileBatches').Properties).toMatchObject(
+    withinAMinute,
+  );
   const { Timeout } = resource('AWS::Lambda::Function', 'ReconcileBatches').Properties;
   expect(Number(Timeout)).toBeLessThanOrEqual(60);
 });

@@ -66,7 +66,7 @@ const lists = [
   'ListBatchResults',
 ];
 const repliers = ['Chats', 'SendMessage', 'ProcessBatchItems'];
-const answering = [...repliers, 'CompleteChat', 'TestAgent'];
+const callersOfModels = [...repliers, 'CompleteChat', 'TestAgent'];
 const creators = ['Chats', 'CreateChat', 'ProcessBatchItems'];
 const ends = ['AdvanceBatch', 'FailBatch'];
 const deletions = ['DeleteChat', 'DeleteUnusedChats', 'PurgeChat'];
@@ -116,7 +116,7 @@ const writersOf: Readonly<Record<ItemKind, Partial<Record<Write, readonly string
   operatorsWebhooks: { PutItem: [...ends, 'ReconcileBatches'], DeleteItem: ['ReconcileBatches'] },
   rateBuckets: { UpdateItem: [...routeOwners, ...repliers, 'TestAgent', 'Uploads'] },
   slotReports: { PutItem: [...lists, ...repliers, 'DeliverWebhook', 'Uploads'] },
-  usage: { UpdateItem: [...answering, 'UploadFile', 'Uploads'] },
+  usage: { UpdateItem: [...callersOfModels, 'UploadFile', 'Uploads'] },
   users: {
     PutItem: [...creators, 'RecordFeedback'],
     UpdateItem: [...creators, ...deletions],
@@ -153,8 +153,8 @@ const readersOf: Readonly<Record<string, (owner: string) => boolean>> = {
 
 const objectUsers: Readonly<Record<'content' | 'files', Readonly<Record<string, readonly string[]>>>> = {
   content: {
-    GetObject: [...answering, 'ListMessages', 'ListBatchResults'],
-    ListBucket: [...answering, 'PurgeChat'],
+    GetObject: [...callersOfModels, 'ListMessages', 'ListBatchResults'],
+    ListBucket: [...callersOfModels, 'PurgeChat'],
     PutObject: repliers,
     DeleteObject: [...repliers, 'DeleteFile', 'PurgeChat'],
   },
@@ -271,8 +271,8 @@ for (const bucket of ['content', 'files'] as const) {
 
 const secretReaders = {
   // Also that of a named endpoint.
-  OpenAiApiKey: among(...answering),
-  BraveApiKey: among(...answering),
+  OpenAiApiKey: among(...callersOfModels),
+  BraveApiKey: among(...callersOfModels),
   OriginSecret: among(...lists.slice(2), 'Uploads'),
   CallerSecret: among('AuthorizeRequest', 'Chats'),
 };
@@ -305,7 +305,7 @@ const contextOfTool = {
   ...{ 'kms:encryptioncontext:workspace': w, 'kms:encryptioncontext:secret': 'crm' },
   'kms:encryptioncontext:hosts': 'mcp.crm.example:443',
 };
-request('kms:Decrypt', toolKey, among(...answering), contextOfTool);
+request('kms:Decrypt', toolKey, among(...callersOfModels), contextOfTool);
 request('kms:Decrypt', toolKey, undefined, contextOfKey);
 for (const [name, value] of Object.entries(contextOfTool))
   request('kms:Decrypt', toolKey, undefined, { [name]: value });
@@ -314,12 +314,12 @@ for (const action of ['Encrypt', 'GenerateDataKey', 'CreateGrant', 'PutKeyPolicy
 
 const bedrock = 'arn:aws:bedrock:us-east-1:';
 for (const action of ['InvokeModel', 'InvokeModelWithResponseStream']) {
-  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.2`, among(...answering));
+  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.2`, among(...callersOfModels));
   request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.1`);
 }
-request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/ABCDE12345`, among(...answering));
+request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/ABCDE12345`, among(...callersOfModels));
 request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/FGHIJ67890`);
-request('lambda:InvokeFunction', toolFunction, among(...answering));
+request('lambda:InvokeFunction', toolFunction, among(...callersOfModels));
 for (const other of ['orders', 'orders:7', 'refunds:live'])
   request('lambda:InvokeFunction', toolFunction.replace('orders:live', other));
 

@@ -99,13 +99,13 @@ test('stages that are no objects are refused with their names', () => {
 const origins = ['https://app.example.com', 'http://localhost:5173'];
 const functionArn = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
 
-/** A row for each value of a setting. */
-const rows = <Problem extends string[]>(name: string, values: readonly unknown[], ...problem: Problem) =>
+/** A case for each value of a setting. */
+const casesOf = <Problem extends string[]>(name: string, values: readonly unknown[], ...problem: Problem) =>
   values.map((value) => [{ [name]: value }, ...problem] as const);
 
-/** A row for each value, as the only one of a setting that is a list. */
-const rowsOfLists = (name: string, values: readonly string[], problem: string) =>
-  rows(
+/** A case for each value, as the only one of a setting that is a list. */
+const casesOfLists = (name: string, values: readonly string[], problem: string) =>
+  casesOf(
     name,
     values.map((value) => [value]),
     `Settings: ${name}.0: ${problem}`,
@@ -114,15 +114,15 @@ const rowsOfLists = (name: string, values: readonly string[], problem: string) =
 test.each<readonly [Record<string, unknown>, string]>([
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
   [{ authorizerCacheSeconds: 301 }, 'authorizerCacheSeconds'],
-  ...rows('webEnvironments', [1, 10_001], 'webEnvironments'),
-  ...rows('webRequestsPerSecond', [-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5], 'Second: '),
-  ...rows('requestsPerEnvironment', [0, 129, 1.5, '64'], 'requestsPerEnvironment: '),
-  ...rows(
+  ...casesOf('webEnvironments', [1, 10_001], 'webEnvironments'),
+  ...casesOf('webRequestsPerSecond', [-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5], 'Second: '),
+  ...casesOf('requestsPerEnvironment', [0, 129, 1.5, '64'], 'requestsPerEnvironment: '),
+  ...casesOf(
     'openAiBaseUrl',
     ['ftp://models.example', 'https:/models.example', ' https://models.example'],
     'openAiBaseUrl',
   ),
-  ...rowsOfLists(
+  ...casesOfLists(
     'bedrockModels',
     [
       '*',
@@ -136,12 +136,12 @@ test.each<readonly [Record<string, unknown>, string]>([
     'must be the id of a Bedrock model or inference profile, or an ARN, without wildcards',
   ),
   [{ bedrockModels: Array.from({ length: 21 }, () => 'a.b') }, 'bedrockModels'],
-  ...rowsOfLists(
+  ...casesOfLists(
     'bedrockKnowledgeBases',
     ['*', 'abcde12345', 'ABCDE1234', 'arn:aws:bedrock:eu-west-1:1:knowledge-base/ABCDE12345'],
     'must be an id: ten capital letters and digits',
   ),
-  ...rowsOfLists(
+  ...casesOfLists(
     'toolFunctions',
     [
       ...[
@@ -155,7 +155,7 @@ test.each<readonly [Record<string, unknown>, string]>([
     'must be the ARN of a Lambda function with an alias, without wildcards',
   ),
   [{ toolFunctions: Array.from({ length: 21 }, (_, n) => functionArn(`orders${n}:live`)) }, 'toolFunctions'],
-  ...rowsOfLists(
+  ...casesOfLists(
     'corsOrigins',
     [
       'https://app.example.com/',
@@ -196,15 +196,15 @@ test.each<readonly [Record<string, unknown>, string]>([
   [{ webSearch: { provider: 'searxng', url: 'https://search.example\n' } }, 'webSearch.url'],
   [{ webSearch: { provider: 'brave', key: 'k' } }, 'webSearch'],
   [{ logRetentionDays: 31 }, 'logRetentionDays'],
-  ...rows('rateLimits', [{ sends: '501/s' }, { sends: '1/s:10001' }], 'Settings: '),
-  ...rows('rateLimits', [{ openBatches: 0 }, { openBatches: 10_000 }], 'Settings: '),
+  ...casesOf('rateLimits', [{ sends: '501/s' }, { sends: '1/s:10001' }], 'Settings: '),
+  ...casesOf('rateLimits', [{ openBatches: 0 }, { openBatches: 10_000 }], 'Settings: '),
   [
     { batchTimeoutSeconds: 13 * 86_400 + 1 },
     'batchTimeoutSeconds: must be at most 1,123,200 (13 days): SQS keeps messages for 14 days',
   ],
   [{ largeUploads: true }, 'Settings: largeUploads: no such setting'],
-  ...rows('webFunctions', [true, 'chats'], 'Settings: webFunctions: '),
-  ...rows(
+  ...casesOf('webFunctions', [true, 'chats'], 'Settings: webFunctions: '),
+  ...casesOf(
     'restoredTable',
     ['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/restored'],
     'restoredTable: ',
@@ -215,8 +215,8 @@ test.each<readonly [Record<string, unknown>, string]>([
 
 test.each<readonly [Record<string, unknown>]>([
   [{ batchTimeoutSeconds: 13 * 86_400 }],
-  ...rows('webRequestsPerSecond', [0, 100, 200, 900, 1000, 2000, 10_000]),
-  ...rows('requestsPerEnvironment', [1, 64, 128]),
+  ...casesOf('webRequestsPerSecond', [0, 100, 200, 900, 1000, 2000, 10_000]),
+  ...casesOf('requestsPerEnvironment', [1, 64, 128]),
   [
     {
       bedrockModels: [
