@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
-import { type BundleSize, bundleSizes } from '#support/bundle-sizes.ts';
+import { type BundleSize, bundleSizes, deferredBytes, filesOfStart } from '#support/bundle-sizes.ts';
 import { markdownTable } from '../../bin/cost/markdown-table.ts';
 import { theBundles } from './synthesize.ts';
 
@@ -14,21 +14,8 @@ const names = [...functionNames, ...webFunctionNames];
 const budgetBytes = 132 * 1024;
 
 /**
- * `process-batch-items` has a buffer, takes requests and hands back: 5.5 KB more than a worker of one message had.
- * `serve-chats` is `send-message` with 5.8 KB more: `create-chat` (2 KB), and what a server of many requests needs (4 KB:
- * routes, the signed caller, shares, shutdown). Both watch for stops (1.5 KB). `send-message` stores and repeats
- * resumable streams (4 KB), and `serve-chats` also resumes them (2 KB). All three register the files of messages
- * (1.7 KB). Reads beside a purge take 0.4 KB, the hashes of users
- * in the audit log 0.6 KB, the keys and the setting of retention 0.5 KB. A reply loop that also runs without a chat takes
- * 0.3 KB, and a form of responses for each interface 0.6 KB. `serve-chats` loads what serves OpenAI's clients with its first
- * request; its route and what it shares with the rest take 2.7 KB.
- * `send-message` and `serve-chats` cache histories (1.3 KB). A worker charges calls of models to the rate limit of their key.
- * All three encode images to a model while they send them (1.8 KB).
- * Replies in a form, and the one tool that a client may force, take 5 KB of `complete-chat` and 3 KB of the others; the check
- * of a schema is loaded when it is needed. The demo model, 2.5 KB, is no longer loaded at the start.
- * The reader of chat completions replaced a package of the baseline: the functions that call models lost 84 KB of it, and got
- * 15 KB of own code and `eventsource-parser` (4.4 KB). Named endpoints take 0.3 KB. Entries with many tools, the rest of
- * which is loaded when an agent has one, take 1.5 KB with the seams of the chunks of that rest.
+ * What functions take that call models, above today's sizes as above: the largest serves chats, and so both sends messages
+ * and resumes streams.
  */
 const budgetBytesOf: Partial<Record<string, number>> = {
   'complete-chat': 165 * 1024,
@@ -48,7 +35,9 @@ const budgetModulesWithModel = 194;
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';
 
-const sizes = await bundleSizes(await theBundles(), names);
+const bundles = await theBundles();
+const metafile = bundles.metafile();
+const sizes = await bundleSizes(bundles, names);
 console.log(tableOf(sizes));
 
 test.each(sizes)(
@@ -67,13 +56,32 @@ test.each(sizes)(
   },
 );
 
-test('only the functions that ask models are allowed what models take', () => {
-  expect(
-    sizes
-      .filter(({ hasModel }) => hasModel)
-      .map(({ name }) => name)
-      .toSorted(),
-  ).toEqual(['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent']);
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
+
+test.each(
+  withTools.flatMap((name) => ['function-tools', 'remote-tools'].map((module) => [name, module] as const)),
+)(
+  '%s loads at most 45 KB of %s for an agent with such tools, and nothing of it for others',
+  (name, module) => {
+    const bytes = deferredBytes(metafile, name, module);
+    expect(bytes).toBeGreaterThan(5000);
+    expect(bytes).toBeLessThanOrEqual(45 * 1024);
+  },
+);
+
+test.each(withTools)('%s loads at most 230 KB at the first call of MCP, and nothing at its start', (name) => {
+  const inputs = Object.entries(metafile.outputs[`bundles/${name}/mcp-client.mjs`]?.inputs ?? {});
+  // With a copy of zod, which the start has too, it is 310 KB.
+  const client = inputs
+    .filter(([source]) => !source.includes('node_modules/zod/'))
+    .reduce((bytes, [, { bytesInOutput }]) => bytes + bytesInOutput, 0);
+  expect(client).toBeGreaterThan(100_000);
+  expect(client).toBeLessThanOrEqual(230 * 1024);
+  const sources = [...filesOfStart(metafile, name)].flatMap((file) =>
+    Object.entries(metafile.outputs[file]?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
+  );
+  const remote = /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/remote-http)|modelcontextprotocol/;
+  expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
 });
 
 function tableOf(entries: readonly BundleSize[]): string {

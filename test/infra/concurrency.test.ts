@@ -15,11 +15,9 @@ function concurrencyOf(settings: Record<string, unknown> = {}) {
   const functions = Object.entries(template.findResources('AWS::Lambda::Function')).map(
     ([id, { Properties }]) => [id.replace(/[0-9A-F]{8}$/, ''), Properties] as const,
   );
-  const reserved = functions
-    .map(
-      ([name, properties]) => [name, properties.ReservedConcurrentExecutions as number | undefined] as const,
-    )
-    .filter(([, executions]) => executions !== undefined);
+  const reserved = functions.flatMap(([name, { ReservedConcurrentExecutions: executions }]) =>
+    executions === undefined ? [] : [[name, executions as number] as const],
+  );
   const sources = Object.values(template.findResources('AWS::Lambda::EventSourceMapping')).map(
     ({ Properties }) => {
       const target = JSON.stringify(Properties.FunctionName);

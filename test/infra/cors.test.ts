@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/headers.ts';
 import { documentedRoutes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
-import { parseSettings } from '#lib/settings.ts';
 import { variables } from '#runtime/environment/variables.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
@@ -16,54 +15,39 @@ const methodsOf = ({ resources }: Synthesized, httpMethod: string): Resource[] =
     ({ Properties }) => Properties.HttpMethod === httpMethod,
   );
 
-const variablesOf = ({ resources }: Synthesized): Record<string, Record<string, unknown>> =>
-  Object.fromEntries(
-    Object.entries(resources('AWS::Lambda::Function')).map(([id, { Properties }]) => [
-      id,
-      (Properties.Environment as { Variables?: Record<string, unknown> } | undefined)?.Variables ?? {},
-    ]),
-  );
-
 // The OpenAI-compatible routes are not for pages in browsers.
 const paths = new Set(documentedRoutes.map(({ path }) => path));
 
-describe('several origins, with a distribution', () => {
+test('with several origins, every path takes a preflight without a key, and says nothing of origins by itself', () => {
   const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });
   const { template } = stage;
-
-  test('every path takes a preflight without a key, and says nothing of origins by itself', () => {
-    const preflights = methodsOf(stage, 'OPTIONS');
-    expect(preflights).toHaveLength(paths.size);
-    for (const { Properties } of preflights) {
-      expect(Properties).toMatchObject({
-        AuthorizationType: 'NONE',
-        Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
-      });
-      expect(Properties).not.toHaveProperty('AuthorizerId');
-    }
-    const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
-    const speaking = Object.values(Resources).filter((entry) =>
-      /access-control-|AccessControl/i.test(JSON.stringify(entry)),
-    );
-    expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
-    for (const given of Object.values(variablesOf(stage)))
-      expect(given).not.toHaveProperty(variables.corsOrigin);
-  });
+  const preflights = methodsOf(stage, 'OPTIONS');
+  expect(preflights).toHaveLength(paths.size);
+  for (const { Properties } of preflights) {
+    expect(Properties).toMatchObject({
+      AuthorizationType: 'NONE',
+      Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
+    });
+    expect(Properties).not.toHaveProperty('AuthorizerId');
+  }
+  const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
+  const speaking = Object.values(Resources).filter((entry) =>
+    /access-control-|AccessControl/i.test(JSON.stringify(entry)),
+  );
+  expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
+  for (const given of stage.environments.values()) expect(given).not.toHaveProperty(variables.corsOrigin);
 });
 
-describe('one origin, without a distribution', () => {
+test('with one origin, without a distribution, every response of the gateway itself names it', () => {
   const stage = synthesize({ settings: { webFunctions: 'none', corsOrigins: [origin] } });
-
-  test('every response of the gateway itself names it', () => {
-    const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
-    expect(responses.length).toBeGreaterThan(10);
-    for (const { Properties } of responses)
-      expect(Properties.ResponseParameters).toMatchObject({
-        'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
-        'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
-        'gatewayresponse.header.Vary': "'Origin'",
-      });
-  });
+  const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
+  expect(responses.length).toBeGreaterThan(10);
+  for (const { Properties } of responses)
+    expect(Properties.ResponseParameters).toMatchObject({
+      'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
+      'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
+      'gatewayresponse.header.Vary': "'Origin'",
+    });
 });
 
 test.each(['all', 'uploads', 'none'])(
@@ -100,42 +84,4 @@ describe('the lists cover the contract', () => {
     );
     expect([...new Set(documented)].toSorted()).toEqual(exposedHeaders.toSorted());
   });
-});
-
-test.each([
-  ['https://app.example.com/'],
-  ['https://app.example.com/chat'],
-  ['https://App.example.com'],
-  ['https://app.example.com:443'],
-  ['https://*.example.com'],
-  ["https://it's.example.com"],
-  ['https://me@app.example.com'],
-  ['app.example.com'],
-  ['ftp://app.example.com'],
-  ['null'],
-  [''],
-])('%s is no origin', (text) => {
-  expect(() => parseSettings({ corsOrigins: [text] })).toThrow(
-    'Settings: corsOrigins.0: must be * or an origin as browsers send it, such as https://app.example.com',
-  );
-});
-
-test.each([
-  [{ corsOrigins: ['https://app.example.com', 'http://localhost:5173', 'http://[::1]:8080'] }],
-  [{ corsOrigins: ['*'] }],
-  [{ corsOrigins: ['*'], webFunctions: 'none' }],
-])('%j is taken', (settings) => {
-  expect(parseSettings(settings).corsOrigins).toEqual(settings.corsOrigins);
-});
-
-test('* stands alone', () => {
-  expect(() => parseSettings({ corsOrigins: ['*', origin] })).toThrow(
-    'Settings: corsOrigins: must be * alone, or origins',
-  );
-});
-
-test('several origins need a distribution', () => {
-  expect(() => parseSettings({ corsOrigins: [origin, other], webFunctions: 'none' })).toThrow(
-    /^Settings: corsOrigins: must be one origin at most when webFunctions is none: .*$/,
-  );
 });

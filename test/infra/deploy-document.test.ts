@@ -15,25 +15,13 @@ const { template } = synthesize({
   },
 });
 
-const tables = document
-  .split('\n\n')
-  .filter((part) => part.startsWith('|'))
-  .map((part) =>
-    part
-      .trim()
-      .split('\n')
-      .slice(2)
-      .map((line) =>
-        line
-          .split('|')
-          .slice(1, -1)
-          .map((cell) => cell.trim()),
-      ),
-  );
-
 test('docs/deploy.md tells every output of the stack, and none besides', () => {
-  const [outputs = []] = tables;
-  const documented = outputs.flatMap(([cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  const [table = ''] = document.split('\n\n').filter((part) => part.startsWith('|'));
+  const cells = table
+    .split('\n')
+    .slice(2)
+    .map((line) => line.split('|')[1] ?? '');
+  const documented = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
   expect(documented.toSorted()).toEqual(Object.keys(template.findOutputs('*')).toSorted());
 });
 

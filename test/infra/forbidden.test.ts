@@ -9,7 +9,19 @@ import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { openSessions } from './sessions.ts';
 import { synthesize } from './synthesize.ts';
 
-const sessions = await openSessions(synthesize({ settings: { bothEntryPoints: true } }).template);
+const toolFunction = 'arn:aws:lambda:us-east-1:123456789012:function:orders:live';
+const sessions = await openSessions(
+  synthesize({
+    settings: {
+      bothEntryPoints: true,
+      webSearch: { provider: 'brave' },
+      openAiEndpoints: { groq: { url: 'https://api.groq.com/openai/v1' } },
+      bedrockModels: ['deepseek.v3.2'],
+      bedrockKnowledgeBases: ['ABCDE12345'],
+      toolFunctions: [toolFunction],
+    },
+  }).template,
+);
 const { allows, arn, arnOf, idsOf } = sessions;
 const owners = [...allows.keys()];
 const table = arn('AWS::DynamoDB::GlobalTable', 'DataTable');
@@ -54,6 +66,7 @@ const lists = [
   'ListBatchResults',
 ];
 const repliers = ['Chats', 'SendMessage', 'ProcessBatchItems'];
+const callersOfModels = [...repliers, 'CompleteChat', 'TestAgent'];
 const creators = ['Chats', 'CreateChat', 'ProcessBatchItems'];
 const ends = ['AdvanceBatch', 'FailBatch'];
 const deletions = ['DeleteChat', 'DeleteUnusedChats', 'PurgeChat'];
@@ -103,7 +116,7 @@ const writersOf: Readonly<Record<ItemKind, Partial<Record<Write, readonly string
   operatorsWebhooks: { PutItem: [...ends, 'ReconcileBatches'], DeleteItem: ['ReconcileBatches'] },
   rateBuckets: { UpdateItem: [...routeOwners, ...repliers, 'TestAgent', 'Uploads'] },
   slotReports: { PutItem: [...lists, ...repliers, 'DeliverWebhook', 'Uploads'] },
-  usage: { UpdateItem: [...repliers, 'CompleteChat', 'TestAgent', 'UploadFile', 'Uploads'] },
+  usage: { UpdateItem: [...callersOfModels, 'UploadFile', 'Uploads'] },
   users: {
     PutItem: [...creators, 'RecordFeedback'],
     UpdateItem: [...creators, ...deletions],
@@ -140,8 +153,8 @@ const readersOf: Readonly<Record<string, (owner: string) => boolean>> = {
 
 const objectUsers: Readonly<Record<'content' | 'files', Readonly<Record<string, readonly string[]>>>> = {
   content: {
-    GetObject: [...repliers, 'CompleteChat', 'TestAgent', 'ListMessages', 'ListBatchResults'],
-    ListBucket: [...repliers, 'CompleteChat', 'TestAgent', 'PurgeChat'],
+    GetObject: [...callersOfModels, 'ListMessages', 'ListBatchResults'],
+    ListBucket: [...callersOfModels, 'PurgeChat'],
     PutObject: repliers,
     DeleteObject: [...repliers, 'DeleteFile', 'PurgeChat'],
   },
@@ -257,7 +270,9 @@ for (const bucket of ['content', 'files'] as const) {
 }
 
 const secretReaders = {
-  OpenAiApiKey: among(...repliers, 'CompleteChat', 'TestAgent'),
+  // Also that of a named endpoint.
+  OpenAiApiKey: among(...callersOfModels),
+  BraveApiKey: among(...callersOfModels),
   OriginSecret: among(...lists.slice(2), 'Uploads'),
   CallerSecret: among('AuthorizeRequest', 'Chats'),
 };
@@ -290,12 +305,23 @@ const contextOfTool = {
   ...{ 'kms:encryptioncontext:workspace': w, 'kms:encryptioncontext:secret': 'crm' },
   'kms:encryptioncontext:hosts': 'mcp.crm.example:443',
 };
-request('kms:Decrypt', toolKey, among(...repliers, 'CompleteChat', 'TestAgent'), contextOfTool);
+request('kms:Decrypt', toolKey, among(...callersOfModels), contextOfTool);
 request('kms:Decrypt', toolKey, undefined, contextOfKey);
 for (const [name, value] of Object.entries(contextOfTool))
   request('kms:Decrypt', toolKey, undefined, { [name]: value });
 for (const action of ['Encrypt', 'GenerateDataKey', 'CreateGrant', 'PutKeyPolicy', 'ScheduleKeyDeletion'])
   request(`kms:${action}`, toolKey, undefined, contextOfTool);
+
+const bedrock = 'arn:aws:bedrock:us-east-1:';
+for (const action of ['InvokeModel', 'InvokeModelWithResponseStream']) {
+  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.2`, among(...callersOfModels));
+  request(`bedrock:${action}`, `${bedrock}:foundation-model/deepseek.v3.1`);
+}
+request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/ABCDE12345`, among(...callersOfModels));
+request('bedrock:Retrieve', `${bedrock}000000000000:knowledge-base/FGHIJ67890`);
+request('lambda:InvokeFunction', toolFunction, among(...callersOfModels));
+for (const other of ['orders', 'orders:7', 'refunds:live'])
+  request('lambda:InvokeFunction', toolFunction.replace('orders:live', other));
 
 const tasks = ['DispatchBatch', 'AdvanceBatch', 'FailBatch', 'DeliverWebhook'];
 /** Functions that the gateway calls: its requests to the others go to the web function. */

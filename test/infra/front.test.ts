@@ -3,14 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { FirewallStack } from '#lib/firewall.ts';
 import { parseSettings } from '#lib/settings.ts';
 import { firewallRules } from '../../bin/cost/fixed-costs.ts';
-import { createApp, synthesize } from './synthesize.ts';
+import { createApp, domain, synthesize } from './synthesize.ts';
 
-const certificateArn = 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000';
-const domain = {
-  name: 'agents.example.com',
-  certificateArn,
-  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
-};
 const firewall = { mode: 'block', requestsInFiveMinutes: 500 };
 
 /**
@@ -150,7 +144,7 @@ describe('without a distribution', () => {
   test('the gateway has the name, and its path is the same as at its own address', () => {
     expect(resource('AWS::ApiGateway::DomainName').Properties).toMatchObject({
       DomainName: 'agents.example.com',
-      RegionalCertificateArn: certificateArn,
+      RegionalCertificateArn: domain.certificateArn,
       SecurityPolicy: 'TLS_1_2',
     });
     expect(resource('AWS::ApiGateway::BasePathMapping').Properties).toMatchObject({ BasePath: 'api' });
@@ -222,23 +216,4 @@ describe('without a distribution', () => {
       Rules.map(() => ({ Count: {} })),
     );
   });
-});
-
-test.each([
-  [{ domain: { name: 'agents', certificateArn } }, 'must be a full domain name'],
-  [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
-  [
-    { domain: { ...domain, certificateArn: certificateArn.replace('us-east-1', 'eu-west-1') } },
-    'domain.certificateArn: must be of us-east-1 unless webFunctions is none',
-  ],
-  [
-    { domain: { ...domain, hostedZone: { ...domain.hostedZone, name: 'example.org' } } },
-    'must be the zone of the domain',
-  ],
-  [{ firewall: { mode: 'watch' } }, 'firewall.mode'],
-  [{ firewall: { requestsInFiveMinutes: 9 } }, 'firewall.requestsInFiveMinutes'],
-  [{ alarmEmails: ['nobody'] }, 'alarmEmails.0'],
-  [{ rollout: 'Sometimes' }, 'rollout'],
-])('%j is refused', (settings, problem) => {
-  expect(() => parseSettings(settings)).toThrow(problem);
 });

@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest';
 import { variables } from '#runtime/environment/variables.ts';
-import { synthesize } from './synthesize.ts';
+import { type Statement, synthesize } from './synthesize.ts';
 
-const { resources, resource, statements } = synthesize();
+const { resources, resource, statements, environments } = synthesize();
 const functions = Object.entries(resources('AWS::Lambda::Function')).map(
   ([id, value]) => [id.replace(/[0-9A-F]{8}$/, ''), value] as const,
 );
 
-test('what only a local run may do is not in production', () => {
-  expect(JSON.stringify(functions)).not.toContain(variables.showProviderErrors);
-  expect(JSON.stringify(functions)).not.toContain(variables.webhookPlainLoopback);
+test('unless a stage says otherwise, its functions reach public addresses alone, search nowhere, and show no error of a provider', () => {
+  const given = new Set([...environments.values()].flatMap(Object.keys));
+  expect(given).toContain(variables.webhookRetrySeconds);
+  for (const name of [variables.showProviderErrors, variables.webhookPlainLoopback, variables.webhookAllow])
+    expect(given).not.toContain(name);
+  expect([...given].filter((name) => /OUTBOUND|SEARCH/.test(name))).toEqual([]);
 });
 
 test('whoever calls a function calls its alias: the gateway, queues, the workflow, the schedule, other functions', () => {
@@ -59,15 +62,8 @@ const referredIn = (value: unknown): string[] =>
       .matchAll(/"(?:Ref":|Fn::GetAtt":\[)"([\w:]+)"/g),
   ].map(([, id = '']) => id);
 
-const variablesOf = (id: string, context = {}) => {
-  const { Variables } = synthesize(context).resource('AWS::Lambda::Function', id).Properties.Environment as {
-    Variables: Record<string, string>;
-  };
-  return Variables;
-};
-
 test('time-outs of a reply stand in order: lease, stall, plain reply, function', () => {
-  const given = variablesOf('SendMessage');
+  const given = environments.get('SendMessage') ?? {};
   const order = [
     Number(given[variables.leaseSeconds]),
     Number(given[variables.streamTimeoutSeconds]),
@@ -79,7 +75,31 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
+test('without functions as tools the template is the same, and with some an output tells what agents may name', () => {
+  const templateOf = (settings = {}) => synthesize({ settings }).template.toJSON();
+  expect(templateOf({ toolFunctions: [] })).toEqual(templateOf());
+  expect(templateOf().Outputs).not.toHaveProperty('ToolFunctions');
+  const toolFunctions = ['orders:live', 'refunds:7'].map(
+    (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`,
+  );
+  expect(templateOf({ toolFunctions }).Outputs.ToolFunctions).toEqual({
+    Value: JSON.stringify(toolFunctions),
+  });
+});
+
 test('no function is given a secret as a plain value', () => {
   for (const [, { Properties }] of functions)
     expect(JSON.stringify(Properties.Environment)).not.toMatch(/resolve:secretsmanager|SecretString/);
+});
+
+/** The permission that X-Ray tracing needs: X-Ray has no ARNs to restrict it to. */
+const isTracing = ({ Action, Resource }: Statement): boolean =>
+  Resource === '*' && [Action].flat().toSorted().join() === 'xray:PutTelemetryRecords,xray:PutTraceSegments';
+
+test('only the workflow and the roll-out have permissions on every resource, apart from tracing', () => {
+  const owners = [...statements].filter(([, all]) =>
+    all.some((statement) => [statement.Resource].flat().includes('*') && !isTracing(statement)),
+  );
+  // To deliver logs, and to describe alarms.
+  expect(owners.map(([owner]) => owner).toSorted()).toEqual(['BatchesMachine', 'Rollout']);
 });

@@ -151,8 +151,9 @@ describe('what the gateway answers itself', () => {
   });
 });
 
+const { Format } = resource('AWS::ApiGateway::Stage').Properties.AccessLogSetting as { Format: string };
+
 test('the access log is JSON, names the request, and holds no key', () => {
-  const { Format } = resource('AWS::ApiGateway::Stage').Properties.AccessLogSetting as { Format: string };
   expect(JSON.parse(Format)).toMatchObject({ requestId: '$context.requestId', status: '$context.status' });
   expect(Format).not.toMatch(/apiKey|header/i);
   template.hasResourceProperties('AWS::ApiGateway::Stage', {
@@ -188,14 +189,10 @@ const withoutQuotes = [
 ];
 
 test('no value of the access log can break its JSON', () => {
-  const { Format } = resource('AWS::ApiGateway::Stage').Properties.AccessLogSetting as { Format: string };
-  const fields = Object.entries(JSON.parse(Format) as Record<string, unknown>);
-  expect(fields.length).toBeGreaterThan(10);
-  for (const [field, value] of fields)
-    expect([field, withoutQuotes.map((name) => `$context.${name}`)]).toEqual([
-      field,
-      expect.arrayContaining([value]),
-    ]);
+  const values = Object.values(JSON.parse(Format) as Record<string, string>);
+  expect(values.length).toBeGreaterThan(10);
+  const safe = withoutQuotes.map((name) => `$context.${name}`);
+  expect(values.filter((value) => !safe.includes(value))).toEqual([]);
 });
 
 test('every method is throttled, as the settings say', () => {

@@ -108,19 +108,12 @@ const inAws = {
   'AWS::AccountId': '123456789012',
 };
 
+const longestArnOf = (id: string): string =>
+  `arn:aws-us-gov:lambda:ap-southeast-1:123456789012:function:${id.padEnd(64, 'x')}`;
+
 /** A value with all references resolved; those to functions are as long as the longest ARN. */
 const written = (template: Template, value: unknown): unknown =>
-  evaluate(
-    template,
-    JSON.parse(
-      JSON.stringify(value).replaceAll(
-        /\{"Fn::GetAtt":\["(\w+)","Arn"\]\}/g,
-        (_match, id: string) =>
-          `"arn:aws-us-gov:lambda:ap-southeast-1:123456789012:function:${id.padEnd(64, 'x')}"`,
-      ),
-    ),
-    inAws,
-  );
+  evaluate(template, value, inAws, longestArnOf);
 
 test('the policy of the role that moves aliases fits, with every function and the longest names', () => {
   const template = rolloutWith(functionNames.length, 'agent-service-production');
@@ -136,9 +129,8 @@ test('the policy of the role that moves aliases fits, with every function and th
 test('it may move the aliases of exactly the functions of its stack', () => {
   const aliases = Object.values(Resources).filter(({ Type }) => Type === 'AWS::Lambda::Alias');
   expect(aliases.length).toBeGreaterThan(20);
-  const arns = aliases.map(
-    ({ Properties }) =>
-      `arn:aws-us-gov:lambda:ap-southeast-1:123456789012:function:${(Properties.FunctionName as { Ref: string }).Ref.padEnd(64, 'x')}`,
+  const arns = aliases.map(({ Properties }) =>
+    longestArnOf((Properties.FunctionName as { Ref: string }).Ref),
   );
   const [moves, ...others] = (statementsByRole(template).get('Rollout') ?? []).filter(({ Action }) =>
     [Action].flat().includes('lambda:UpdateAlias'),

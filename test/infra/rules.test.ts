@@ -1,12 +1,6 @@
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { expect, test } from 'vitest';
-import { createService } from './synthesize.ts';
-
-const domain = {
-  name: 'agents.example.com',
-  certificateArn: 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d',
-  hostedZone: { id: 'Z0123456789', name: 'example.com' },
-};
+import { createService, domain } from './synthesize.ts';
 
 // app.test.ts looks at production with everything that settings can add.
 test.each([

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { settingLines } from '#lib/settings/setting-lines.ts';
-import { parseSettings, settingGroups } from '#lib/settings.ts';
+import { settingGroups } from '#lib/settings.ts';
 import { renderSettings } from '../../bin/settings/render-settings.ts';
 
 const groups = Object.values(settingGroups);
@@ -41,15 +41,4 @@ test('a line has the type, the default and the limits of its setting', () => {
   expect(lineOf('`webSearch`')).toMatchObject([{ type: 'object', default: 'none' }]);
   expect(lineOf('`webSearch.url` with `searxng`')).toMatchObject([{ default: 'required' }]);
   expect(lineOf('`alarmEmails`')).toMatchObject([{ type: 'list of emails', limits: 'at most 10 items' }]);
-});
-
-test('the limits that the page states in words are those of the code', () => {
-  expect(() => parseSettings({ rateLimits: { sends: '500/s:10000', openBatches: 9999 } })).not.toThrow();
-  for (const wrong of [
-    { rateLimits: { sends: '501/s' } },
-    { rateLimits: { sends: '1/s:10001' } },
-    { rateLimits: { openBatches: 0 } },
-    { rateLimits: { openBatches: 10_000 } },
-  ])
-    expect(() => parseSettings(wrong)).toThrow('Settings: ');
 });

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { operatorWarnings, parseSettings } from '#lib/settings.ts';
 import { readStage } from '#lib/stage.ts';
-import { createApp } from './synthesize.ts';
+import { allowsPlainLoopback } from '#lib/webhooks.ts';
+import { createApp, domain } from './synthesize.ts';
 
 const stageOf = (context: Record<string, unknown>) => readStage(createApp(context).node);
 
@@ -9,15 +10,8 @@ test('a stage that nobody names is production, whose data is kept', () => {
   expect(stageOf({})).toMatchObject({ name: 'production', settings: { production: true } });
 });
 
-test('each stage of cdk.json has its own settings and the defaults', () => {
-  expect(stageOf({ stage: 'development' }).settings).toMatchObject({
-    production: false,
-    authorizerCacheSeconds: 60,
-  });
-  expect(stageOf({ stage: 'local' }).settings).toMatchObject({
-    production: false,
-    authorizerCacheSeconds: 60,
-  });
+test.each(['development', 'local'])('the stage %s has its own settings and the defaults', (stage) => {
+  expect(stageOf({ stage }).settings).toMatchObject({ production: false, authorizerCacheSeconds: 60 });
 });
 
 test('staging is production, but that its data goes with its stack and that it fits beside production', () => {
@@ -102,47 +96,162 @@ test('stages that are no objects are refused with their names', () => {
   );
 });
 
-test.each([
+const origins = ['https://app.example.com', 'http://localhost:5173'];
+const functionArn = (name: string) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`;
+
+/** A case for each value of a setting. */
+const casesOf = <Problem extends string[]>(name: string, values: readonly unknown[], ...problem: Problem) =>
+  values.map((value) => [{ [name]: value }, ...problem] as const);
+
+/** A case for each value, as the only one of a setting that is a list. */
+const casesOfLists = (name: string, values: readonly string[], problem: string) =>
+  casesOf(
+    name,
+    values.map((value) => [value]),
+    `Settings: ${name}.0: ${problem}`,
+  );
+
+test.each<readonly [Record<string, unknown>, string]>([
   [{ streamTimeoutSeconds: 300 }, 'streamTimeoutSeconds: must be less than the 300 s'],
   [{ authorizerCacheSeconds: 301 }, 'authorizerCacheSeconds'],
-  [{ webEnvironments: 1 }, 'webEnvironments'],
-  [{ webEnvironments: 10_001 }, 'webEnvironments'],
-  [{ openAiBaseUrl: 'ftp://models.example' }, 'openAiBaseUrl'],
-  [{ openAiBaseUrl: 'https:/models.example' }, 'openAiBaseUrl'],
-  [{ openAiBaseUrl: ' https://models.example' }, 'openAiBaseUrl'],
+  ...casesOf('webEnvironments', [1, 10_001], 'webEnvironments'),
+  ...casesOf('webRequestsPerSecond', [-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5], 'Second: '),
+  ...casesOf('requestsPerEnvironment', [0, 129, 1.5, '64'], 'requestsPerEnvironment: '),
+  ...casesOf(
+    'openAiBaseUrl',
+    ['ftp://models.example', 'https:/models.example', ' https://models.example'],
+    'openAiBaseUrl',
+  ),
+  ...casesOfLists(
+    'bedrockModels',
+    [
+      '*',
+      'anthropic.*',
+      'claude',
+      'arn:aws:bedrock:*::foundation-model/a.b',
+      'arn:aws:s3:::bucket',
+      'a.b c',
+      '',
+    ],
+    'must be the id of a Bedrock model or inference profile, or an ARN, without wildcards',
+  ),
+  [{ bedrockModels: Array.from({ length: 21 }, () => 'a.b') }, 'bedrockModels'],
+  ...casesOfLists(
+    'bedrockKnowledgeBases',
+    ['*', 'abcde12345', 'ABCDE1234', 'arn:aws:bedrock:eu-west-1:1:knowledge-base/ABCDE12345'],
+    'must be an id: ten capital letters and digits',
+  ),
+  ...casesOfLists(
+    'toolFunctions',
+    [
+      ...[
+        '*',
+        'orders',
+        `${functionArn('orders:live')}\n`,
+        functionArn('orders:live').replace('lambda', 'sqs'),
+      ],
+      ...['orders', 'orders:*', '*:live', 'orders:$LATEST', 'orders:live:more'].map(functionArn),
+    ],
+    'must be the ARN of a Lambda function with an alias, without wildcards',
+  ),
+  [{ toolFunctions: Array.from({ length: 21 }, (_, n) => functionArn(`orders${n}:live`)) }, 'toolFunctions'],
+  ...casesOfLists(
+    'corsOrigins',
+    [
+      'https://app.example.com/',
+      'https://app.example.com/chat',
+      'https://App.example.com',
+      'https://app.example.com:443',
+      'https://*.example.com',
+      "https://it's.example.com",
+      'https://me@app.example.com',
+      'app.example.com',
+      'ftp://app.example.com',
+      'null',
+      '',
+    ],
+    'must be * or an origin as browsers send it, such as https://app.example.com',
+  ),
+  [{ corsOrigins: ['*', ...origins] }, 'Settings: corsOrigins: must be * alone, or origins'],
+  [{ corsOrigins: origins, webFunctions: 'none' }, 'must be one origin at most when webFunctions is none: '],
+  [{ domain: { ...domain, name: 'agents' } }, 'must be a full domain name'],
+  [{ domain: { name: 'agents.example.com', certificateArn: 'arn:aws:iam::1:x' } }, 'ARN of a certificate'],
+  [
+    { domain: { ...domain, certificateArn: domain.certificateArn.replace('us-east-1', 'eu-west-1') } },
+    'domain.certificateArn: must be of us-east-1 unless webFunctions is none',
+  ],
+  [
+    { domain: { ...domain, hostedZone: { ...domain.hostedZone, name: 'example.org' } } },
+    'must be the zone of the domain',
+  ],
+  [{ firewall: { mode: 'watch' } }, 'firewall.mode'],
+  [{ firewall: { requestsInFiveMinutes: 9 } }, 'firewall.requestsInFiveMinutes'],
+  [{ alarmEmails: ['nobody'] }, 'alarmEmails.0'],
+  [{ rollout: 'Sometimes' }, 'rollout'],
+  [{ outboundAllow: ['127.0.0.1'] }, 'outboundAllow.0: must be HOST:PORT'],
+  [{ outboundAllow: '127.0.0.1:80' }, 'outboundAllow'],
+  [{ webSearch: { provider: 'other' } }, 'webSearch.provider'],
+  [{ webSearch: { provider: 'searxng' } }, 'webSearch.url'],
+  [{ webSearch: { provider: 'searxng', url: 'file:///etc' } }, 'webSearch.url'],
   [{ webSearch: { provider: 'searxng', url: 'https://search.example\n' } }, 'webSearch.url'],
+  [{ webSearch: { provider: 'brave', key: 'k' } }, 'webSearch'],
   [{ logRetentionDays: 31 }, 'logRetentionDays'],
+  ...casesOf('rateLimits', [{ sends: '501/s' }, { sends: '1/s:10001' }], 'Settings: '),
+  ...casesOf('rateLimits', [{ openBatches: 0 }, { openBatches: 10_000 }], 'Settings: '),
   [
     { batchTimeoutSeconds: 13 * 86_400 + 1 },
     'batchTimeoutSeconds: must be at most 1,123,200 (13 days): SQS keeps messages for 14 days',
   ],
+  [{ largeUploads: true }, 'Settings: largeUploads: no such setting'],
+  ...casesOf('webFunctions', [true, 'chats'], 'Settings: webFunctions: '),
+  ...casesOf(
+    'restoredTable',
+    ['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/restored'],
+    'restoredTable: ',
+  ),
 ])('%j is refused', (settings, problem) => {
   expect(() => parseSettings(settings)).toThrow(problem);
 });
 
-test('a batch may take 13 days', () => {
-  const batchTimeoutSeconds = 13 * 86_400;
-  expect(parseSettings({ batchTimeoutSeconds })).toMatchObject({ batchTimeoutSeconds });
+test.each<readonly [Record<string, unknown>]>([
+  [{ batchTimeoutSeconds: 13 * 86_400 }],
+  ...casesOf('webRequestsPerSecond', [0, 100, 200, 900, 1000, 2000, 10_000]),
+  ...casesOf('requestsPerEnvironment', [1, 64, 128]),
+  [
+    {
+      bedrockModels: [
+        'openai.gpt-oss-120b-1:0',
+        'deepseek.v3.2',
+        'us.meta.llama3-3-70b-instruct-v1:0',
+        'anthropic.claude-3-5-sonnet-20240620-v1:0:18k',
+        'arn:aws-us-gov:bedrock:us-gov-west-1:123456789012:inference-profile/us-gov.anthropic.claude-3-haiku-20240307-v1:0',
+      ],
+    },
+  ],
+  [{ toolFunctions: Array.from({ length: 20 }, (_, n) => functionArn(`orders${n}:live`)) }],
+  [{ corsOrigins: [...origins, 'http://[::1]:8080'] }],
+  [{ corsOrigins: ['*'] }],
+  [{ corsOrigins: ['*'], webFunctions: 'none' }],
+])('%j is taken', (settings) => {
+  expect(parseSettings(settings)).toMatchObject(settings);
 });
 
-test.each([-100, 1, 99, 150, 1001, 1100, 2500, 10_001, 11_000, 0.5])(
-  'a web endpoint may not take %d requests a second',
-  (rate) => {
-    expect(() => parseSettings({ webRequestsPerSecond: rate })).toThrow('webRequestsPerSecond: ');
-  },
-);
-
-test.each([0, 100, 200, 900, 1000, 2000, 10_000])('a web endpoint may take %d requests a second', (rate) => {
-  expect(parseSettings({ webRequestsPerSecond: rate }).webRequestsPerSecond).toBe(rate);
+test('the highest rates are taken', () => {
+  expect(() => parseSettings({ rateLimits: { sends: '500/s:10000', openBatches: 9999 } })).not.toThrow();
 });
 
 test.each([
-  [{ largeUploads: true }, 'largeUploads: no such setting'],
-  [{ webFunctions: true }, 'webFunctions: '],
-  [{ webFunctions: 'chats' }, 'webFunctions: '],
-])('%j is refused, with the name of the setting', (settings, problem) => {
-  expect(() => parseSettings(settings)).toThrow(`Settings: ${problem}`);
-});
+  [false, ['127.0.0.1:*'], true],
+  [false, ['receiver.internal:443', '[::1]:8080'], true],
+  [false, ['receiver.internal:443'], false],
+  [false, [], false],
+  [true, ['127.0.0.1:*', '[::1]:*'], false],
+])(
+  'in a stage whose production is %j, webhookAllow %j lets a receiver have plain HTTP: %j',
+  (production, webhookAllow, allows) => {
+    expect(allowsPlainLoopback({ production, webhookAllow })).toBe(allows);
+  },
+);
 
 test('production without an address for alarms warns, and so does each stage on a restored table', () => {
   const warningsOf = (context: Record<string, unknown>) =>
@@ -153,24 +262,6 @@ test('production without an address for alarms warns, and so does each stage on 
     expect([stage, warningsOf({ stage })]).toEqual([stage, []]);
     expect(warningsOf({ stage, settings: { restoredTable: 'restored' } })).toEqual(['restored-table']);
   }
-});
-
-test.each(['', 'ab', 'a table', 'arn:aws:dynamodb:eu-west-1:123456789012:table/restored'])(
-  'a restored table cannot be %j',
-  (restoredTable) => {
-    expect(() => parseSettings({ restoredTable })).toThrow('restoredTable: ');
-  },
-);
-
-test.each([0, 129, 1.5, '64'])(
-  'an environment may not take %j requests at once',
-  (requestsPerEnvironment) => {
-    expect(() => parseSettings({ requestsPerEnvironment })).toThrow('requestsPerEnvironment: ');
-  },
-);
-
-test.each([1, 64, 128])('an environment may take %d requests at once', (requestsPerEnvironment) => {
-  expect(parseSettings({ requestsPerEnvironment })).toMatchObject({ requestsPerEnvironment });
 });
 
 test('an environment takes 64 requests at once by default, and on one machine as many as Lambda allows', () => {

@@ -22,6 +22,13 @@ export interface Resource {
   UpdateReplacePolicy?: string;
 }
 
+/** A value of the setting `domain`. */
+export const domain = {
+  name: 'agents.example.com',
+  certificateArn: 'arn:aws:acm:us-east-1:123456789012:certificate/0a1b2c3d-0000-0000-0000-000000000000',
+  hostedZone: { id: 'Z0123456789ABCDEFGHIJ', name: 'example.com' },
+};
+
 const outputFolder = inject('synthFolder');
 
 export interface Statement {
@@ -104,6 +111,20 @@ export function statementsByRole(template: Template): Map<string, Statement[]> {
   );
 }
 
+/** The variables of each function and web function, by its logical id without the hash. */
+function environmentsOf(template: Template): Map<string, Record<string, unknown>> {
+  const found = [
+    ...Object.entries(template.findResources('AWS::Lambda::Function')),
+    ...Object.entries(template.findResources('AWS::Lambda::WebFunctionRevision')),
+  ];
+  return new Map(
+    found.map(([id, { Properties }]) => [
+      id.replace(/(ServerRevision)?[0-9A-F]{8}$/, ''),
+      Properties.Environment?.Variables ?? Properties.ServiceConfig?.EnvironmentVariables ?? {},
+    ]),
+  );
+}
+
 /** The templates of this worker by their context: most test files read the same few. */
 const synthesized = new Map<string, ReturnType<typeof readStack>>();
 
@@ -155,6 +176,7 @@ function readStack({ template: json, warnings }: StoredStack) {
     statements: statementsByRole(template),
     resources: (type: string): Record<string, Resource> =>
       template.findResources(type) as Record<string, Resource>,
+    environments: environmentsOf(template),
     /** The only resource of a type whose logical id has this prefix. */
     resource: (type: string, start = ''): Resource => {
       const found = Object.entries(template.findResources(type)).filter(([id]) => id.startsWith(start));
@@ -180,11 +202,12 @@ export function evaluate(
   template: Template,
   value: unknown,
   pseudoParameters: Readonly<Record<string, string>>,
+  attribute = (logicalId: string, name: string): string => {
+    throw new Error(`refers to ${name} of ${logicalId}`);
+  },
+  ref: (logicalId: string) => string = String,
 ): unknown {
   const { Conditions = {} } = template.toJSON() as { Conditions?: Record<string, unknown> };
-  const attribute = (logicalId: string, name: string): never => {
-    throw new Error(`refers to ${name} of ${logicalId}`);
-  };
-  const sources = { template: { Resources: {}, Conditions }, pseudoParameters, ref: String, attribute };
+  const sources = { template: { Resources: {}, Conditions }, pseudoParameters, ref, attribute };
   return createResolver(sources).resolve(value, 'value');
 }

@@ -12,16 +12,11 @@ import { createService, type Resource, synthesize } from './synthesize.ts';
 
 type Resources = Record<string, Resource>;
 
-const templateOf = (webFunctions: string): Resources =>
-  (synthesize({ settings: { webFunctions } }).template.toJSON() as { Resources: Resources }).Resources;
+const templateOf = (webFunctions: string, others = {}): Resources =>
+  synthesize({ settings: { webFunctions, ...others } }).template.toJSON().Resources;
 const all = templateOf('all');
 const uploads = templateOf('uploads');
-const bothFor = (webFunctions: string): Resources =>
-  (
-    synthesize({ settings: { webFunctions, bothEntryPoints: true } }).template.toJSON() as {
-      Resources: Resources;
-    }
-  ).Resources;
+const bothFor = (webFunctions: string): Resources => templateOf(webFunctions, { bothEntryPoints: true });
 
 const idsOf = (resources: Resources, type: string): string[] =>
   Object.keys(resources).filter((id) => resources[id]?.Type === type);
@@ -60,13 +55,6 @@ describe('with web functions for all', () => {
       expect(named.toSorted()).toEqual(chatRoutes.toSorted());
     },
   );
-
-  test.each(Object.entries<Route>(routes))('%s has the integration of its server', (name, route) => {
-    for (const path of pathsOf(route))
-      expect(methodOf(all, { ...route, path }).Integration.Type).toBe(
-        isOfChats(name) ? 'HTTP_PROXY' : 'AWS_PROXY',
-      );
-  });
 
   test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
     const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
@@ -122,14 +110,22 @@ test('no stage has a function or web function that nobody calls, but while it ch
   expect(() => bothFor('none')).toThrow('bothEntryPoints: must be false if webFunctions is none');
 });
 
-test.each(['uploads', 'none'])('with web functions for %s, functions serve every route', (webFunctions) => {
-  const resources = webFunctions === 'uploads' ? uploads : templateOf(webFunctions);
-  for (const id of idsOf(resources, 'AWS::ApiGateway::Method'))
-    expect([id, resources[id]?.Properties]).toMatchObject([id, { Integration: { Type: 'AWS_PROXY' } }]);
-  expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(
-    Object.values<Route>(routes).flatMap(pathsOf).length,
-  );
-});
+test.each(['all', 'uploads', 'none'])(
+  'with web functions for %s, each route has its server',
+  (webFunctions) => {
+    const resources = templateOf(webFunctions);
+    const servedByWebFunction = webFunctions === 'all' ? isOfChats : () => false;
+    for (const [name, route] of Object.entries<Route>(routes))
+      for (const path of pathsOf(route))
+        expect([name, methodOf(resources, { ...route, path }).Integration.Type]).toEqual([
+          name,
+          servedByWebFunction(name) ? 'HTTP_PROXY' : 'AWS_PROXY',
+        ]);
+    expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(
+      Object.values<Route>(routes).flatMap(pathsOf).length,
+    );
+  },
+);
 
 test('the gateway caches what an authorizer says: another one, with another name, has nothing from before', () => {
   const authorizerOf = (resources: Resources, header: string): [id: string, name: unknown] => {

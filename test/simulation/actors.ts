@@ -1,4 +1,5 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { Process } from './process.ts';
 import type { NewBatch } from './todays-code.ts';
 import type { World } from './world.ts';
 
@@ -43,9 +44,7 @@ export const newLedger = (): Ledger => ({
 const mayRetry = (error: unknown): boolean =>
   !(error instanceof ServiceError) || error.kind === 'serverError';
 
-type Operation<Result> = Parameters<World['request']>[1] extends (process: infer Process) => unknown
-  ? (process: Process) => Promise<Result>
-  : never;
+type Operation<Result> = (process: Process) => Promise<Result>;
 
 /** Repeats a request with the same key, as clients do after an error of the service. */
 export async function persistently<Result>(
@@ -56,7 +55,7 @@ export async function persistently<Result>(
 ): Promise<Result | undefined> {
   for (let attempt = 1; attempt <= tries; attempt += 1) {
     try {
-      return (await world.request(name, operation)) as Result;
+      return await world.request(name, operation);
     } catch (error) {
       if (!mayRetry(error)) return undefined;
     }
@@ -86,6 +85,10 @@ interface Self {
   name: string;
 }
 
+/** A request of the client, which it repeats as above. */
+const attempt = <Result>(self: Self, what: string, operation: Operation<Result>, tries?: number) =>
+  persistently(self.world, `${self.name} ${what}`, operation, tries);
+
 /** A chat that the client may use; now and then one that was deleted. */
 function someChat({ world, workspaceId, externalUserId }: Self): Chat | undefined {
   const open = world.ledger.chats.filter(
@@ -97,12 +100,13 @@ function someChat({ world, workspaceId, externalUserId }: Self): Chat | undefine
   return open.length === 0 ? undefined : world.timeline.pick(open);
 }
 
-async function createChat({ world, workspaceId, externalUserId, name }: Self): Promise<void> {
+async function createChat(self: Self): Promise<void> {
+  const { world, workspaceId, externalUserId } = self;
   const { timeline, ledger } = world;
   const key = world.nextName('key');
   const agentId = world.agentOf(workspaceId);
   const start = timeline.now;
-  const chat = await persistently(world, `${name} creates a chat`, (process) =>
+  const chat = await attempt(self, 'creates a chat', (process) =>
     world.operations.createChat(
       process,
       { workspaceId, agentId, name: world.nextName('chat'), externalUserId },
@@ -116,7 +120,7 @@ async function createChat({ world, workspaceId, externalUserId, name }: Self): P
 }
 
 async function send(self: Self): Promise<void> {
-  const { world, name } = self;
+  const { world } = self;
   const chat = someChat(self);
   if (chat === undefined) return;
   const message = world.nextName('message');
@@ -127,9 +131,9 @@ async function send(self: Self): Promise<void> {
   let requestId = '';
   const attachedFileUuids = world.timeline.chance(0.4) ? someFiles(self) : [];
   const input = { ...chat, externalUserId: self.externalUserId, message, resumable, attachedFileUuids };
-  const reply = await persistently(
-    world,
-    `${name} sends ${message} to chat ${chat.chatId} of ${chat.workspaceId}`,
+  const reply = await attempt(
+    self,
+    `sends ${message} to chat ${chat.chatId} of ${chat.workspaceId}`,
     (process) => {
       entry.tries += 1;
       // The gateway may repeat a request; a client that sends it again makes another one.
@@ -149,29 +153,22 @@ function someFiles({ world, workspaceId }: Self): string[] {
   return [...new Set([timeline.pick(files).uuid, timeline.pick(files).uuid])];
 }
 
-async function upload({ world, workspaceId, name }: Self): Promise<void> {
+async function upload(self: Self): Promise<void> {
+  const { world, workspaceId } = self;
   const uuid = world.nextName('file');
-  await persistently(
-    world,
-    `${name} uploads ${uuid}`,
-    async (process) => {
-      await world.operations.upload(process, workspaceId, uuid);
-      world.ledger.files.push({ workspaceId, uuid });
-    },
-    1,
-  );
+  const once = async (process: Process) => {
+    await world.operations.upload(process, workspaceId, uuid);
+    world.ledger.files.push({ workspaceId, uuid });
+  };
+  await attempt(self, `uploads ${uuid}`, once, 1);
 }
 
 async function removeFile(self: Self): Promise<void> {
   const [uuid] = someFiles(self);
   if (uuid === undefined || self.world.timeline.chance(0.5)) return;
-  const { world, workspaceId, name } = self;
-  await persistently(
-    world,
-    `${name} deletes ${uuid}`,
-    (process) => world.operations.removeFile(process, workspaceId, uuid),
-    1,
-  );
+  const { operations } = self.world;
+  const once = (process: Process) => operations.removeFile(process, self.workspaceId, uuid);
+  await attempt(self, `deletes ${uuid}`, once, 1);
 }
 
 async function rate(self: Self): Promise<void> {
@@ -179,9 +176,7 @@ async function rate(self: Self): Promise<void> {
   const { world, externalUserId } = self;
   if (chat === undefined || externalUserId === undefined) return;
   const input = { ...chat, externalUserId, position: world.timeline.pick([2, 2, 4]) };
-  await persistently(world, `${self.name} rates chat ${chat.chatId}`, (process) =>
-    world.operations.rate(process, input),
-  );
+  await attempt(self, `rates chat ${chat.chatId}`, (process) => world.operations.rate(process, input));
 }
 
 async function rename(self: Self): Promise<void> {
@@ -192,7 +187,7 @@ async function rename(self: Self): Promise<void> {
   const entry = { chat, name, start: world.timeline.now, end: Infinity, isDone: false };
   world.ledger.renames.push(entry);
   let tries = 0;
-  const done = await persistently(world, `${self.name} renames chat ${chat.chatId}`, (process) => {
+  const done = await attempt(self, `renames chat ${chat.chatId}`, (process) => {
     tries += 1;
     return world.operations.rename(process, { ...chat, externalUserId, name });
   });
@@ -207,7 +202,7 @@ async function remove(self: Self): Promise<void> {
   if (chat === undefined || world.timeline.chance(0.6)) return;
   chat.isDeleted = true;
   const once = () =>
-    persistently(world, `${self.name} deletes chat ${chat.chatId}`, (process) =>
+    attempt(self, `deletes chat ${chat.chatId}`, (process) =>
       world.operations.remove(process, { ...chat, externalUserId }),
     );
   // Some clients send the request twice at the same time.
@@ -218,34 +213,20 @@ async function stop(self: Self): Promise<void> {
   const chat = someChat(self);
   if (chat === undefined) return;
   const { world, externalUserId } = self;
-  await persistently(
-    world,
-    `${self.name} stops the reply in chat ${chat.chatId}`,
-    (process) => world.operations.stop(process, { ...chat, externalUserId }),
-    1,
-  );
+  const once = (process: Process) => world.operations.stop(process, { ...chat, externalUserId });
+  await attempt(self, `stops the reply in chat ${chat.chatId}`, once, 1);
 }
 
 async function read(self: Self): Promise<void> {
   const chat = someChat(self);
   if (chat === undefined) return;
-  const { world, externalUserId, workspaceId } = self;
-  const input = { ...chat, externalUserId };
-  if (world.timeline.chance(0.5))
-    await persistently(
-      world,
-      `${self.name} reads chat ${chat.chatId}`,
-      (process) => world.operations.history(process, input),
-      1,
-    );
-  else
-    await persistently(
-      world,
-      `${self.name} lists chats`,
-      (process) =>
-        world.operations.page(process, { workspaceId }, { limit: 10, offset: 0, ascending: false }),
-      1,
-    );
+  const { externalUserId, workspaceId } = self;
+  const { operations, timeline } = self.world;
+  const readChat = (process: Process) => operations.history(process, { ...chat, externalUserId });
+  const page = { limit: 10, offset: 0, ascending: false };
+  const listChats = (process: Process) => operations.page(process, { workspaceId }, page);
+  if (timeline.chance(0.5)) await attempt(self, `reads chat ${chat.chatId}`, readChat, 1);
+  else await attempt(self, 'lists chats', listChats, 1);
 }
 
 const actions = [createChat, send, send, send, send, rename, remove, stop, read, upload, removeFile, rate];
@@ -262,18 +243,14 @@ export async function actAsBatchClient(world: World, index: number): Promise<voi
   const size = world.hasOneBusyWorkspace ? [50, 15][index] : 30;
   const entry = { ...newBatch(self, size ?? 30), key, batchId: undefined as string | undefined };
   ledger.batches.push(entry);
-  entry.batchId = await persistently(
-    world,
-    `${self.name} creates a batch`,
-    (process) => world.operations.createBatch(process, entry, key),
-    5,
-  );
+  const create = (process: Process) => world.operations.createBatch(process, entry, key);
+  entry.batchId = await attempt(self, 'creates a batch', create, 5);
   if (entry.batchId === undefined) return;
   if (timeline.chance(0.3)) timeline.at(timeline.now + timeline.between(1000, 120_000), () => void cancel());
   const { batchId } = entry;
   const cancel = async () => {
     world.note(`${self.name} cancels`);
-    await persistently(world, `${self.name} cancels its batch`, (process) =>
+    await attempt(self, 'cancels its batch', (process) =>
       world.operations.cancelBatch(process, workspaceId, batchId),
     );
   };
@@ -331,17 +308,14 @@ function newBatch(self: Self, size: number): NewBatch {
 }
 
 async function watchBatch(world: World, workspaceId: string, batchId: string): Promise<void> {
-  const { timeline, checks } = world;
+  const { timeline, checks, operations } = world;
+  const readBatch = (process: Process) => operations.batch(process, workspaceId, batchId);
+  const readResults = (process: Process) => operations.results(process, workspaceId, batchId);
   const ended = new Map<string, string>();
   let counts = [0, 0];
   for (;;) {
     await timeline.sleep(timeline.between(3000, 60_000));
-    const batch = await persistently(
-      world,
-      `a client reads batch ${batchId}`,
-      (process) => world.operations.batch(process, workspaceId, batchId),
-      1,
-    );
+    const batch = await persistently(world, `a client reads batch ${batchId}`, readBatch, 1);
     if (batch !== undefined) {
       const [completed = 0, failed = 0] = counts;
       checks.that(
@@ -354,12 +328,7 @@ async function watchBatch(world: World, workspaceId: string, batchId: string): P
     const isFinal = batch !== undefined && !['in_progress', 'cancelling'].includes(batch.status);
     const readsResults = isFinal || timeline.chance(0.4);
     const results = readsResults
-      ? await persistently(
-          world,
-          `a client reads the results of batch ${batchId}`,
-          (process) => world.operations.results(process, workspaceId, batchId),
-          1,
-        )
+      ? await persistently(world, `a client reads the results of batch ${batchId}`, readResults, 1)
       : undefined;
     for (const { custom_id: id, status } of results ?? []) {
       const before = ended.get(id);

@@ -18,11 +18,11 @@ const longestUnknownShare = 8000;
 /** Checks how the slots of batches are shared and found again, and that workers keep to them. */
 export function watchSlots(world: World): void {
   const { table } = world;
-  const shares = new Shares(world);
-  const silences = new Silences(world);
-  const owners = new Owners(world);
-  const leases = new Leases(world);
-  const ends = new Ends(world);
+  const shares = watchShares(world);
+  const checkSilences = watchSilences(world);
+  const checkOwners = watchOwners(world);
+  const leases = watchLeases(world);
+  const checkEnds = watchEnds(world);
   const { onWrite } = table;
   table.onWrite = (before, after) => {
     onWrite(before, after);
@@ -31,16 +31,18 @@ export function watchSlots(world: World): void {
     if (pk.endsWith('#BATCHES-N#open')) shares.change(pk, Number(after.n?.N));
     else if (sk === 'BATCH' && before !== undefined) {
       shares.check(before, after);
-      silences.check(before, after);
-      owners.check(before, after);
+      checkSilences(before, after);
+      checkOwners(before, after);
       leases.check(before, after);
       checkCancelled(world, before, after);
       if (isIdle(after) && !isIdle(before)) world.onIdle(pk);
-      ends.check(before, after);
+      checkEnds(before, after);
     } else if (sk === 'CHAT') leases.change(before, after);
     else if (sk.startsWith('M#') && before === undefined) checkTurn(world, after);
   };
 }
+
+type Check = (before: WireItem, after: WireItem) => void;
 
 const workspaceOf = (pk: string): string => pk.split('#')[1] ?? '';
 
@@ -50,71 +52,63 @@ const slotsOf = ({ slots }: WireItem): Slots =>
   Object.fromEntries(Object.entries(slots?.M ?? {}).map(([number, slot]) => [number, slot.M ?? {}]));
 
 /** The slots that each open batch of a workspace may have. */
-class Shares {
-  readonly #world: World;
+function watchShares(world: World) {
   /** By workspace, with the time until which a worker may think that it has them. */
-  readonly #shares = new Map<string, { share: number; until: number }[]>();
+  const sharesOf = new Map<string, { share: number; until: number }[]>();
 
-  constructor(world: World) {
-    this.#world = world;
-  }
+  return {
+    change(pk: string, openBatches: number): void {
+      const { now } = world.timeline;
+      const workspace = workspaceOf(pk);
+      const shares = sharesOf.get(workspace) ?? [];
+      const last = shares.at(-1);
+      if (last !== undefined) last.until = now + longestUnknownShare;
+      const share = Math.max(Math.floor(world.outside.settings.slots / Math.max(openBatches, 1)), 1);
+      shares.push({ share, until: Infinity });
+      sharesOf.set(workspace, shares);
+    },
 
-  change(pk: string, openBatches: number): void {
-    const { now } = this.#world.timeline;
-    const workspace = workspaceOf(pk);
-    const shares = this.#shares.get(workspace) ?? [];
-    const last = shares.at(-1);
-    if (last !== undefined) last.until = now + longestUnknownShare;
-    const share = Math.max(Math.floor(this.#world.outside.settings.slots / Math.max(openBatches, 1)), 1);
-    shares.push({ share, until: Infinity });
-    this.#shares.set(workspace, shares);
-  }
-
-  /** A slot above the share is neither made, nor takes new requests. */
-  check(before: WireItem, after: WireItem): void {
-    const { caller, checks, timeline } = this.#world;
-    const { now } = timeline;
-    if (caller?.wasDisturbed(now - 180_000, now) !== false || isDelayed(this.#world)) return;
-    const shares = this.#shares.get(workspaceOf(after.pk?.S ?? '')) ?? [];
-    const share = Math.max(...shares.filter(({ until }) => until >= now).map((each) => each.share));
-    const [old, slots] = [slotsOf(before), slotsOf(after)];
-    for (const [number, slot] of Object.entries(slots)) {
-      const takesNew = slot.n?.N !== '0' && slot.n?.N !== old[number]?.n?.N && slot.s?.N !== '0';
-      if (old[number] !== undefined && !takesNew) continue;
-      checks.that(
-        'slots are within the share',
-        Number(number) <= share,
-        () => `${after.pk?.S}: slot ${number} of ${share}`,
-      );
-    }
-  }
+    /** A slot above the share is neither made, nor takes new requests. */
+    check(before: WireItem, after: WireItem): void {
+      const { caller, checks, timeline } = world;
+      const { now } = timeline;
+      if (caller?.wasDisturbed(now - 180_000, now) !== false || isDelayed(world)) return;
+      const shares = sharesOf.get(workspaceOf(after.pk?.S ?? '')) ?? [];
+      const share = Math.max(...shares.filter(({ until }) => until >= now).map((each) => each.share));
+      const [old, slots] = [slotsOf(before), slotsOf(after)];
+      for (const [number, slot] of Object.entries(slots)) {
+        const takesNew = slot.n?.N !== '0' && slot.n?.N !== old[number]?.n?.N && slot.s?.N !== '0';
+        if (old[number] !== undefined && !takesNew) continue;
+        checks.that(
+          'slots are within the share',
+          Number(number) <= share,
+          () => `${after.pk?.S}: slot ${number} of ${share}`,
+        );
+      }
+    },
+  };
 }
 
 /** Slots whose workers or messages were lost. */
-class Silences {
-  readonly #world: World;
+function watchSilences(world: World): Check {
   /** Since when they are silent. */
-  readonly #since = new Map<string, number>();
+  const silentSince = new Map<string, number>();
 
-  constructor(world: World) {
-    this.#world = world;
-  }
-
-  check(before: WireItem, after: WireItem): void {
-    const { checks, disturbedUntil, timeline } = this.#world;
+  return (before, after) => {
+    const { checks, disturbedUntil, timeline } = world;
     const [old, slots] = [slotsOf(before), slotsOf(after)];
     for (const [number, { e: epoch, t: until }] of Object.entries(old)) {
       const slot = slots[number];
       const key = `${after.pk?.S} ${number}`;
-      const since = this.#since.get(key) ?? Number(until?.N);
+      const since = silentSince.get(key) ?? Number(until?.N);
       if (slot !== undefined && (slot.e?.N === epoch?.N || slot.w === undefined)) {
         const isRenewed = slot.t?.N !== until?.N;
         // Its owner is alive, or a message offers it again.
-        if (isRenewed && slot.w !== undefined) this.#since.delete(key);
-        else if (isRenewed && since < timeline.now) this.#since.set(key, since);
+        if (isRenewed && slot.w !== undefined) silentSince.delete(key);
+        else if (isRenewed && since < timeline.now) silentSince.set(key, since);
         continue;
       }
-      this.#since.delete(key);
+      silentSince.delete(key);
       const isCalm = since > disturbedUntil && before.stop_reason === undefined;
       if (slot === undefined || since + clockDifference > timeline.now || !isCalm) continue;
       checks.that(
@@ -123,26 +117,21 @@ class Silences {
         () => `${key}: after ${Math.round((timeline.now - since) / 1000)} s`,
       );
     }
-  }
+  };
 }
 
 /** The processes that own slots. */
-class Owners {
-  readonly #world: World;
-  readonly #owners = new Map<string, Process | undefined>();
+function watchOwners(world: World): Check {
+  const owners = new Map<string, Process | undefined>();
 
-  constructor(world: World) {
-    this.#world = world;
-  }
-
-  check(before: WireItem, after: WireItem): void {
-    const { caller, checks, timeline } = this.#world;
+  return (before, after) => {
+    const { caller, checks, timeline } = world;
     const slots = slotsOf(after);
     for (const [number, old] of Object.entries(slotsOf(before))) {
       const slot = slots[number];
       const key = `${after.pk?.S} ${number}`;
       if (slot !== undefined && slot.e?.N !== old.e?.N) {
-        this.#owners.set(key, caller);
+        owners.set(key, caller);
         continue;
       }
       const isChanged = JSON.stringify(slot) !== JSON.stringify(old);
@@ -156,11 +145,11 @@ class Owners {
         continue;
       checks.that(
         'only its owner changes a slot',
-        caller === this.#owners.get(key),
+        caller === owners.get(key),
         () => `${key}: ${caller?.name} changes ${JSON.stringify(old)} to ${JSON.stringify(slot)}`,
       );
     }
-  }
+  };
 }
 
 /** Whether the write was sent, or its process has thawed, long after it was decided on. */
@@ -172,32 +161,28 @@ export function isDelayed({ caller, timeline: { now } }: World): boolean {
  * The chats that requests own. A worker that freezes once it knows that its slot is its own, and then takes the lease of a
  * chat, has it as one that dies: only time ends it.
  */
-class Leases {
-  readonly #world: World;
+function watchLeases(world: World) {
   /** The partition of the chat by the id of the lease. */
-  readonly #chats = new Map<string, string>();
+  const chats = new Map<string, string>();
 
-  constructor(world: World) {
-    this.#world = world;
-  }
+  return {
+    change(before: WireItem | undefined, after: WireItem): void {
+      const [old, id] = [before?.lease_id?.S, after.lease_id?.S];
+      if (old !== undefined && old !== id) chats.delete(old);
+      const isTaken = before?.lease_until?.N !== after.lease_until?.N;
+      if (id?.startsWith('batch:') === true && isTaken && !isDelayed(world)) chats.set(id, after.pk?.S ?? '');
+    },
 
-  change(before: WireItem | undefined, after: WireItem): void {
-    const [old, id] = [before?.lease_id?.S, after.lease_id?.S];
-    if (old !== undefined && old !== id) this.#chats.delete(old);
-    const isTaken = before?.lease_until?.N !== after.lease_until?.N;
-    if (id?.startsWith('batch:') === true && isTaken && !isDelayed(this.#world))
-      this.#chats.set(id, after.pk?.S ?? '');
-  }
-
-  check(before: WireItem, after: WireItem): void {
-    if (isOpen(before) === isOpen(after)) return;
-    const { checks, table } = this.#world;
-    const prefix = `batch:${after.id?.S}:`;
-    const left = [...this.#chats].filter(
-      ([id, pk]) => id.startsWith(prefix) && table.find({ pk, sk: 'CHAT' })?.lease_id?.S === id,
-    );
-    checks.that('a final batch has released its chats', left.length === 0, () => left.join('; '));
-  }
+    check(before: WireItem, after: WireItem): void {
+      if (isOpen(before) === isOpen(after)) return;
+      const { checks, table } = world;
+      const prefix = `batch:${after.id?.S}:`;
+      const left = [...chats].filter(
+        ([id, pk]) => id.startsWith(prefix) && table.find({ pk, sk: 'CHAT' })?.lease_id?.S === id,
+      );
+      checks.that('a final batch has released its chats', left.length === 0, () => left.join('; '));
+    },
+  };
 }
 
 const isOpen = ({ status }: WireItem): boolean => ['in_progress', 'cancelling'].includes(status?.S ?? '');
@@ -207,23 +192,18 @@ const isIdle = ({ next, total, slots }: WireItem): boolean =>
   Number(next?.N) >= Number(total?.N) && Object.keys(slots?.M ?? {}).length === 0;
 
 /** Whoever removes the last slot wakes the workflow. */
-class Ends {
-  readonly #world: World;
-  readonly #idleSince = new Map<string, number>();
+function watchEnds(world: World): Check {
+  const idleSince = new Map<string, number>();
 
-  constructor(world: World) {
-    this.#world = world;
-  }
-
-  check(before: WireItem, after: WireItem): void {
-    const { checks, disturbedUntil, hasLostExecution, timeline } = this.#world;
+  return (before, after) => {
+    const { checks, disturbedUntil, hasLostExecution, timeline } = world;
     const pk = after.pk?.S ?? '';
     if (isOpen(after)) {
-      if (!isIdle(after)) this.#idleSince.delete(pk);
-      else if (!isIdle(before)) this.#idleSince.set(pk, timeline.now);
+      if (!isIdle(after)) idleSince.delete(pk);
+      else if (!isIdle(before)) idleSince.set(pk, timeline.now);
       return;
     }
-    const since = this.#idleSince.get(pk);
+    const since = idleSince.get(pk);
     if (since === undefined || !isOpen(before) || hasLostExecution) return;
     // The workflow repeats a failed function for a minute.
     if (since < disturbedUntil + 65_000) return;
@@ -232,7 +212,7 @@ class Ends {
       timeline.now - since <= 2000,
       () => `${pk}: after ${Math.round((timeline.now - since) / 1000)} s`,
     );
-  }
+  };
 }
 
 function checkCancelled({ checks }: World, before: WireItem, { pk, status }: WireItem): void {

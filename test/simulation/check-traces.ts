@@ -52,20 +52,15 @@ function checkFiles({ checks, outside: { objects }, usedFiles }: World, items: S
   const has = (workspaceId: string, uuid: string) =>
     items.has(keys.file(workspaceId, uuid)) && objects.has(uuid);
   const messages = items.like(/^W#([^#]+)#C#\d+$/, /^M#\d+$/);
-  for (const {
-    item,
-    parts: [workspaceId = ''],
-  } of messages)
+  for (const { item, parts } of messages)
     for (const { uuid } of (item.files ?? []) as { uuid: string }[])
       checks.that(
         'a stored message has its files',
-        has(workspaceId, uuid),
+        has(parts[0] ?? '', uuid),
         () => `${item.pk} ${item.sk}: ${uuid}`,
       );
-  for (const {
-    item,
-    parts: [workspaceId = '', uuid = ''],
-  } of items.like(/^W#([^#]+)#FILE#(.+)$/, /^FILE$/)) {
+  for (const { item, parts } of items.like(/^W#([^#]+)#FILE#(.+)$/, /^FILE$/)) {
+    const [workspaceId = '', uuid = ''] = parts;
     if (!usedFiles.has(uuid)) continue;
     const isAttached = items.in(item.pk).some(({ sk }) => sk.startsWith('CHAT#'));
     checks.that('a file is gone with its last chat', isAttached, () => `${uuid} of ${workspaceId}`);
@@ -73,28 +68,15 @@ function checkFiles({ checks, outside: { objects }, usedFiles }: World, items: S
 }
 
 function checkRatings({ checks }: World, items: StoredItems): void {
-  const isThere = (workspaceId: string, chatId: string): boolean => {
+  const checkChat = ({ pk, sk }: StoredItem, workspaceId = '', chatId = ''): void => {
     const chat = items.at(keys.chat(workspaceId, Number(chatId)));
-    return chat !== undefined && chat.deleted_at === undefined;
+    const isThere = chat !== undefined && chat.deleted_at === undefined;
+    checks.that('a purged chat leaves nothing', isThere, () => `${pk} ${sk}`);
   };
-  const what =
-    ({ pk, sk }: StoredItem) =>
-    () =>
-      `${pk} ${sk}`;
-  for (const {
-    item,
-    parts: [workspaceId = '', chatId = ''],
-  } of items.like(/^W#([^#]+)#C#(\d+)#F#\d+$/, /./))
-    checks.that('a purged chat leaves nothing', isThere(workspaceId, chatId), what(item));
-  for (const {
-    item,
-    parts: [workspaceId = ''],
-  } of items.like(/^W#([^#]+)#USER#.+$/, /^RATING#/))
-    checks.that(
-      'a purged chat leaves nothing',
-      isThere(workspaceId, item.sk.split('#')[1] ?? ''),
-      what(item),
-    );
+  for (const { item, parts } of items.like(/^W#([^#]+)#C#(\d+)#F#\d+$/, /./))
+    checkChat(item, parts[0], parts[1]);
+  for (const { item, parts } of items.like(/^W#([^#]+)#USER#.+$/, /^RATING#/))
+    checkChat(item, parts[0], item.sk.split('#')[1]);
 }
 
 /** Clocks differ by 2 s. */

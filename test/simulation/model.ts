@@ -15,6 +15,11 @@ export interface PaidCall {
   isAborted: boolean;
 }
 
+const newCall = (process: Process, workspaceId: string, message: string): PaidCall => ({
+  ...{ process, workspaceId, message, startedAt: process.world.timeline.now },
+  ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
+});
+
 /** How fast the model is, and how often it fails. */
 export interface ModelManners {
   /** The longest reply, in milliseconds. */
@@ -59,14 +64,7 @@ const scriptedModel = (
   ...{ specificationVersion: 'v4', provider: 'scripted', modelId: 'scripted', supportedUrls: {} },
   async doGenerate({ abortSignal }) {
     const { timeline } = process.world;
-    const title = { process, workspaceId, startedAt: timeline.now };
-    const call: PaidCall = {
-      ...title,
-      message: '',
-      succeededAt: undefined,
-      hasOutput: false,
-      isAborted: false,
-    };
+    const call = newCall(process, workspaceId, '');
     await countArrival(call, onCall, abortSignal, () =>
       process.call('model.generate', 'other', () => undefined, failed),
     );
@@ -77,11 +75,7 @@ const scriptedModel = (
   },
   async doStream({ prompt, abortSignal }) {
     const { timeline } = process.world;
-    const message = lastText(prompt);
-    const call: PaidCall = {
-      ...{ process, workspaceId, message, startedAt: timeline.now },
-      ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
-    };
+    const call = newCall(process, workspaceId, lastText(prompt));
     await countArrival(call, onCall, abortSignal, async () => {
       await process.call('model.stream', 'other', () => undefined, failed);
       abortSignal?.throwIfAborted();

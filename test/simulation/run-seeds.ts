@@ -24,16 +24,8 @@ const calls = [...Object.entries({ ...todaysCalls, ...rareCalls }), ...scarce, .
 export const newWorld = (seed: number): World => new World(seed, { calls, aims });
 
 export const emptySummary = (): Summary => ({
-  ...{
-    worlds: 0,
-    faults: 0,
-    events: 0,
-    fewestFaults: Infinity,
-    mostEvents: 0,
-    violations: [],
-    checks: {},
-    calls: {},
-  },
+  ...{ worlds: 0, faults: 0, events: 0, fewestFaults: Infinity, mostEvents: 0 },
+  ...{ violations: [], checks: {}, calls: {} },
 });
 
 export async function runSeeds(seeds: readonly number[]): Promise<Summary> {

@@ -171,31 +171,22 @@ export function operationsOf(outside: Outside) {
     made.set(process, services);
     return services;
   };
-  const key = (process: Process, workspaceId: string, hash: string) => ({
-    ...{ workspaceId, hash, fingerprint: hash, at: process.clock.now().getTime() },
-  });
   return {
-    ...clientOperations(of, key),
+    ...clientOperations(of),
     ...traceOperations(of, outside.objects),
-    ...batchOperations(of, key),
+    ...batchOperations(of),
     ...repairs(of),
     ...operators(of),
   };
 }
 
 type Of = (process: Process) => Services;
-type KeyOf = (
-  process: Process,
-  workspaceId: string,
-  hash: string,
-) => {
-  workspaceId: string;
-  hash: string;
-  fingerprint: string;
-  at: number;
-};
 
-const clientOperations = (of: Of, keyOf: KeyOf) => ({
+const keyOf = (process: Process, workspaceId: string, hash: string) => ({
+  ...{ workspaceId, hash, fingerprint: hash, at: process.clock.now().getTime() },
+});
+
+const clientOperations = (of: Of) => ({
   async createChat(
     process: Process,
     input: { workspaceId: string; agentId: string; name: string; externalUserId: string | undefined },
@@ -280,7 +271,7 @@ export interface NewBatch {
   webhook: boolean;
 }
 
-const batchOperations = (of: Of, keyOf: KeyOf) => ({
+const batchOperations = (of: Of) => ({
   async createBatch(process: Process, { workspaceId, agentId, requests, webhook }: NewBatch, key: string) {
     const body = {
       agent_id: agentId,

@@ -8,6 +8,8 @@ interface Input {
   batchId: string;
 }
 
+type Settings = Readonly<Record<'batchTimeout' | 'lease', number>>;
+
 export interface WorkflowFunctions {
   dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
   advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
@@ -32,14 +34,10 @@ export class Workflow {
   readonly executions = new Map<string, Execution>();
   readonly #timeline: Timeline;
   readonly #functions: WorkflowFunctions;
-  readonly #settings: { batchTimeout: number; lease: number };
+  readonly #settings: Settings;
   #tokens = 0;
 
-  constructor(
-    timeline: Timeline,
-    settings: { batchTimeout: number; lease: number },
-    functions: WorkflowFunctions,
-  ) {
+  constructor(timeline: Timeline, settings: Settings, functions: WorkflowFunctions) {
     this.#timeline = timeline;
     this.#settings = settings;
     this.#functions = functions;
