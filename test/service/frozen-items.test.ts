@@ -224,10 +224,10 @@ describe('items of an earlier version', () => {
   });
 
   it('are read as files, knowledge, usage, idempotency records and audit', async () => {
-    const { files, knowledge, usage, idempotency, auditLog } = stores;
-    expect(await files.get(workspaceId, file.uuid)).toEqual(file);
+    const { fileIndex, knowledge, usage, idempotency, auditLog } = stores;
+    expect(await fileIndex.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
-    expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
+    expect(await fileIndex.get(workspaceId, persistent.uuid)).toEqual(persistent);
     const objectName = `knowledge/${workspaceId}/1`;
     expect(await knowledge.head(workspaceId)).toEqual({ revision: 1, objectName, indexBytes: 1234 });
     expect(await knowledge.documents(workspaceId)).toEqual([document]);

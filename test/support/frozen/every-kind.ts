@@ -99,9 +99,9 @@ async function writeChats({ chats, messages, feedback }: Stores): Promise<void> 
   await messages.put(large, { ...whole, content: 'r'.repeat(300_000), reasoningSteps });
 }
 
-async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }: Stores): Promise<void> {
-  await files.put(file);
-  await files.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
+async function writeOthers({ fileIndex, knowledge, usage, rateBuckets, idempotency }: Stores): Promise<void> {
+  await fileIndex.put(file);
+  await fileIndex.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
   const moved = { objectName: `knowledge/${workspaceId}/1`, indexBytes: 1234 };
   await knowledge.move(workspaceId, 0, moved, { put: [{ document, passages: [] }], remove: ['none'] });
   const counts = {
