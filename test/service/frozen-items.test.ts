@@ -23,8 +23,7 @@ import {
 } from '#support/frozen/entities.ts';
 import { deletedId, eventTexts } from '#support/frozen/every-kind.ts';
 import { currentItems } from '#support/frozen/freeze-items.ts';
-import type { FrozenItem } from '#support/frozen/frozen-item.ts';
-import { readFrozenItems } from '#support/frozen/read-frozen.ts';
+import { type FrozenItem, readFrozenItems } from '#support/frozen/read-frozen.ts';
 import { type Stores, storesOn } from '#support/frozen/stores.ts';
 import { type OpenTable, openTable } from '#support/open-table.ts';
 import { sampleItem } from '#support/sample-batches.ts';

@@ -147,7 +147,7 @@ export function write(value: unknown, at: Path | undefined, change: Change): str
 }
 
 function writeArray(value: readonly unknown[], at: Path | undefined, change: Change): string {
-  const items = value.flatMap((item, index) => membersOf(item, at, index, change).map(({ text }) => text));
+  const items = value.flatMap((item, index) => membersOf(item, at, index, change));
   if (at?.length !== 0 || change.kind !== 'copy') return `[${items.join()}]`;
   const copies = Array.from({ length: change.times }, () => items).flat();
   return `[${copies.slice(0, Math.max(change.times, items.length)).join()}]`;
@@ -159,20 +159,15 @@ function writeObject(value: Readonly<Record<string, unknown>>, at: Path | undefi
   const [missing] = at ?? [];
   if (typeof missing === 'string' && at?.length === 1 && !keys.includes(missing)) keys.push(missing);
   const members = keys.flatMap((key) =>
-    membersOf(value[key], at, key, change).map(({ text }) => `${JSON.stringify(key)}:${text}`),
+    membersOf(value[key], at, key, change).map((text) => `${JSON.stringify(key)}:${text}`),
   );
   if (at?.length === 0 && change.kind === 'add') members.unshift(change.members);
   return `{${members.join()}}`;
 }
 
-function membersOf(
-  value: unknown,
-  at: Path | undefined,
-  step: string | number,
-  change: Change,
-): { text: string }[] {
+function membersOf(value: unknown, at: Path | undefined, step: string | number, change: Change): string[] {
   const rest = at !== undefined && at[0] === step ? at.slice(1) : undefined;
   if (rest?.length === 0 && change.kind === 'remove') return [];
   const text = write(value, rest, change) ?? 'null';
-  return rest?.length === 0 && change.kind === 'repeat' ? [{ text }, { text: change.text }] : [{ text }];
+  return rest?.length === 0 && change.kind === 'repeat' ? [text, change.text] : [text];
 }

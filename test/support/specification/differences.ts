@@ -51,6 +51,13 @@ interface Named {
   text: string;
 }
 
+const namedBy = (where: string, name: string, text = '', traits: string[] = []): Named => ({
+  where,
+  name,
+  text,
+  traits,
+});
+
 const limitKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
 
 const isLimit = (text: string): boolean =>
@@ -120,20 +127,15 @@ function componentsOf({ components }: OpenApi): Named[] {
       );
     throw new Error(`${where} has no properties`);
   });
-  const headers = Object.entries(components.headers).map(
-    ([name, { description = '' }]): Named => ({ where: 'header', name, traits: [], text: description }),
+  const headers = Object.entries(components.headers).map(([name, { description }]) =>
+    namedBy('header', name, description),
   );
   return [...schemas, ...headers];
 }
 
 function namedIn(where: string, operation: Operation, { components: { schemas } }: OpenApi): Named[] {
-  const parameters = (operation.parameters ?? []).map(
-    ({ name, description = '', schema }): Named => ({
-      where,
-      name,
-      traits: limitsOf(schema),
-      text: description,
-    }),
+  const parameters = (operation.parameters ?? []).map(({ name, description, schema }) =>
+    namedBy(where, name, description, limitsOf(schema)),
   );
   const bodies = Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, { schema }]) =>
     fieldsOf(where, schema, schemas, {
@@ -142,19 +144,12 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
     }),
   );
   const responses = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
-    ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(
-      ([, name = '', text = '']): Named => ({ where: status, name, traits: [], text }),
+    ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(([, name = '', text]) =>
+      namedBy(status, name, text),
     ),
     ...Object.entries(response.headers ?? {})
       .filter(([, header]) => header.$ref === undefined)
-      .map(
-        ([name, { description = '' }]): Named => ({
-          where: `${where} ${status}`,
-          name,
-          traits: [],
-          text: description,
-        }),
-      ),
+      .map(([name, { description }]) => namedBy(`${where} ${status}`, name, description)),
     ...Object.values(response.content ?? {}).flatMap(({ schema }) =>
       fieldsOf('envelope', schema, schemas, { isResponse: true }),
     ),
