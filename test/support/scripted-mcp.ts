@@ -77,11 +77,9 @@ function send(
   headers: Record<string, string> = {},
 ): void {
   const message = JSON.stringify({ jsonrpc: '2.0', id, result });
-  if (server.streams)
-    response
-      .writeHead(200, { 'content-type': 'text/event-stream', ...headers })
-      .end(`event: message\ndata: ${message}\n\n`);
-  else response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(message);
+  const type = server.streams ? 'text/event-stream' : 'application/json';
+  const body = server.streams ? `event: message\ndata: ${message}\n\n` : message;
+  response.writeHead(200, { 'content-type': type, ...headers }).end(body);
 }
 
 const fail = (response: ServerResponse, status: number, id: unknown, code: number, message: string) =>

@@ -1,5 +1,6 @@
 import {
   always,
+  type Changes,
   day,
   errorRate,
   every,
@@ -15,25 +16,25 @@ import {
   share,
 } from './normal-day.ts';
 
+/** Without the data of these metrics. */
+const without = (metrics: RegExp): Changes =>
+  Object.fromEntries(
+    Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
+      .filter((name) => metrics.test(name))
+      .map((name) => [name, gone]),
+  );
+
 /** Situations of requests and replies, and how new code, clients, models and strangers change them. */
 export const requestSituations: Situations = {
   'a normal day': { trouble: [0, 0], minutes: day, changes: {}, fires: [] },
   'a new stack before its first requests': {
     trouble: [0, 20],
-    changes: Object.fromEntries(
-      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
-        .filter((name) => !name.startsWith('Lambda Invocations'))
-        .map((name) => [name, gone]),
-    ),
+    changes: without(/^(?!Lambda Invocations)/),
     fires: [],
   },
   'a quiet night: nobody sends a request': {
     trouble: [night, night + 10 * hour],
-    changes: Object.fromEntries(
-      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
-        .filter((name) => /^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/.test(name))
-        .map((name) => [name, gone]),
-    ),
+    changes: without(/^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/),
     fires: [],
   },
   'a deployment: cold starts, both versions, web functions that end': {

@@ -5,6 +5,7 @@ import { dynamoUsageStore } from '#adapters/dynamo/workspaces/usage-store.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import { dynamoStores } from '../dynamo-stores.ts';
+import { memoryContentStore } from '../memory-objects.ts';
 import { start } from './entities.ts';
 
 const clock: Clock = {
@@ -15,21 +16,12 @@ const clock: Clock = {
 
 /** Stores texts that are too large for their items, under names that are the same in every run. */
 const contentsOf = (texts: Map<string, string>): ContentStore => ({
+  ...memoryContentStore(texts),
   async put({ workspaceId }, content) {
     const name = `contents/${workspaceId}/${texts.size + 1}`;
     texts.set(name, content);
     return name;
   },
-  async get(name) {
-    return texts.get(name) ?? '';
-  },
-  async getUpTo(name) {
-    return texts.get(name) ?? '';
-  },
-  async delete(name) {
-    texts.delete(name);
-  },
-  deleteOf: async () => undefined,
 });
 
 /**

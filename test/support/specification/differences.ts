@@ -247,13 +247,9 @@ function compared(named: readonly Named[]): Item[] {
 function merged(items: readonly Item[]): Difference[] {
   return [
     ...Map.groupBy(items, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
-  ].flatMap((alike) =>
-    alike.slice(0, 1).map(({ where, name, difference, text }) => ({
-      where: [alike.length === 1 || name === '' ? where : '', name]
-        .filter((part) => part !== '' && part !== '.')
-        .join(' '),
-      difference,
-      text,
-    })),
-  );
+  ].map(([first, ...others]) => {
+    const { where, name, difference, text } = first as Item;
+    const parts = [others.length === 0 || name === '' ? where : '', name];
+    return { where: parts.filter((part) => part !== '' && part !== '.').join(' '), difference, text };
+  });
 }
