@@ -162,9 +162,9 @@ async function prepareWorks(
 
 /** Measures the route that returns a batch, while the last request of the batch is still running. */
 async function measureOpen({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const held = holdCall(model, `Message ${pageLength - 1}`);
+  const pending = pendingCall(model, `Message ${pageLength - 1}`);
   const { id } = await submit(client, tenant, requestsOf(pageLength));
-  const call = await held;
+  const call = await pending;
   await waitForBatch(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
   const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
   call.finish();
@@ -173,11 +173,11 @@ async function measureOpen({ service, model, tenant, client }: Measurement): Pro
 }
 
 /** Resolves with the model's call for a message, to which nothing responds. */
-async function holdCall(model: ScriptedModel, message: string): Promise<ModelCall> {
+async function pendingCall(model: ScriptedModel, message: string): Promise<ModelCall> {
   const { onCall } = model;
-  const held = await callsByMessage(model)(message);
+  const pending = await callsByMessage(model)(message);
   model.onCall = onCall;
-  return held;
+  return pending;
 }
 
 /**
@@ -185,9 +185,9 @@ async function holdCall(model: ScriptedModel, message: string): Promise<ModelCal
  * closing the batch are not counted: every batch has them.
  */
 async function measureCancel({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const held = holdCall(model, 'Message 0');
+  const pending = pendingCall(model, 'Message 0');
   const { id } = await submit(client, tenant, requestsOf(1));
-  const call = await held;
+  const call = await pending;
   const cancelled = await callsOf(
     service,
     () => client.post(`/batches/${id}/cancel`, undefined),
@@ -200,10 +200,10 @@ async function measureCancel({ service, model, tenant, client }: Measurement): P
 
 /** Measures the route that stops a reply, while the model is silent. */
 async function measureStop({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const held = holdCall(model, 'Wait');
+  const pending = pendingCall(model, 'Wait');
   const chatId = await createChat(client, tenant, user);
   const sending = send(client, tenant, chatId, 'Wait', user);
-  await held;
+  await pending;
   const stopped = await callsOf(
     service,
     () => client.post(`/chats/${chatId}/stop`, user),

@@ -68,8 +68,8 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
     seen = typeof value === 'object' ? value.type : '';
   }
 
-  const told = requestsOf(1, () => ({ message: 'Tell my receiver' }));
-  const undelivered = await submit(client, agentId, told, { url: receiver.url, secret: webhookSecret });
+  const single = requestsOf(1, () => ({ message: 'Tell my receiver' }));
+  const undelivered = await submit(client, agentId, single, { url: receiver.url, secret: webhookSecret });
   await receiver.called(1);
   const chained = await createChat(client, { agentId }, { name: 'Continued by a batch' });
   const links = requestsOf(3, (index) => ({

@@ -145,8 +145,8 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
       runningCalls.push(call);
       if (runningCalls.length === 3) allRunning.resolve();
     });
-  const held = requestsOf(3, (index) => ({ message: `Hold ${index}` }));
-  const interrupted = await submit(client, tenant, held);
+  const silent = requestsOf(3, (index) => ({ message: `Hold ${index}` }));
+  const interrupted = await submit(client, tenant, silent);
   await allRunning.promise;
   hasDied = true;
   run.killWorkers('ProcessBatchItems');
