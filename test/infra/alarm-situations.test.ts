@@ -7,12 +7,13 @@ import {
 } from '#support/cloudwatch/alarm-states.ts';
 import type { MetricData } from '#support/cloudwatch/metric-data.ts';
 import { readings } from '#support/cloudwatch/metric-math.ts';
-import { type Form, forms, normalDay, type Situation } from '#support/cloudwatch/normal-day.ts';
+import { type Form, forms, listSituations, normalDay } from '#support/cloudwatch/normal-day.ts';
 import { requestSituations } from '#support/cloudwatch/request-situations.ts';
 import { workSituations } from '#support/cloudwatch/work-situations.ts';
 import { synthesize } from './synthesize.ts';
 
-const situations = [...requestSituations, ...workSituations];
+const situations = listSituations({ ...requestSituations, ...workSituations });
+type Situation = (typeof situations)[number];
 
 const withoutHash = (id: string): string => id.replace(/[0-9A-F]{8}$/, '');
 

@@ -23,8 +23,7 @@ import {
 } from '#support/frozen/entities.ts';
 import { deletedId, eventTexts } from '#support/frozen/every-kind.ts';
 import { currentItems } from '#support/frozen/freeze-items.ts';
-import type { FrozenItem } from '#support/frozen/frozen-item.ts';
-import { readFrozenItems } from '#support/frozen/read-frozen.ts';
+import { type FrozenItem, readFrozenItems } from '#support/frozen/read-frozen.ts';
 import { type Stores, storesOn } from '#support/frozen/stores.ts';
 import { type OpenTable, openTable } from '#support/open-table.ts';
 import { sampleItem } from '#support/sample-batches.ts';
@@ -224,10 +223,10 @@ describe('items of an earlier version', () => {
   });
 
   it('are read as files, knowledge, usage, idempotency records and audit', async () => {
-    const { files, knowledge, usage, idempotency, auditLog } = stores;
-    expect(await files.get(workspaceId, file.uuid)).toEqual(file);
+    const { fileIndex, knowledge, usage, idempotency, auditLog } = stores;
+    expect(await fileIndex.get(workspaceId, file.uuid)).toEqual(file);
     const persistent = { ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null };
-    expect(await files.get(workspaceId, persistent.uuid)).toEqual(persistent);
+    expect(await fileIndex.get(workspaceId, persistent.uuid)).toEqual(persistent);
     const objectName = `knowledge/${workspaceId}/1`;
     expect(await knowledge.head(workspaceId)).toEqual({ revision: 1, objectName, indexBytes: 1234 });
     expect(await knowledge.documents(workspaceId)).toEqual([document]);

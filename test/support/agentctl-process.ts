@@ -15,8 +15,16 @@ export const agentctlWords = (...args: string[]): string[] => [process.execPath,
  * @throws Error with its stderr if the exit code is not 0
  */
 export async function runOn<Result>(data: string, ...args: string[]): Promise<Result> {
-  const { code, stdout, stderr } = await startProgram(agentctlWords(...args, '--data', data, '--json')).ended;
-  if (code !== 0) throw new Error(stderr);
+  const words = [...args, '--data', data, '--json'];
+  return jsonOf(args, await startProgram(agentctlWords(...words)).ended);
+}
+
+/**
+ * The JSON on the last line that a command has printed.
+ * @throws Error with its stderr if the exit code is not 0
+ */
+export function jsonOf<Result>(args: readonly string[], { code, stdout, stderr }: CommandEnd): Result {
+  if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result;
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
+import { targetResources } from '../../bin/local/connection.ts';
 import { agentctlWords, runAgentctlCommand } from './agentctl-process.ts';
 import { type RunningCommand, startProgram } from './command.ts';
 import type { CommandEnd } from './serve-agentctl.ts';
@@ -84,27 +85,19 @@ function connectionOf(
     endpoints,
   }: { knowledgeBases: string[]; baseUrl: string; endpoints: string | undefined },
 ) {
+  const resources = Object.fromEntries(
+    targetResources.flatMap(({ output, field, service: name }) => [
+      [field, outputs[output]],
+      [`${name}_endpoint`, servers[name]],
+    ]),
+  );
   return {
     base_url: baseUrl,
     pid: process.pid,
     access_key_id: operatorCredentials.accessKeyId,
     secret_access_key: operatorCredentials.secretAccessKey,
-    data_table: outputs.DataTableName,
-    dynamodb_endpoint: servers.dynamodb,
-    content_bucket: outputs.ContentBucketName,
-    file_bucket: outputs.FileBucketName,
-    s3_endpoint: servers.s3,
-    batch_workflow: outputs.BatchWorkflowArn,
-    sfn_endpoint: servers.sfn,
-    test_agent_function: outputs.TestAgentFunctionArn,
-    lambda_endpoint: servers.lambda,
-    caller_secret: outputs.CallerSecretArn,
-    authorizer_cache_seconds: outputs.AuthorizerCacheSeconds,
-    secretsmanager_endpoint: servers.secretsmanager,
+    ...resources,
     openai_endpoints: endpoints,
-    webhook_key: outputs.WebhookKeyArn,
-    kms_endpoint: servers.kms,
-    tool_secret_key: outputs.ToolSecretKeyArn,
     tool_allow: '127.0.0.1:*',
     bedrock_models: [],
     bedrock_knowledge_bases: knowledgeBases,

@@ -8,11 +8,13 @@ import { historyOf } from './turns.ts';
 
 export type RequestFields = Record<string, unknown>;
 
+type NewRequest = RequestFields & { custom_id: string; message: string };
+
 /** Requests with the custom ids `id-0`, `id-1` … and different messages. */
 export const requestsOf = (
   count: number,
   fields: (index: number) => RequestFields = () => ({}),
-): RequestFields[] =>
+): NewRequest[] =>
   Array.from({ length: count }, (_, index) => ({
     custom_id: `id-${index}`,
     message: `Message ${index}`,

@@ -19,11 +19,17 @@ export interface JsonResponse {
  * @throws Error that says how the response breaks the contract
  */
 export function checkResponse(response: JsonResponse): void {
+  const problem = contractProblem(response);
+  if (problem !== undefined) throw new Error(problem);
+}
+
+/** How a response breaks the contract. */
+export function contractProblem(response: JsonResponse): string | undefined {
   const problem = headersProblem(response) ?? bodyProblem(response);
-  if (problem === undefined) return;
   const { method, path, status, body } = response;
-  throw new Error(
-    `${method} ${path} broke the contract: ${problem}\n${status} ${JSON.stringify(body).slice(0, 2000)}`,
+  return (
+    problem &&
+    `${method} ${path} broke the contract: ${problem}\n${status} ${JSON.stringify(body).slice(0, 2000)}`
   );
 }
 

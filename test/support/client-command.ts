@@ -1,4 +1,4 @@
-import { agentctlWords, runAgentctlCommand } from './agentctl-process.ts';
+import { agentctlWords, jsonOf, runAgentctlCommand } from './agentctl-process.ts';
 import { type RunningCommand, startProgram } from './command.ts';
 
 /**
@@ -23,11 +23,8 @@ export function clientCommand(
      * Returns the JSON on the last line that `--json` prints.
      * @throws Error with its stderr if the exit code is not 0
      */
-    async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
-      const { code, stdout, stderr } = await run(...args, '--json');
-      if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
-      return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as ApiResponse;
-    },
+    json: async <ApiResponse>(...args: string[]): Promise<ApiResponse> =>
+      jsonOf(args, await run(...args, '--json')),
   };
 }
 

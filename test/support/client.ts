@@ -1,4 +1,5 @@
 import type { StreamEvent } from '#contract/events.ts';
+import type { Pagination } from '#contract/pagination-object.ts';
 import { checkResponse } from './check-response.ts';
 import type { Service, Tenant } from './service.ts';
 
@@ -9,15 +10,7 @@ export interface ApiResponse<Data = unknown> {
     data: Data;
     message: string | null;
     error_code: number;
-    pagination?: {
-      limit: number;
-      offset: number;
-      total_records: number;
-      total_pages: number;
-      current_page: number;
-      next_page: string | null;
-      prev_page: string | null;
-    };
+    pagination?: Pagination;
   };
 }
 

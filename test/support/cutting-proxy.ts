@@ -109,14 +109,12 @@ function forward(client: Socket, first: Buffer, { cut, upstream, copy }: Forward
     if (client.destroyed) return;
     response = Buffer.concat([response, chunk]);
     const head = response.indexOf('\r\n\r\n') + 4;
-    const allowed =
-      cut === 'before the head'
-        ? 0
-        : cut === 'in the head'
-          ? 20
-          : cut === 'in the body' && head > 3
-            ? head + 5
-            : Number.POSITIVE_INFINITY;
+    const ends: Partial<Record<Cut, number>> = {
+      'before the head': 0,
+      'in the head': 20,
+      ...(head > 3 && { 'in the body': head + 5 }),
+    };
+    const allowed = (cut && ends[cut]) ?? Number.POSITIVE_INFINITY;
     const rest = allowed - (response.length - chunk.length);
     client.write(chunk.subarray(0, Math.max(0, rest)), () => {
       if (response.length > allowed) client.destroy();

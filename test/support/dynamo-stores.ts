@@ -19,14 +19,13 @@ import { dynamoWorkspaceStore } from '#adapters/dynamo/workspaces/workspace-stor
 import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { memoryContentStore, memoryIndexObjects } from './memory-objects.ts';
 import { openMemoryTable } from './memory-table/open-memory-table.ts';
-import type { StoreSettings, Stores } from './open-stores.ts';
+import type { StoreSettings } from './open-stores.ts';
 import { sampleTextWorker } from './sample-text-worker.ts';
 import { webhookSourceOf } from './webhook-source.ts';
 
 /** The stores of production, on a table of an emulator or in memory. */
-export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Stores {
+export function dynamoStores(table: Table, { clock, actor, contents = memoryContentStore() }: StoreSettings) {
   const audit = auditBy(clock, actor);
-  const contents = memoryContentStore();
   const batches = dynamoBatchStore(table, clock);
   return {
     agents: dynamoAgentStore(table, audit),
@@ -60,4 +59,4 @@ export function dynamoStores(table: Table, { clock, actor }: StoreSettings): Sto
 }
 
 /** The stores of production, on a table in this process. */
-export const memoryStores = (settings: StoreSettings): Stores => dynamoStores(openMemoryTable(), settings);
+export const memoryStores = (settings: StoreSettings) => dynamoStores(openMemoryTable(), settings);

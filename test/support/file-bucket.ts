@@ -12,21 +12,20 @@ import type { Service } from './service.ts';
 const clientOf = ({ run }: Pick<Service, 'run'>): S3Client =>
   new S3Client({ ...operatorAt(run.endpoints.s3), forcePathStyle: true });
 
-/** How many texts of a workspace are in S3 because they were too large for the table. */
-export async function countLargeTexts(service: Pick<Service, 'run'>, workspaceId: string): Promise<number> {
+/** The rests of the keys in the content bucket that begin with a prefix. */
+async function contentKeys(service: Pick<Service, 'run'>, Prefix: string): Promise<string[]> {
   const Bucket = service.run.outputs.ContentBucketName;
-  const Prefix = `contents/${workspaceId}/`;
-  const { KeyCount } = await clientOf(service).send(new ListObjectsV2Command({ Bucket, Prefix }));
-  return KeyCount ?? 0;
-}
-
-/** Keys of the content that was prepared from a workspace's files. */
-export async function preparedKeysOf(service: Pick<Service, 'run'>, workspaceId: string): Promise<string[]> {
-  const Bucket = service.run.outputs.ContentBucketName;
-  const Prefix = `attachments/persistent/${workspaceId}/`;
   const { Contents = [] } = await clientOf(service).send(new ListObjectsV2Command({ Bucket, Prefix }));
   return Contents.map(({ Key = '' }) => Key.slice(Prefix.length));
 }
+
+/** How many texts of a workspace are in S3 because they were too large for the table. */
+export const countLargeTexts = async (service: Pick<Service, 'run'>, workspaceId: string): Promise<number> =>
+  (await contentKeys(service, `contents/${workspaceId}/`)).length;
+
+/** Keys of the content that was prepared from a workspace's files. */
+export const preparedKeysOf = (service: Pick<Service, 'run'>, workspaceId: string): Promise<string[]> =>
+  contentKeys(service, `attachments/persistent/${workspaceId}/`);
 
 /** Direct access to a running service's bucket of uploaded files. */
 export function fileBucketOf(service: Pick<Service, 'run'>) {

@@ -8,16 +8,35 @@ const bombs = {
   br: brotliCompressSync(spaces, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
 };
 
-const json = (response: Parameters<Override>[1], text: string | Buffer, headers: object = {}) =>
+type Response = Parameters<Override>[1];
+
+const json = (response: Response, text: string | Buffer, headers: object = {}) =>
   Boolean(response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(text));
+const responds =
+  (text: string | Buffer, headers?: object): Override =>
+  (_request, response) =>
+    json(response, text, headers);
 const resultWith = (id: unknown, result: string) =>
   `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
-const many = (count: number) => `[${Array(count).fill('{"type":"text","text":"x"}').join()}]`;
-const forever = (response: Parameters<Override>[1], chunk: string, every = 0) => {
+const returns =
+  (result: string, headers?: object): Override =>
+  (_request, response, id) =>
+    json(response, resultWith(id, result), headers);
+const contents = (content: string) => `{"resultType":"complete","content":${content}}`;
+const many = (count: number) => contents(`[${Array(count).fill('{"type":"text","text":"x"}').join()}]`);
+const levels = (count: number) => '['.repeat(count) + ']'.repeat(count);
+const forever = (response: Response, chunk: string, every = 0, type = 'text/event-stream') => {
+  response.writeHead(200, { 'content-type': type });
   const timer = setInterval(() => response.write(chunk), every);
   response.once('close', () => clearInterval(timer));
   return true;
 };
+const endless =
+  (chunk: string): Override =>
+  (_request, response) =>
+    forever(response, chunk);
+const notification = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress' })}\n\n`;
+const ping = `data: ${JSON.stringify({ jsonrpc: '2.0', id: 's', method: 'ping' })}\n\n`;
 
 /** Servers of MCP that do harm, each with the kind of the failure that a call has. */
 export const hostileEndpoints: [what: string, kind: OutboundFailureKind, Override][] = [
@@ -27,48 +46,23 @@ export const hostileEndpoints: [what: string, kind: OutboundFailureKind, Overrid
     'timeout',
     (_request, response) => Boolean(response.socket?.write('HTTP/1.1 200 OK\r\nX-A: ')),
   ],
-  [
-    'a byte a second',
-    'timeout',
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      return forever(response, ' ', 1000);
-    },
-  ],
-  [
-    'an endless stream of comments',
-    'too-large',
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      return forever(response, `:${'x'.repeat(60_000)}\n\n`);
-    },
-  ],
-  [
-    'an endless stream of notifications',
-    'too-large',
-    (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const event = `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress' })}\n\n`;
-      return forever(response, event.repeat(500));
-    },
-  ],
+  ['a byte a second', 'timeout', (_request, response) => forever(response, ' ', 1000, 'application/json')],
+  ['an endless stream of comments', 'too-large', endless(`:${'x'.repeat(60_000)}\n\n`)],
+  ['an endless stream of notifications', 'too-large', endless(notification.repeat(500))],
   [
     'an endless line',
     'too-large',
     (_request, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const isOpen = forever(response, 'x'.repeat(60_000));
       response.write('data: ');
-      return forever(response, 'x'.repeat(60_000));
+      return isOpen;
     },
   ],
   [
     'requests without end',
     'protocol',
-    (request, response) => {
-      if (request.method === undefined) return Boolean(response.writeHead(202).end());
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      return forever(response, `data: ${JSON.stringify({ jsonrpc: '2.0', id: 's', method: 'ping' })}\n\n`, 5);
-    },
+    (request, response) =>
+      request.method === undefined ? Boolean(response.writeHead(202).end()) : forever(response, ping, 5),
   ],
   [
     'streams that end without end',
@@ -81,66 +75,18 @@ export const hostileEndpoints: [what: string, kind: OutboundFailureKind, Overrid
       ),
   ],
   ['100 MB', 'too-large', (_request, response) => json(response, Buffer.alloc(100_000_000, 0x20))],
-  [
-    'a gzip bomb',
-    'too-large',
-    (_request, response) => json(response, bombs.gzip, { 'content-encoding': 'gzip' }),
-  ],
-  [
-    'a brotli bomb',
-    'too-large',
-    (_request, response) => json(response, bombs.br, { 'content-encoding': 'br' }),
-  ],
-  [
-    '20,000 levels',
-    'protocol',
-    (_request, response, id) => json(response, resultWith(id, '['.repeat(20_000) + ']'.repeat(20_000))),
-  ],
-  [
-    '65 levels',
-    'protocol',
-    (_request, response, id) => json(response, resultWith(id, '['.repeat(65) + ']'.repeat(65))),
-  ],
-  [
-    '50,000 contents',
-    'protocol',
-    (_request, response, id) =>
-      json(response, resultWith(id, `{"resultType":"complete","content":${many(50_000)}}`)),
-  ],
-  [
-    '201 contents',
-    'protocol',
-    (_request, response, id) =>
-      json(response, resultWith(id, `{"resultType":"complete","content":${many(201)}}`)),
-  ],
-  [
-    'an unknown content',
-    'protocol',
-    (_request, response, id) =>
-      json(response, resultWith(id, '{"resultType":"complete","content":[{"type":"html"}]}')),
-  ],
-  [
-    'a wrong id',
-    'protocol',
-    (_request, response) => json(response, resultWith('other', '{"resultType":"complete","content":[]}')),
-  ],
-  ['no JSON', 'protocol', (_request, response) => json(response, '<html>')],
-  [
-    'HTML',
-    'protocol',
-    (_request, response) => Boolean(response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')),
-  ],
-  [
-    'a session id of 20 KB',
-    'protocol',
-    (_request, response, id) =>
-      json(response, resultWith(id, '{}'), { 'mcp-session-id': 'x'.repeat(20_000) }),
-  ],
-  [
-    '40 KB of headers',
-    'too-large',
-    (_request, response, id) => json(response, resultWith(id, '{}'), { 'x-a': 'x'.repeat(40_000) }),
-  ],
+  ['a gzip bomb', 'too-large', responds(bombs.gzip, { 'content-encoding': 'gzip' })],
+  ['a brotli bomb', 'too-large', responds(bombs.br, { 'content-encoding': 'br' })],
+  ['20,000 levels', 'protocol', returns(levels(20_000))],
+  ['65 levels', 'protocol', returns(levels(65))],
+  ['50,000 contents', 'protocol', returns(many(50_000))],
+  ['201 contents', 'protocol', returns(many(201))],
+  ['an unknown content', 'protocol', returns(contents('[{"type":"html"}]'))],
+  ['a wrong id', 'protocol', responds(resultWith('other', contents('[]')))],
+  ['no JSON', 'protocol', responds('<html>')],
+  ['HTML', 'protocol', responds('<html>', { 'content-type': 'text/html' })],
+  ['a session id of 20 KB', 'protocol', returns('{}', { 'mcp-session-id': 'x'.repeat(20_000) })],
+  ['40 KB of headers', 'too-large', returns('{}', { 'x-a': 'x'.repeat(40_000) })],
   [
     'a redirect',
     'redirects',

@@ -14,26 +14,17 @@ const texts = ['', 'a', 'ab', 'abc', '😀', '😀a', 'toString', '1', 'é'];
 const numbers = [0, 1, 2, 3, -1, -2.5, 0.1, 0.3, 1.5, 4.5, 10, 100, 7, -0, 1e3, 0.75];
 const types = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-interface Maker {
-  random: () => number;
-  pick: <Entry>(entries: readonly Entry[]) => Entry;
-  below: (count: number) => number;
-  chance: (share: number) => boolean;
-}
+type Maker = ReturnType<typeof makerOf>;
 
-function makerOf(random: () => number): Maker {
+function makerOf(random: () => number) {
   const below = (count: number): number => Math.floor(random() * count);
   return {
     random,
     below,
-    pick: (entries) => entries[below(entries.length)] as (typeof entries)[number],
-    chance: (share) => random() < share,
+    pick: <Entry>(entries: readonly Entry[]): Entry => entries[below(entries.length)] as Entry,
+    chance: (share: number): boolean => random() < share,
   };
 }
-
-/** With own properties only, `__proto__` too. */
-const objectOf = (entries: Iterable<readonly [string, unknown]>): Record<string, unknown> =>
-  Object.fromEntries(entries);
 
 const some = <Entry>(maker: Maker, most: number, make: (index: number) => Entry): Entry[] =>
   Array.from({ length: maker.below(most + 1) }, (_, index) => make(index));
@@ -52,7 +43,9 @@ function anyValue(maker: Maker, levels: number): unknown {
     case 5:
       return some(maker, 3, () => anyValue(maker, levels - 1));
     default:
-      return objectOf(some(maker, 3, () => [maker.pick(names), anyValue(maker, levels - 1)] as const));
+      return Object.fromEntries(
+        some(maker, 3, () => [maker.pick(names), anyValue(maker, levels - 1)] as const),
+      );
   }
 }
 
@@ -98,7 +91,7 @@ function arraySchema(maker: Maker, levels: number): Record<string, unknown> {
 }
 
 function objectSchema(maker: Maker, levels: number): Record<string, unknown> {
-  const properties = objectOf(
+  const properties = Object.fromEntries(
     some(maker, 4, () => [maker.pick(names), schemaOf(maker, levels - 1, true)] as const),
   );
   return {
@@ -159,11 +152,11 @@ const startOf = (maker: Maker): Record<string, unknown> =>
 
 const rootOf = (maker: Maker): Record<string, unknown> => ({
   ...startOf(maker),
-  $defs: objectOf([
+  $defs: Object.fromEntries([
     ['x', startOf(maker)],
     ['y/z', { anyOf: [{ type: 'null' }, startOf(maker)] }],
   ]),
-  definitions: objectOf([
+  definitions: Object.fromEntries([
     ['__proto__', startOf(maker)],
     ['q~', schemaOf(maker, 1, false)],
   ]),
@@ -175,14 +168,9 @@ function fittingData(maker: Maker, root: Record<string, unknown>, schema: unknow
   const node = schema as Record<string, unknown>;
   if (typeof node.$ref === 'string') {
     const [, group = '', name = ''] = node.$ref.split('/');
-    const target = group === '' ? root : (root[group] as object);
     const own = name.replaceAll('~1', '/').replaceAll('~0', '~');
-    return fittingData(
-      maker,
-      root,
-      group === '' ? target : new Map(Object.entries(target)).get(own),
-      levels - 1,
-    );
+    const target = group === '' ? root : new Map(Object.entries(root[group] as object)).get(own);
+    return fittingData(maker, root, target, levels - 1);
   }
   const alternatives = (node.anyOf ?? node.oneOf ?? node.allOf) as unknown[] | undefined;
   if (alternatives !== undefined) return fittingData(maker, root, maker.pick(alternatives), levels);
@@ -233,7 +221,7 @@ function fittingObject(
   const chosen = [...properties.keys()].filter(() => maker.chance(0.4));
   const all = new Set([...required, ...chosen]);
   for (const name of names) if (all.size < Number(node.minProperties ?? 0)) all.add(name);
-  return objectOf(
+  return Object.fromEntries(
     [...all].map(
       (name) =>
         [
@@ -257,7 +245,7 @@ function mutated(maker: Maker, data: unknown): unknown {
   const index = maker.below(entries.length + 1);
   const [name, value] = entries[index] ?? [maker.pick(names), null];
   const others = entries.filter(([other]) => other !== name);
-  return objectOf(maker.chance(0.2) ? others : [...others, [name, mutated(maker, value)]]);
+  return Object.fromEntries(maker.chance(0.2) ? others : [...others, [name, mutated(maker, value)]]);
 }
 
 /** Half of the data fits in most cases, and half of it is changed. */
@@ -275,12 +263,11 @@ export function* schemaCases(): Generator<SchemaCase> {
 export function withOldTuples(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withOldTuples);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const changed = Object.entries(schema).map(([keyword, value]) =>
-    ['enum', 'const'].includes(keyword)
-      ? ([keyword, value] as const)
-      : ([keyword, withOldTuples(value)] as const),
+  const changed = Object.entries(schema).map(
+    ([keyword, value]) =>
+      [keyword, ['enum', 'const'].includes(keyword) ? value : withOldTuples(value)] as const,
   );
-  const { prefixItems, items, ...others } = objectOf(changed);
-  if (prefixItems === undefined) return objectOf(changed);
+  const { prefixItems, items, ...others } = Object.fromEntries(changed);
+  if (prefixItems === undefined) return Object.fromEntries(changed);
   return { ...others, items: prefixItems, ...(items !== undefined && { additionalItems: items }) };
 }

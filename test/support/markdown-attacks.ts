@@ -58,19 +58,15 @@ const shapes: readonly ((address: string) => string)[] = [
 ];
 
 const tags = [
-  ...[
-    'img src=x onerror',
-    'svg onload',
-    'body onload',
-    'details open ontoggle',
-    'video autoplay onloadstart',
-  ],
-  ...[
-    'input autofocus onfocus',
-    'marquee onstart',
-    'a id=x tabindex=1 onfocus',
-    'math><a xlink:href=javascript: onclick',
-  ],
+  'img src=x onerror',
+  'svg onload',
+  'body onload',
+  'details open ontoggle',
+  'video autoplay onloadstart',
+  'input autofocus onfocus',
+  'marquee onstart',
+  'a id=x tabindex=1 onfocus',
+  'math><a xlink:href=javascript: onclick',
 ];
 
 /** Over 200: each address in each shape, and tags with handlers in each place where a parser might let them through. */

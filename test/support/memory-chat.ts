@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import type { StreamEventBody } from '#contract/events.ts';
 import type { Agent } from '#domain/agents/agent.ts';
+import type { AgentServices } from '#domain/agents/agents.ts';
 import type { Chat, NewChat } from '#domain/chats/chat.ts';
 import type { SendInput } from '#domain/chats/check-send.ts';
 import type { Reply } from '#domain/chats/collect-reply.ts';
@@ -9,6 +10,7 @@ import type { Message } from '#domain/chats/message.ts';
 import { finishTurn, type StartedTurn, startTurn } from '#domain/chats/send-turn.ts';
 import type { ChatServices } from '#domain/chats/services.ts';
 import { watchStops } from '#domain/chats/watch-stops.ts';
+import type { FileServices } from '#domain/files/files.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { PlatformServices } from '#domain/platform/services.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
@@ -21,21 +23,7 @@ import { type ScriptedRuntime, scriptedRuntime } from './scripted-runtime.ts';
 
 export type MemoryServices = Stores &
   PlatformServices &
-  Pick<
-    ChatServices,
-    | 'agentRuntime'
-    | 'chatDeletion'
-    | 'chatPages'
-    | 'chats'
-    | 'feedback'
-    | 'messages'
-    | 'newChats'
-    | 'purgeOutbox'
-    | 'purgeQueue'
-    | 'replyEvents'
-    | 'replySettings'
-    | 'stops'
-  >;
+  Omit<ChatServices, keyof AgentServices | keyof FileServices>;
 
 export type RunningTurn = Extract<StartedTurn, { turn: object }>;
 

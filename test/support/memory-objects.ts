@@ -4,8 +4,7 @@ import { limits } from '#contract/limits.ts';
 import type { ContentStore } from '#domain/chats/message.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
 
-export function memoryContentStore(): ContentStore {
-  const contents = new Map<string, string>();
+export function memoryContentStore(contents = new Map<string, string>()): ContentStore {
   let stored = 0;
   const read = (name: string): string => {
     const content = contents.get(name);
@@ -42,9 +41,7 @@ export function memoryIndexObjects(): IndexObjects {
       return name;
     },
     get: async (name) => objects.get(name),
-    async delete(name) {
-      objects.delete(name);
-    },
+    delete: async (name) => void objects.delete(name),
   };
 }
 

@@ -1,4 +1,4 @@
-import { zip } from './sample-files.ts';
+import { pdfFile, zip } from './sample-files.ts';
 
 const relationships = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 const relationsOf = (entries: [id: string, type: string, target: string][]): string =>
@@ -113,30 +113,6 @@ export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: B
     }),
   ];
   return pdfFile(objects);
-}
-
-/** A PDF of these objects, numbered from 1. The first is the catalog. */
-export function pdfFile(objects: readonly (Buffer | string)[]): Buffer {
-  const chunks: Buffer[] = [Buffer.from('%PDF-1.4\n')];
-  const offsets: string[] = [];
-  let at = 9;
-  for (const [index, object] of objects.entries()) {
-    offsets.push(`${String(at).padStart(10, '0')} 00000 n \n`);
-    const chunk = Buffer.concat([
-      Buffer.from(`${index + 1} 0 obj\n`),
-      Buffer.from(object),
-      Buffer.from('\nendobj\n'),
-    ]);
-    chunks.push(chunk);
-    at += chunk.length;
-  }
-  const size = objects.length + 1;
-  chunks.push(
-    Buffer.from(
-      `xref\n0 ${size}\n0000000000 65535 f \n${offsets.join('')}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${at}\n%%EOF\n`,
-    ),
-  );
-  return Buffer.concat(chunks);
 }
 
 const pdfStream = (content: string): string =>

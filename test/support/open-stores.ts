@@ -1,8 +1,6 @@
 import { inject } from 'vitest';
-import type { AgentEditing } from '#domain/agents/agents.ts';
-import type { ChatServices } from '#domain/chats/services.ts';
-import type { ErasureServices } from '#domain/erasure/erasure.ts';
-import type { KnowledgeServices } from '#domain/knowledge/knowledge.ts';
+import type { ContentStore } from '#domain/chats/message.ts';
+import type { Clock } from '#domain/platform/services.ts';
 import { dynamoStores, memoryStores } from './dynamo-stores.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { openTable } from './open-table.ts';
@@ -17,41 +15,15 @@ declare module 'vitest' {
 /** Seeds for tests with random steps. On a table, a seed takes 6 to 12 s. */
 export const seeds = inject('stores') === 'memory' ? [1, 2, 3, 4] : [1];
 
-export type Stores = {
-  chats: ChatServices['chats'] &
-    ChatServices['newChats'] &
-    ChatServices['chatPages'] &
-    ChatServices['chatDeletion'];
-} & AgentEditing &
-  Pick<
-    ErasureServices,
-    | 'apiKeys'
-    | 'auditLog'
-    | 'batches'
-    | 'chatTraces'
-    | 'deliveries'
-    | 'erasures'
-    | 'feedback'
-    | 'fileIndex'
-    | 'idempotency'
-    | 'messages'
-    | 'purgeOutbox'
-    | 'rateBuckets'
-    | 'reconciliationIndex'
-    | 'replyEvents'
-    | 'requestEraser'
-    | 'retention'
-    | 'usage'
-    | 'webhookSource'
-    | 'workspaces'
-  > &
-  Pick<KnowledgeServices, 'knowledge'>;
+export type Stores = ReturnType<typeof dynamoStores>;
 
 /** What the stores take from the process. */
 export interface StoreSettings {
-  clock: ManualClock;
+  clock: Clock;
   /** Returns the name of the operator who makes a change, for the audit log. */
   actor: () => string;
+  /** Texts that are too large for their items; in memory by default. */
+  contents?: ContentStore;
 }
 
 /**

@@ -13,7 +13,7 @@ import { dynamoTable } from '#adapters/dynamo/table/table.ts';
 import { thisPlatform } from '#local/dynamodb/choose-dynamodb.ts';
 import { startDynoxide } from '#local/dynamodb/start-dynoxide.ts';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
-import type { FrozenItem } from './frozen/frozen-item.ts';
+import type { FrozenItem } from './frozen/read-frozen.ts';
 
 /**
  * Creates the data table alone, in an emulator of its own: stores need no service.

@@ -7,6 +7,7 @@ import {
   chatCompletionChunk,
 } from '#contract/openai.ts';
 
+import type { Call } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 
 /** Requests to the OpenAI-compatible routes, over plain HTTP. Each response must have the form of the contract. */
@@ -14,15 +15,7 @@ export function openAiRequests(
   { baseUrl }: Pick<Service, 'baseUrl'>,
   { apiKey, agentId }: Pick<Tenant, 'apiKey' | 'agentId'>,
 ) {
-  const request = (
-    method: string,
-    path: string,
-    {
-      body,
-      headers,
-      signal,
-    }: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal } = {},
-  ): Promise<Response> =>
+  const request = (method: string, path: string, { body, headers, signal }: Call = {}): Promise<Response> =>
     fetch(`${baseUrl}/openai${path}`, {
       method,
       headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json', ...headers },
@@ -34,10 +27,8 @@ export function openAiRequests(
     const { message = 'Hello', ...others } = fields;
     return { model: agentId, messages: [{ role: 'user', content: message }], ...others };
   };
-  const send = (
-    fields: Record<string, unknown> = {},
-    options: { headers?: Record<string, string>; signal?: AbortSignal } = {},
-  ) => request('POST', '/chat/completions', { ...options, body: bodyOf(fields) });
+  const send = (fields: Record<string, unknown> = {}, options: Omit<Call, 'body'> = {}) =>
+    request('POST', '/chat/completions', { ...options, body: bodyOf(fields) });
   return {
     request,
     send,

@@ -8,7 +8,7 @@ import { dataOf, openTenant } from './open-tenant.ts';
 import { openAiRequests } from './openai-requests.ts';
 import { callsOf } from './operation-calls.ts';
 import { readsOf } from './reads.ts';
-import type { ModelCall, ScriptedModel } from './scripted-model.ts';
+import { callsByMessage, type ModelCall, type ScriptedModel } from './scripted-model.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
 import { uploaderOf } from './upload.ts';
@@ -162,20 +162,22 @@ async function prepareWorks(
 
 /** Measures the route that returns a batch, while the last request of the batch is still running. */
 async function measureOpen({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const { onCall } = model;
-  const pendingCall = Promise.withResolvers<ModelCall>();
-  model.onCall = (call) =>
-    call.request.messages.at(-1)?.content === `Message ${pageLength - 1}`
-      ? pendingCall.resolve(call)
-      : onCall(call);
+  const pending = pendingCall(model, `Message ${pageLength - 1}`);
   const { id } = await submit(client, tenant, requestsOf(pageLength));
-  const call = await pendingCall.promise;
+  const call = await pending;
   await waitForBatch(client, id, ({ completed_requests }) => completed_requests === pageLength - 1);
   const calls = await callsOf(service, () => client.get(`/batches/${id}`), /^(?!.*GetBatch)/);
-  model.onCall = onCall;
   call.finish();
   await waitForBatchEnd(client, id);
   return calls;
+}
+
+/** Resolves with the model's call for a message, to which nothing responds. */
+async function pendingCall(model: ScriptedModel, message: string): Promise<ModelCall> {
+  const { onCall } = model;
+  const pending = await callsByMessage(model)(message);
+  model.onCall = onCall;
+  return pending;
 }
 
 /**
@@ -183,12 +185,9 @@ async function measureOpen({ service, model, tenant, client }: Measurement): Pro
  * closing the batch are not counted: every batch has them.
  */
 async function measureCancel({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const { onCall } = model;
-  const pendingCall = Promise.withResolvers<ModelCall>();
-  model.onCall = pendingCall.resolve;
+  const pending = pendingCall(model, 'Message 0');
   const { id } = await submit(client, tenant, requestsOf(1));
-  const call = await pendingCall.promise;
-  model.onCall = onCall;
+  const call = await pending;
   const cancelled = await callsOf(
     service,
     () => client.post(`/batches/${id}/cancel`, undefined),
@@ -201,13 +200,10 @@ async function measureCancel({ service, model, tenant, client }: Measurement): P
 
 /** Measures the route that stops a reply, while the model is silent. */
 async function measureStop({ service, model, tenant, client }: Measurement): Promise<OperationCalls> {
-  const { onCall } = model;
-  const pendingCall = Promise.withResolvers<ModelCall>();
-  model.onCall = pendingCall.resolve;
+  const pending = pendingCall(model, 'Wait');
   const chatId = await createChat(client, tenant, user);
   const sending = send(client, tenant, chatId, 'Wait', user);
-  await pendingCall.promise;
-  model.onCall = onCall;
+  await pending;
   const stopped = await callsOf(
     service,
     () => client.post(`/chats/${chatId}/stop`, user),

@@ -3,7 +3,6 @@ import { brotliCompressSync, gzipSync } from 'node:zlib';
 
 /** A response of a chat completions server, and what must become of it. */
 export interface ProviderResponse {
-  name: string;
   /** A text that is sent as events, unless `send` does it. */
   body?: string;
   headers?: Record<string, string>;
@@ -46,61 +45,51 @@ const thenCut = (body: string) => (response: ServerResponse) =>
 const unfinished = 'The model could not complete the reply';
 const unreachable = 'The model cannot be reached: try again later';
 
-export const providerResponses: readonly ProviderResponse[] = [
-  { name: 'as the API says', body: usual },
-  { name: 'usage without choices', body: events(hello, stop, { id: 'c', usage }) + done },
-  { name: 'usage with choices that are null', body: events(hello, stop, { choices: null, usage }) + done },
-  { name: 'usage in every chunk', body: events({ ...hello, usage }, { ...stop, usage }) + done },
-  {
-    name: 'usage in the choice',
+const responses: Readonly<Record<string, ProviderResponse>> = {
+  'as the API says': { body: usual },
+  'usage without choices': { body: events(hello, stop, { id: 'c', usage }) + done },
+  'usage with choices that are null': { body: events(hello, stop, { choices: null, usage }) + done },
+  'usage in every chunk': { body: events({ ...hello, usage }, { ...stop, usage }) + done },
+  'usage in the choice': {
     body: events(hello, chunk({}, null, { choices: [{ delta: {}, finish_reason: 'stop', usage }] })) + done,
   },
-  {
-    name: 'usage of another shape',
+  'usage of another shape': {
     body: events(hello, stop, { choices: [], usage: { prompt_tokens: '3', completion_tokens: -4 } }) + done,
     usage: [0, 0],
   },
-  { name: 'no usage', body: events(hello, stop) + done, usage: [0, 0] },
-  { name: 'a ping', body: events(hello, { type: 'ping' }, stop, usageChunk) + done },
-  { name: 'empty data', body: `${events('', hello, '', stop)}data\n\n${events(usageChunk)}${done}` },
-  {
-    name: 'unparsable data',
+  'no usage': { body: events(hello, stop) + done, usage: [0, 0] },
+  'a ping': { body: events(hello, { type: 'ping' }, stop, usageChunk) + done },
+  'empty data': { body: `${events('', hello, '', stop)}data\n\n${events(usageChunk)}${done}` },
+  'unparsable data': {
     body: events(hello, '{"choices": [', 'null', '7', '[]', stop, usageChunk) + done,
   },
-  { name: 'an unknown event', body: `event: x\n${events({ x: 1 }, hello, stop, usageChunk)}${done}` },
-  { name: 'an error that is null', body: events({ ...hello, error: null }, stop, usageChunk) + done },
-  { name: 'no finish reason, but an end', body: events(hello, usageChunk) + done },
-  { name: 'a finish reason, but no end', body: events(hello, stop, usageChunk) },
-  { name: 'a cut after the finish reason', send: thenCut(events(hello, stop)), usage: [0, 0] },
-  { name: 'garbage after the finish reason', body: `${events(hello, stop)}<html>{`, usage: [0, 0] },
-  {
-    name: 'an error after the finish reason',
+  'an unknown event': { body: `event: x\n${events({ x: 1 }, hello, stop, usageChunk)}${done}` },
+  'an error that is null': { body: events({ ...hello, error: null }, stop, usageChunk) + done },
+  'no finish reason, but an end': { body: events(hello, usageChunk) + done },
+  'a finish reason, but no end': { body: events(hello, stop, usageChunk) },
+  'a cut after the finish reason': { send: thenCut(events(hello, stop)), usage: [0, 0] },
+  'garbage after the finish reason': { body: `${events(hello, stop)}<html>{`, usage: [0, 0] },
+  'an error after the finish reason': {
     body: events(hello, stop, { error: { message: 'late' } }, usageChunk) + done,
   },
-  { name: 'a connection left open after the end', send: (response) => start(response).write(usual) },
-  {
-    name: 'a connection left open after the finish reason',
+  'a connection left open after the end': { send: (response) => start(response).write(usual) },
+  'a connection left open after the finish reason': {
     send: (response) => start(response).write(events(hello, stop, usageChunk)),
   },
-  { name: 'events after the end', body: usual + events(chunk({ content: 'More' })) },
-  {
-    name: 'the role model',
+  'events after the end': { body: usual + events(chunk({ content: 'More' })) },
+  'the role model': {
     body: events(chunk({ role: 'model', content: 'Hello' }), stop, usageChunk) + done,
   },
-  {
-    name: 'content in parts',
+  'content in parts': {
     body: events(chunk({ content: [{ type: 'text', text: 'Hello' }, null] }), stop, usageChunk) + done,
   },
-  {
-    name: 'a message in place of a delta',
+  'a message in place of a delta': {
     body: events({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }], usage }) + done,
   },
-  {
-    name: 'an empty finish reason in every chunk',
+  'an empty finish reason in every chunk': {
     body: events(chunk({ content: 'Hello' }, ''), chunk({ content: null }, ''), stop, usageChunk) + done,
   },
-  {
-    name: 'reasoning under any name',
+  'reasoning under any name': {
     body:
       events(
         chunk({ reasoning_content: 'Hm. ', content: '' }),
@@ -109,69 +98,60 @@ export const providerResponses: readonly ProviderResponse[] = [
         ...[hello, stop, usageChunk],
       ) + done,
   },
-  { name: 'one object', body: whole, headers: { 'content-type': 'application/json' } },
-  { name: 'one object that is called events', body: whole },
-  { name: 'events that are called an object', body: usual, headers: { 'content-type': 'application/json' } },
-  { name: 'gzip', send: (response) => start(response, { 'content-encoding': 'gzip' }).end(gzipSync(usual)) },
-  {
-    name: 'br',
+  'one object': { body: whole, headers: { 'content-type': 'application/json' } },
+  'one object that is called events': { body: whole },
+  'events that are called an object': { body: usual, headers: { 'content-type': 'application/json' } },
+  gzip: { send: (response) => start(response, { 'content-encoding': 'gzip' }).end(gzipSync(usual)) },
+  br: {
     send: (response) => start(response, { 'content-encoding': 'br' }).end(brotliCompressSync(usual)),
   },
-  {
-    name: 'a last event without its empty line',
+  'a last event without its empty line': {
     body: `${events(hello)}data: ${JSON.stringify({ ...stop, usage })}`,
   },
-  { name: 'CRLF', body: usual.replaceAll('\n', '\r\n') },
-  { name: 'a byte order mark and comments', body: `\uFEFF: hi\n\n${usual.replaceAll('data', ': hi\ndata')}` },
-  {
-    name: 'a redirect on the same server',
+  CRLF: { body: usual.replaceAll('\n', '\r\n') },
+  'a byte order mark and comments': { body: `\uFEFF: hi\n\n${usual.replaceAll('data', ': hi\ndata')}` },
+  'a redirect on the same server': {
     send(response, path) {
       if (path === '/v1/moved') start(response).end(usual);
       else response.writeHead(308, { location: '/v1/moved' }).end();
     },
   },
-  {
-    name: 'the limit of tokens',
+  'the limit of tokens': {
     body: events(hello, chunk({}, 'length'), usageChunk) + done,
     end: 'incomplete',
   },
-  {
-    name: 'no finish reason and no end',
+  'no finish reason and no end': {
     body: events(hello, usageChunk),
     ...{ usage: [0, 0], error: unfinished },
   },
-  { name: 'a cut after the text', send: thenCut(events(hello)), usage: [0, 0], error: unreachable },
-  {
-    name: 'an error after the text',
+  'a cut after the text': { send: thenCut(events(hello)), usage: [0, 0], error: unreachable },
+  'an error after the text': {
     body: events(hello, { error: { message: 'no', type: 'server_error' } }, stop) + done,
     ...{ usage: [0, 0], error: unreachable },
   },
-  {
-    name: 'an event of the name error',
+  'an event of the name error': {
     body: `${events(hello)}event: error\n${events({ message: 'no' }, stop)}${done}`,
     ...{ usage: [0, 0], error: unfinished },
   },
-  {
-    name: 'the finish reason error',
+  'the finish reason error': {
     body: events(hello, chunk({}, 'error'), usageChunk) + done,
     error: unfinished,
   },
-  {
-    name: 'a rejection by the model',
+  'a rejection by the model': {
     body: events(chunk({ refusal: 'Hello' }), stop, usageChunk) + done,
     error: 'The reply was cut by the content filter of the model',
     isRejection: true,
   },
-  { name: 'an end without a text', body: done, ...{ text: '', usage: [0, 0], error: unfinished } },
-  { name: 'a page', body: '<html>\n\nHello</html>', ...{ text: '', usage: [0, 0], error: unfinished } },
-  {
-    name: 'one object that is an error',
+  'an end without a text': { body: done, ...{ text: '', usage: [0, 0], error: unfinished } },
+  'a page': { body: '<html>\n\nHello</html>', ...{ text: '', usage: [0, 0], error: unfinished } },
+  'one object that is an error': {
     body: '{"error": {"message": "no"}}',
     ...{ text: '', usage: [0, 0], error: unfinished },
   },
-  {
-    name: 'a redirect to another server',
+  'a redirect to another server': {
     send: (response) => response.writeHead(308, { location: 'http://127.0.0.2:9/v1' }).end(),
     ...{ text: '', usage: [0, 0], error: unfinished },
   },
-];
+};
+
+export const providerResponses = Object.entries(responses).map(([name, response]) => ({ name, ...response }));

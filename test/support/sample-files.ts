@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { crc32, deflateRawSync } from 'node:zlib';
+import { compoundFile, endOfChain, entry } from './word-document.ts';
 
 /** A ZIP archive with these files, each compressed. */
 export function zip(entries: Record<string, string | Buffer>): Buffer {
@@ -65,52 +66,47 @@ export const pptx = (text: string): Buffer =>
     `<p:presentation xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main"><!--${text}--></p:presentation>`,
   );
 
+/** A PDF of these objects, numbered from 1. The first is the catalog. */
+export function pdfFile(objects: readonly (Buffer | string)[]): Buffer {
+  const chunks: Buffer[] = [Buffer.from('%PDF-1.4\n')];
+  const offsets: string[] = [];
+  let at = 9;
+  for (const [index, object] of objects.entries()) {
+    offsets.push(`${String(at).padStart(10, '0')} 00000 n \n`);
+    const chunk = Buffer.concat([
+      Buffer.from(`${index + 1} 0 obj\n`),
+      Buffer.from(object),
+      Buffer.from('\nendobj\n'),
+    ]);
+    chunks.push(chunk);
+    at += chunk.length;
+  }
+  const size = objects.length + 1;
+  chunks.push(
+    Buffer.from(
+      `xref\n0 ${size}\n0000000000 65535 f \n${offsets.join('')}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${at}\n%%EOF\n`,
+    ),
+  );
+  return Buffer.concat(chunks);
+}
+
 /** One page with one line. */
 export function pdf(text: string): Buffer {
   const stream = `BT /F1 12 Tf 72 720 Td (${text}) Tj ET`;
-  const objects = [
+  return pdfFile([
     '<< /Type /Catalog /Pages 2 0 R >>',
     '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
     '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>',
     `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
     '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-  ];
-  let body = '%PDF-1.4\n';
-  const offsets = objects.map((object, index) => {
-    const offset = body.length;
-    body += `${index + 1} 0 obj\n${object}\nendobj\n`;
-    return offset;
-  });
-  const table = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
-  return Buffer.from(
-    `${body}xref\n0 6\n0000000000 65535 f \n${table}trailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n${body.length}\n%%EOF\n`,
-  );
+  ]);
 }
 
 /** A compound file, the container of old Word documents: header, allocation table, directory. */
-export function doc(): Buffer {
-  const file = Buffer.alloc(3 * 512);
-  Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(file);
-  Buffer.from('3e000300feff0900', 'hex').copy(file, 24);
-  file[32] = 6;
-  file.writeUInt32LE(1, 44);
-  file.writeUInt32LE(1, 48);
-  file.writeUInt32LE(4096, 56);
-  for (const at of [60, 68]) file.writeUInt32LE(0xfffffffe, at);
-  file.fill(0xff, 80, 512);
-  file.writeUInt32LE(0, 76);
-  file.fill(0xff, 512, 1024);
-  file.writeUInt32LE(0xfffffffd, 512);
-  file.writeUInt32LE(0xfffffffe, 516);
-  file.write('Root Entry', 1024, 'utf16le');
-  file.writeUInt16LE(22, 1024 + 64);
-  file[1024 + 66] = 5;
-  for (const at of [68, 72, 76]) file.writeUInt32LE(0xffffffff, 1024 + at);
-  file.writeUInt32LE(0xfffffffe, 1024 + 116);
-  return file;
-}
+export const doc = (): Buffer =>
+  compoundFile([], entry('Root Entry', { type: 5, start: endOfChain, size: 0 }), Buffer.alloc(3 * 128));
 
-const base64 = (text: string): Buffer => Buffer.from(text, 'base64');
+export const base64 = (text: string): Buffer => Buffer.from(text, 'base64');
 
 /** One pixel each. */
 export const png = base64(

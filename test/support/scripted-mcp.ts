@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { certificate } from './certificate.ts';
+import { listenLocally } from './listen-locally.ts';
 
 export interface ScriptedTool {
   name: string;
@@ -54,8 +54,7 @@ export async function scriptedMcp(options: { tls?: boolean } = {}): Promise<Scri
   };
   const handler = (request: IncomingMessage, response: ServerResponse) => void listener(request, response);
   const listening = options.tls ? createTlsServer(certificate, handler) : createServer(handler);
-  await new Promise<void>((started) => listening.listen(0, '127.0.0.1', started));
-  const { port } = listening.address() as AddressInfo;
+  const { port, close } = await listenLocally(listening);
   const server: ScriptedMcp = {
     url: options.tls ? `https://localhost:${port}/mcp` : `http://127.0.0.1:${port}/mcp`,
     host: `${options.tls ? 'localhost' : '127.0.0.1'}:${port}`,
@@ -65,10 +64,7 @@ export async function scriptedMcp(options: { tls?: boolean } = {}): Promise<Scri
     call: (_name, args) => text(JSON.stringify(args)),
     forget: () => sessions.clear(),
     methods: () => server.received.map(({ http, method }) => (http === 'POST' ? String(method) : http)),
-    async close() {
-      listening.closeAllConnections();
-      await new Promise((closed) => listening.close(closed));
-    },
+    close,
   };
   return server;
 }
@@ -81,11 +77,9 @@ function send(
   headers: Record<string, string> = {},
 ): void {
   const message = JSON.stringify({ jsonrpc: '2.0', id, result });
-  if (server.streams)
-    response
-      .writeHead(200, { 'content-type': 'text/event-stream', ...headers })
-      .end(`event: message\ndata: ${message}\n\n`);
-  else response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(message);
+  const type = server.streams ? 'text/event-stream' : 'application/json';
+  const body = server.streams ? `event: message\ndata: ${message}\n\n` : message;
+  response.writeHead(200, { 'content-type': type, ...headers }).end(body);
 }
 
 const fail = (response: ServerResponse, status: number, id: unknown, code: number, message: string) =>

@@ -1,7 +1,8 @@
 import { chatItem } from '#adapters/dynamo/chats/chat-items.ts';
 import { attributesOf } from '#adapters/dynamo/chats/message-item.ts';
 import { keys, type ListKeys } from '#adapters/dynamo/table/keys.ts';
-import { isReplyPosition, type Message, noUsage } from '#domain/chats/message.ts';
+import { isReplyPosition, type Message } from '#domain/chats/message.ts';
+import { replyMessage, userMessage } from './messages.ts';
 
 type Item = Record<string, unknown>;
 
@@ -89,15 +90,5 @@ export function* messageItems(seeded: {
 
 const messageAt = (position: number, content: string): Message =>
   isReplyPosition(position)
-    ? {
-        role: 'assistant',
-        position,
-        content,
-        createdAt: at,
-        agentVersionId: null,
-        reasoningSteps: [],
-        tokenUsage: noUsage,
-        error: null,
-        incomplete: null,
-      }
-    : { role: 'user', position, content, attachments: [], createdAt: at };
+    ? replyMessage(position, content, { createdAt: at, agentVersionId: null })
+    : userMessage(position, content, { createdAt: at });

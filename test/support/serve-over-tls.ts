@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { certificate } from './certificate.ts';
+import { listenLocally } from './listen-locally.ts';
 
 const usual = getCACertificates('default');
 beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
@@ -33,12 +33,7 @@ export async function serveOverTls(respond: Respond) {
     received.push(read);
     respond(read, response);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  closeAfterTest(() => {
-    const closed = new Promise<void>((done) => server.close(() => done()));
-    server.closeAllConnections();
-    return closed;
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port, close } = await listenLocally(server);
+  closeAfterTest(close);
   return { received, origin: `https://localhost:${port}`, host: `localhost:${port}` };
 }

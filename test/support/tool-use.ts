@@ -46,13 +46,7 @@ export async function toolUser(service: Service, tool: NonNullable<AgentFields['
     const [step, ...others] = (await historyOf(client, chatId)).at(-1)?.meta.reasoning_steps ?? [];
     if (step?.result == null || others.length > 0)
       throw new Error('The reply does not have exactly one step that has ended');
-    const shown = {
-      id: step.id,
-      type: step.type,
-      content: step.content,
-      args: step.args,
-      result: step.result,
-    };
+    const shown = shownOf(step, step.result);
     if (JSON.stringify(streamed.shown) !== JSON.stringify(shown))
       throw new Error(
         `The stream has ${JSON.stringify(streamed.shown)}, the history ${JSON.stringify(shown)}`,
@@ -73,30 +67,22 @@ function jsonIn(text: string): unknown {
 /** The only reasoning step of a stream, and its reply. @throws Error if the stream has another shape */
 function stepIn(events: (StreamEvent | '[DONE]')[]) {
   const types = events.map((event) => (event === '[DONE]' ? event : event.type));
-  const start = events.find((event) => event !== '[DONE]' && event.type === 'response.reasoning_step.start');
-  const end = events.find((event) => event !== '[DONE]' && event.type === 'response.reasoning_step.end');
-  const completed = events.at(-2);
-  if (
-    typeof start !== 'object' ||
-    start.type !== 'response.reasoning_step.start' ||
-    typeof end !== 'object' ||
-    end.type !== 'response.reasoning_step.end' ||
-    typeof completed !== 'object' ||
-    completed.type !== 'response.output_text.completed'
-  )
+  const sent = <Type extends StreamEvent['type']>(type: Type) =>
+    events.find(
+      (event): event is Extract<StreamEvent, { type: Type }> => event !== '[DONE]' && event.type === type,
+    );
+  const start = sent('response.reasoning_step.start');
+  const end = sent('response.reasoning_step.end');
+  const completed = sent('response.output_text.completed');
+  if (start === undefined || end === undefined || completed === undefined || completed !== events.at(-2))
     throw new Error(`The stream is not one step and a reply: ${types.join(', ')}`);
-  const { timestamp: _, ...startedStep } = start.step;
-  return {
-    shown: {
-      id: startedStep.id,
-      type: startedStep.type,
-      content: startedStep.content,
-      args: startedStep.args,
-      result: end.step.result,
-    },
-    reply: completed.final_text,
-  };
+  return { shown: shownOf(start.step, end.step.result), reply: completed.final_text };
 }
+
+const shownOf = (
+  { id, type, content, args }: Pick<ReasoningStep, 'id' | 'type' | 'content' | 'args'>,
+  result: ReasoningStep['result'],
+) => ({ id, type, content, args, result });
 
 export interface WebServer extends LocalServer {
   /** Paths in the order of their requests. */

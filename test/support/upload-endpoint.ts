@@ -19,42 +19,17 @@ export const largePools: PoolSizes = {
 
 /** Runs the web function of uploads in its own process, on the stores of a running service. */
 export async function startUploadEndpoint(service: Service, poolSizes: PoolSizes = largePools) {
-  const { endpoints, outputs, physicalIds } = service.run;
-  const secretArns = Object.entries(physicalIds).flatMap(([id, arn]) =>
+  const secretArns = Object.entries(service.run.physicalIds).flatMap(([id, arn]) =>
     id.startsWith('OriginSecret') ? [arn] : [],
   );
-  const port = await findPort();
-  const lines: string[] = [];
-  const child = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../../functions/web/receive-uploads.ts')],
-    {
-      env: {
-        // The process has the credentials of the local run's operator.
-        ...process.env,
-        AWS_ENDPOINT_URL_S3: endpoints.s3,
-        AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,
-        AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
-        [variables.fileBucket]: outputs.FileBucketName,
-        [variables.originSecrets]: secretArns.join(','),
-        [variables.httpEndpoint]: `127.0.0.1:${port}`,
-        [variables.metricsNamespace]: 'test',
-        [variables.stageLimits]:
-          'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
-        [variables.usageDays]: '400',
-        [variables.poolSizes]: JSON.stringify(poolSizes),
-      },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-  await listening(port, child);
-  const secrets = new SecretsManagerClient({ endpoint: endpoints.secretsmanager });
+  const { port, lines, close } = await startWebFunction(service, 'receive-uploads.ts', {
+    AWS_REQUEST_CHECKSUM_CALCULATION: 'WHEN_REQUIRED',
+    [variables.originSecrets]: secretArns.join(','),
+    [variables.stageLimits]: 'reads=none,writes=none,sends=none,uploads=none,batches=none,open-batches=none',
+    [variables.poolSizes]: JSON.stringify(poolSizes),
+  });
   const originSecrets = await Promise.all(
-    secretArns.map(async (SecretId) => {
-      const { SecretString = '' } = await secrets.send(new GetSecretValueCommand({ SecretId }));
-      return [originSecretHeader, SecretString] as const;
-    }),
+    secretArns.map(async (arn) => [originSecretHeader, await readSecret(service, arn)] as const),
   );
   const [originSecret = [originSecretHeader, '']] = originSecrets;
   return {
@@ -69,12 +44,50 @@ export async function startUploadEndpoint(service: Service, poolSizes: PoolSizes
       lines
         .map((line) => readMetricLine('', line)?.metrics[metric]?.value ?? 0)
         .reduce<number>((sum, value) => sum + Number(value), 0),
-    async close() {
-      const exit = once(child, 'exit');
-      child.kill('SIGKILL');
-      await exit;
-    },
+    close,
   };
+}
+
+/** Runs a web function in its own process, with the credentials of the local run's operator. */
+export async function startWebFunction(
+  { run: { endpoints, outputs } }: Service,
+  module: string,
+  own: Readonly<Record<string, string | undefined>>,
+  execArgv: readonly string[] = [],
+) {
+  const port = await findPort();
+  const program = join(import.meta.dirname, '../../functions/web', module);
+  const child = spawn(process.execPath, [...execArgv, program], {
+    env: {
+      ...process.env,
+      AWS_ENDPOINT_URL_S3: endpoints.s3,
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoints.secretsmanager,
+      [variables.fileBucket]: outputs.FileBucketName,
+      [variables.httpEndpoint]: `127.0.0.1:${port}`,
+      [variables.metricsNamespace]: 'test',
+      [variables.usageDays]: '400',
+      ...own,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exit = once(child, 'exit');
+  const lines: string[] = [];
+  for (const input of [child.stdout, child.stderr])
+    createInterface({ input }).on('line', (line) => lines.push(line));
+  await listening(port, child).catch((error: Error) => {
+    throw new Error(`${error.message}:\n${lines.join('\n')}`);
+  });
+  const close = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exit;
+  };
+  return { port, child, exit, lines, close };
+}
+
+export async function readSecret({ run }: Service, SecretId: string): Promise<string> {
+  const secrets = new SecretsManagerClient({ endpoint: run.endpoints.secretsmanager });
+  const { SecretString = '' } = await secrets.send(new GetSecretValueCommand({ SecretId }));
+  return SecretString;
 }
 
 export async function findPort(): Promise<number> {
@@ -86,7 +99,7 @@ export async function findPort(): Promise<number> {
   return port;
 }
 
-export async function listening(port: number, child: ChildProcess): Promise<void> {
+async function listening(port: number, child: ChildProcess): Promise<void> {
   while (child.exitCode === null) {
     const socket = connect(port, '127.0.0.1');
     const [outcome] = await Promise.race([

@@ -3,9 +3,9 @@ import type { BatchResource } from '#contract/batch.ts';
 import type { WebhookEvent } from '#contract/batch-statuses.ts';
 import type { DeliveryAttempt, WebhookDelivery } from '#domain/webhooks/webhook.ts';
 import { deliveries } from '#runtime/composition/services.ts';
-import { clientOf } from './client.ts';
-import { dataOf } from './open-tenant.ts';
-import { createTenant, type Service, type Tenant } from './service.ts';
+import { batchAt } from './batches.ts';
+import { dataOf, openTenant } from './open-tenant.ts';
+import type { createTenant, Service } from './service.ts';
 
 export interface WebhookFields {
   url: string;
@@ -15,8 +15,8 @@ export interface WebhookFields {
 
 /** A tenant that submits batches of one request with a webhook, and reads the state of their deliveries. */
 export async function openWebhookTenant(service: Service, options?: Parameters<typeof createTenant>[0]) {
-  const tenant: Tenant = await createTenant(options);
-  const client = clientOf(service, tenant);
+  const tenant = await openTenant(service, options);
+  const { client } = tenant;
   const submit = (webhook: WebhookFields, message = 'Hello') =>
     client.post<BatchResource>('/batches', {
       agent_id: tenant.agentId,
@@ -28,14 +28,12 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
     deliveries().attempts(ownerOf(batch));
   return {
     ...tenant,
-    client,
     submit,
     attempts,
     ownerOf,
     create: async (webhook: WebhookFields, message?: string): Promise<BatchResource> =>
       dataOf(await submit(webhook, message)),
-    batch: async ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> =>
-      dataOf(await client.get<BatchResource>(`/batches/${id}`)),
+    batch: ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> => batchAt(client, id),
     /** Waits until the delivery has ended. */
     async closed(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
       const find = () => deliveries().get(ownerOf(batch));

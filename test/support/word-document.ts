@@ -1,7 +1,8 @@
 const sector = 512;
 /** In a compound file, a stream of at least this many bytes has its own sectors. */
 const streamBytes = 4096;
-const endOfChain = 0xfffffffe;
+const streamSectors = streamBytes / sector;
+export const endOfChain = 0xfffffffe;
 const unused = 0xffffffff;
 
 /** A .doc as Word 97 wrote it, with one text: a compound file of two streams. */
@@ -22,7 +23,21 @@ export function wordDocument(text: string, { encrypted = false } = {}): Buffer {
   table.writeUInt32LE(characters.length, 9);
   table.writeUInt32LE(textAt, 15);
 
-  const sectors = streamBytes / sector;
+  const next = 2 + streamSectors;
+  return Buffer.concat([
+    compoundFile(
+      [2, next],
+      entry('Root Entry', { type: 5, child: 1, start: endOfChain, size: 0 }),
+      entry('WordDocument', { type: 2, right: 2, start: 2, size: streamBytes }),
+      entry('0Table', { type: 2, start: next, size: streamBytes }),
+      Buffer.alloc(128),
+    ),
+    ...[document, table],
+  ]);
+}
+
+/** The header, the allocation table and the directory of a compound file with streams that begin in these sectors. */
+export function compoundFile(streams: readonly number[], ...directory: Buffer[]): Buffer {
   const header = Buffer.alloc(sector);
   Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(header);
   Buffer.from('3e000300feff0900', 'hex').copy(header, 24);
@@ -37,41 +52,24 @@ export function wordDocument(text: string, { encrypted = false } = {}): Buffer {
   const chains = Buffer.alloc(sector, 0xff);
   chains.writeUInt32LE(0xfffffffd, 0);
   chains.writeUInt32LE(endOfChain, 4);
-  for (const first of [2, 2 + sectors])
-    for (let at = first; at < first + sectors; at += 1)
-      chains.writeUInt32LE(at === first + sectors - 1 ? endOfChain : at + 1, at * 4);
-
-  const directory = Buffer.concat([
-    entry('Root Entry', { type: 5, child: 1, start: endOfChain, size: 0 }),
-    entry('WordDocument', { type: 2, right: 2, start: 2, size: streamBytes }),
-    entry('0Table', { type: 2, start: 2 + sectors, size: streamBytes }),
-    Buffer.alloc(128),
-  ]);
-  return Buffer.concat([header, chains, directory, document, table]);
+  for (const first of streams)
+    for (let at = first; at < first + streamSectors; at += 1)
+      chains.writeUInt32LE(at === first + streamSectors - 1 ? endOfChain : at + 1, at * 4);
+  return Buffer.concat([header, chains, ...directory]);
 }
 
-function entry(
-  name: string,
-  {
-    type,
-    child = unused,
-    right = unused,
-    start,
-    size,
-  }: Record<'type' | 'start' | 'size', number> & {
-    child?: number;
-    right?: number;
-  },
-): Buffer {
+type Entry = Record<'type' | 'start' | 'size', number> & { child?: number; right?: number };
+
+export function entry(name: string, { child = unused, right = unused, ...given }: Entry): Buffer {
   const bytes = Buffer.alloc(128);
   bytes.write(name, 0, 'utf16le');
   bytes.writeUInt16LE((name.length + 1) * 2, 64);
-  bytes[66] = type;
+  bytes[66] = given.type;
   bytes[67] = 1;
   bytes.writeUInt32LE(unused, 68);
   bytes.writeUInt32LE(right, 72);
   bytes.writeUInt32LE(child, 76);
-  bytes.writeUInt32LE(start, 116);
-  bytes.writeUInt32LE(size, 120);
+  bytes.writeUInt32LE(given.start, 116);
+  bytes.writeUInt32LE(given.size, 120);
   return bytes;
 }

@@ -9,8 +9,8 @@ import type { Clock } from '#domain/platform/services.ts';
 import type { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook.ts';
 import type { Use } from '#domain/workspaces/usage.ts';
-import type { Workspace } from '#domain/workspaces/workspace.ts';
 import type { ManualClock } from '../manual-clock.ts';
+import { sampleWorkspace } from '../memory-chat.ts';
 import type { Stores } from '../open-stores.ts';
 import type { memoryQueue } from './memory-queue.ts';
 import type { memoryWorkflow } from './memory-workflow.ts';
@@ -29,14 +29,8 @@ export type BatchSettings = typeof defaults;
 export type WorldState = ReturnType<typeof createState>;
 
 export function createState() {
-  const workspace: Workspace = {
-    ...{ id: 'ws_1', name: 'Workspace', enabled: true, whitelistEnabled: false, titlesEnabled: true },
-    openAiEnabled: false,
-    retentionDays: null,
-    ...{ limits: 'default', ownLimits: {}, createdAt: '2027-01-01T00:00:00.000Z' },
-  };
   return {
-    workspace,
+    workspace: sampleWorkspace('ws_1', '2027-01-01T00:00:00.000Z', { titlesEnabled: true }),
     whitelist: new Set<string>(),
     agents: new Set(['agent', 'other agent']),
     files: new Map<string, StoredFile>(),

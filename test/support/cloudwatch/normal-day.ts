@@ -10,10 +10,12 @@ type Change = (minute: number, normal: Datum | undefined) => Datum | undefined;
 /** Changes by metric: its namespace without `AWS/`, its name, and what its dimensions tell apart. */
 export type Changes = Readonly<Record<string, Change>>;
 
-export interface Situation {
-  title: string;
-  /** Minutes from the start of a normal day at which the trouble starts and ends. The day has its peak at noon. */
-  trouble: readonly [from: number, to: number];
+interface Situation {
+  /**
+   * Minutes from the start of a normal day at which the trouble starts and ends. The day has its peak at noon. By
+   * default the trouble is the 20 minutes after noon.
+   */
+  trouble?: readonly [from: number, to: number];
   /** Minutes in all. By default there are four normal hours after the trouble. */
   minutes?: number;
   changes: Changes;
@@ -24,9 +26,19 @@ export interface Situation {
   settings?: Readonly<Record<string, unknown>>;
 }
 
+/** By their titles. */
+export type Situations = Readonly<Record<string, Situation>>;
+
 export const hour = 60;
 export const day = 24 * hour;
 export const [night, noon] = [hour, 12 * hour];
+
+export const listSituations = (situations: Situations) =>
+  Object.entries(situations).map(([title, situation]) => ({
+    title,
+    trouble: [noon, noon + 20] as const,
+    ...situation,
+  }));
 
 export const every = (minutes: number, value: Datum, offset = 0): Change => {
   const isNow = (minute: number) => minute % minutes === offset;

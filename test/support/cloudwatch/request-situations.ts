@@ -1,5 +1,6 @@
 import {
   always,
+  type Changes,
   day,
   errorRate,
   every,
@@ -11,35 +12,32 @@ import {
   normalDay,
   once,
   plus,
-  type Situation,
+  type Situations,
   share,
 } from './normal-day.ts';
 
+/** Without the data of these metrics. */
+const without = (metrics: RegExp): Changes =>
+  Object.fromEntries(
+    Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
+      .filter((name) => metrics.test(name))
+      .map((name) => [name, gone]),
+  );
+
 /** Situations of requests and replies, and how new code, clients, models and strangers change them. */
-export const requestSituations: readonly Situation[] = [
-  { title: 'a normal day', trouble: [0, 0], minutes: day, changes: {}, fires: [] },
-  {
-    title: 'a new stack before its first requests',
+export const requestSituations: Situations = {
+  'a normal day': { trouble: [0, 0], minutes: day, changes: {}, fires: [] },
+  'a new stack before its first requests': {
     trouble: [0, 20],
-    changes: Object.fromEntries(
-      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
-        .filter((name) => !name.startsWith('Lambda Invocations'))
-        .map((name) => [name, gone]),
-    ),
+    changes: without(/^(?!Lambda Invocations)/),
     fires: [],
   },
-  {
-    title: 'a quiet night: nobody sends a request',
+  'a quiet night: nobody sends a request': {
     trouble: [night, night + 10 * hour],
-    changes: Object.fromEntries(
-      Object.keys(normalDay({ accountConcurrency: 1000, reserved: 0 }))
-        .filter((name) => /^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/.test(name))
-        .map((name) => [name, gone]),
-    ),
+    changes: without(/^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/),
     fires: [],
   },
-  {
-    title: 'a deployment: cold starts, both versions, web functions that end',
+  'a deployment: cold starts, both versions, web functions that end': {
     trouble: [noon, noon + 15],
     changes: {
       'own TimeToFirstDelta send-message': once(noon, 5, (minute) => [
@@ -54,8 +52,7 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'the provider is down for ten minutes',
+  'the provider is down for ten minutes': {
     trouble: [noon, noon + 10],
     changes: {
       'own ModelFailures unavailable': share(0.4),
@@ -68,8 +65,7 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: ['ModelErrors', 'DistributionErrors'],
   },
-  {
-    title: 'the provider is down for ten minutes at night, with a request in ten minutes',
+  'the provider is down for ten minutes at night, with a request in ten minutes': {
     trouble: [night, night + 10],
     changes: {
       'own ModelFailures unavailable': every(10, 1),
@@ -79,8 +75,7 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'the systems of tools cannot be reached for an hour',
+  'the systems of tools cannot be reached for an hour': {
     trouble: [noon, noon + 60],
     changes: {
       'own ToolFailures consultant_call_mcp_tool': share(0.1),
@@ -88,8 +83,7 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: ['RemoteToolFailures'],
   },
-  {
-    title: 'all few uses of tools fail at night',
+  'all few uses of tools fail at night': {
     trouble: [night, night + 60],
     changes: {
       'own ToolFailures consultant_call_mcp_tool': every(2, 3),
@@ -97,8 +91,7 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'the model refuses everything, and few replies are asked for',
+  'the model refuses everything, and few replies are asked for': {
     trouble: [night, night + 30],
     changes: {
       'own ModelFailures refused': always(2),
@@ -109,33 +102,28 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: ['ModelErrors'],
   },
-  {
-    title: 'a fault of the service fails a tenth of the streams, whose status is 200',
+  'a fault of the service fails a tenth of the streams, whose status is 200': {
     trouble: [noon, noon + 10],
     changes: { 'own StreamedFaults': share(0.1) },
     fires: ['GatewayErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'two streams a minute fail by a fault of the service at night',
+  'two streams a minute fail by a fault of the service at night': {
     trouble: [night, night + 10],
     changes: { 'own StreamedFaults': always(2) },
     fires: [],
   },
-  {
-    title: "a scanner of the web functions' addresses",
+  "a scanner of the web functions' addresses": {
     trouble: [noon, noon + 10],
     changes: { 'own Strangers': always(2000) },
     fires: ['Strangers'],
   },
-  {
-    title: 'six requests of a stranger',
+  'six requests of a stranger': {
     trouble: [night, night + 2],
     changes: { 'own Strangers': always(3) },
     fires: [],
   },
-  {
-    title: 'uploads with a wrong key at night, of which Lambda makes a 502',
+  'uploads with a wrong key at night, of which Lambda makes a 502': {
     trouble: [night, night + 10],
     changes: {
       'Lambda/Web HTTPResponseStatusClass5XX uploads': always(1),
@@ -143,14 +131,12 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'one slow reply an hour, and no other',
+  'one slow reply an hour, and no other': {
     trouble: [0, 12 * hour],
     changes: { 'own TimeToFirstDelta send-message': every(hour, [{ value: 60_000, count: 1 }]) },
     fires: [],
   },
-  {
-    title: 'one slow reply in each five minutes, among ten others',
+  'one slow reply in each five minutes, among ten others': {
     trouble: [noon, noon + hour],
     changes: {
       'own TimeToFirstDelta send-message': (minute) => [
@@ -160,14 +146,12 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'one slow reply in each five minutes, and no other',
+  'one slow reply in each five minutes, and no other': {
     trouble: [night, night + hour],
     changes: { 'own TimeToFirstDelta send-message': every(5, [{ value: 60_000, count: 1 }]) },
     fires: [],
   },
-  {
-    title: 'a tenth of the replies is slow',
+  'a tenth of the replies is slow': {
     trouble: [noon, noon + hour],
     changes: {
       'own TimeToFirstDelta send-message': always([
@@ -177,55 +161,42 @@ export const requestSituations: readonly Situation[] = [
     },
     fires: ['FirstDeltaSlow'],
   },
-  {
-    title: 'every one of few replies is slow',
+  'every one of few replies is slow': {
     trouble: [night, night + hour],
     changes: { 'own TimeToFirstDelta send-message': always([{ value: 15_000, count: 1 }]) },
     fires: ['FirstDeltaSlow'],
   },
-  {
-    title: 'the gateway, or Lambda in place of a web function, responds with 429',
-    trouble: [noon, noon + 20],
+  'the gateway, or Lambda in place of a web function, responds with 429': {
     changes: { 'own Responses429': plus(200) },
     fires: ['RequestsThrottled'],
   },
-  {
-    title: 'clients are far beyond their rate limits',
-    trouble: [noon, noon + 20],
+  'clients are far beyond their rate limits': {
     changes: { 'own Responses429': plus(200), 'own Errors 10029': plus(200) },
     fires: [],
   },
-  {
-    title: 'the web function of uploads crashes',
-    trouble: [noon, noon + 20],
+  'the web function of uploads crashes': {
     changes: {
       'Lambda/Web HTTPResponseStatusClass5XX uploads': always(8),
       'CloudFront 5xxErrorRate': errorRate(8),
     },
     fires: ['WebFunctionErrors', 'DistributionErrors'],
   },
-  {
-    title: 'CloudFront has errors of its own at noon',
-    trouble: [noon, noon + 20],
+  'CloudFront has errors of its own at noon': {
     changes: { 'CloudFront 5xxErrorRate': errorRate(30) },
     fires: ['DistributionErrors'],
   },
-  {
-    title: 'one of three requests a minute fails at CloudFront',
+  'one of three requests a minute fails at CloudFront': {
     trouble: [night, night + 15],
     changes: { 'CloudFront 5xxErrorRate': errorRate(1) },
     fires: [],
   },
-  {
-    title: 'a flood of unknown keys',
-    trouble: [noon, noon + 20],
+  'a flood of unknown keys': {
     changes: { 'own RejectedKeys unknown': always(1000), 'Lambda Errors AuthorizeRequest': always(1000) },
     fires: ['KeysRejected'],
   },
-  {
-    title: 'a client with one wrong key, which the gateway caches',
+  'a client with one wrong key, which the gateway caches': {
     trouble: [noon, noon + hour],
     changes: { 'own RejectedKeys unknown': plus(20) },
     fires: [],
   },
-];
+};

@@ -10,25 +10,24 @@ import {
   night,
   noon,
   plus,
-  type Situation,
+  type Situations,
   share,
   strayErrors,
 } from './normal-day.ts';
 
-const crashes = (name: string, fires: readonly string[]): Situation => ({
-  title: `${name} crashes`,
-  trouble: [noon, noon + 20],
-  changes: { [`Lambda Errors ${name}`]: plus(2) },
-  fires,
-  ...(fires.length > 0 && { stopsRollouts: true }),
+const crashes = (name: string, fires: readonly string[]): Situations => ({
+  [`${name} crashes`]: {
+    changes: { [`Lambda Errors ${name}`]: plus(2) },
+    fires,
+    ...(fires.length > 0 && { stopsRollouts: true }),
+  },
 });
 
 const stays = (value: number) => (from: number) => (minute: number) => value + (minute - from) * 60;
 
 /** Situations of functions, batches, purges and data. */
-export const workSituations: readonly Situation[] = [
-  {
-    title: 'the event source mapping is disabled',
+export const workSituations: Situations = {
+  'the event source mapping is disabled': {
     trouble: [noon, noon + 8 * hour],
     changes: {
       'own OldestRequestWait': stays(300)(noon),
@@ -37,8 +36,7 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['RequestsWait'],
   },
-  {
-    title: 'large batches, whose requests wait for five hours as they should',
+  'large batches, whose requests wait for five hours as they should': {
     trouble: [noon, noon + 12 * hour],
     changes: {
       'own OldestRequestWait': always(5 * 3600),
@@ -46,8 +44,7 @@ export const workSituations: readonly Situation[] = [
     },
     fires: [],
   },
-  {
-    title: 'a backlog of two days: requests wait until their batches expire',
+  'a backlog of two days: requests wait until their batches expire': {
     trouble: [noon, noon + 2 * day],
     changes: {
       'own OldestRequestWait': (minute) => Math.min(86_400, stays(0)(noon)(minute)),
@@ -55,9 +52,7 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['RequestsWait'],
   },
-  {
-    title: 'the table is throttled',
-    trouble: [noon, noon + 20],
+  'the table is throttled': {
     changes: {
       'DynamoDB ReadThrottleEvents': always(400),
       ...failing(0.02),
@@ -66,20 +61,15 @@ export const workSituations: readonly Situation[] = [
     fires: ['TableThrottled', 'GatewayErrors', 'DistributionErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'only writes of the table are throttled, and retries help',
-    trouble: [noon, noon + 20],
+  'only writes of the table are throttled, and retries help': {
     changes: { 'DynamoDB WriteThrottleEvents': always(20) },
     fires: ['TableThrottled'],
   },
-  {
-    title: 'DynamoDB has errors of its own',
-    trouble: [noon, noon + 20],
+  'DynamoDB has errors of its own': {
     changes: { 'DynamoDB SystemErrors UpdateItem': always(5) },
     fires: ['TableErrors'],
   },
-  {
-    title: 'three receivers of webhooks are dead',
+  'three receivers of webhooks are dead': {
     trouble: [noon, noon + 10 * hour],
     changes: {
       'own WebhooksExhausted': every(17, 1),
@@ -87,14 +77,12 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['WebhooksGivenUp'],
   },
-  {
-    title: 'a purge that fails twice',
+  'a purge that fails twice': {
     trouble: [noon, noon + hour],
     changes: { 'SQS ApproximateNumberOfMessagesVisible PurgePurges': always(1) },
     fires: [],
   },
-  {
-    title: 'a purge that fails for six hours, and whose dead letters stay',
+  'a purge that fails for six hours, and whose dead letters stay': {
     trouble: [noon, noon + 6 * hour],
     changes: {
       'own OverduePurges': always(1),
@@ -102,15 +90,13 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['PurgesOverdue'],
   },
-  {
-    title: 'an account of 10, at work',
+  'an account of 10, at work': {
     settings: { accountConcurrency: 10 },
     trouble: [0, day],
     changes: { 'Lambda ClaimedAccountConcurrency': (minute) => 2 + (minute % 7), ...small() },
     fires: [],
   },
-  {
-    title: 'an account of 10, overloaded',
+  'an account of 10, overloaded': {
     settings: { accountConcurrency: 10 },
     trouble: [night, night + 30],
     changes: {
@@ -125,35 +111,27 @@ export const workSituations: readonly Situation[] = [
     fires: ['ConcurrencyNearItsLimit', 'FunctionsThrottled', 'GatewayErrors', 'DistributionErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'another stack uses up the account, and is throttled',
-    trouble: [noon, noon + 20],
+  'another stack uses up the account, and is throttled': {
     changes: { 'Lambda ClaimedAccountConcurrency': always(995), 'Lambda Throttles': always(500) },
     fires: ['ConcurrencyNearItsLimit'],
   },
-  {
-    title: 'all executions of deliver-webhook are in use for long',
-    trouble: [noon, noon + 20],
+  'all executions of deliver-webhook are in use for long': {
     changes: { 'Lambda Throttles DeliverWebhook': always(30) },
     fires: ['FunctionsThrottled'],
   },
-  crashes('ListMessages', ['ChatFunctionErrors']),
-  crashes('PrepareAttachment', ['FileAndDeletionFunctionErrors']),
-  crashes('ListModels', ['CompletionFunctionErrors']),
-  crashes('GetBatch', ['BatchRouteFunctionErrors']),
-  crashes('AdvanceBatch', ['BatchWorkFunctionErrors']),
+  ...crashes('ListMessages', ['ChatFunctionErrors']),
+  ...crashes('PrepareAttachment', ['FileAndDeletionFunctionErrors']),
+  ...crashes('ListModels', ['CompletionFunctionErrors']),
+  ...crashes('GetBatch', ['BatchRouteFunctionErrors']),
+  ...crashes('AdvanceBatch', ['BatchWorkFunctionErrors']),
   // It fails for every unknown key.
-  crashes('AuthorizeRequest', []),
-  {
-    title: 'the authorizer fails',
-    trouble: [noon, noon + 20],
+  ...crashes('AuthorizeRequest', []),
+  'the authorizer fails': {
     changes: { 'Lambda Errors AuthorizeRequest': plus(300), ...failing(0.5) },
     fires: ['GatewayErrors', 'DistributionErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'the code that replies crashes',
-    trouble: [noon, noon + 20],
+  'the code that replies crashes': {
     changes: {
       'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.05),
       'Lambda Errors SendMessage': share(0.05),
@@ -166,8 +144,7 @@ export const workSituations: readonly Situation[] = [
     },
     stopsRollouts: true,
   },
-  {
-    title: 'the reconciler stops',
+  'the reconciler stops': {
     trouble: [noon, noon + 40],
     changes: {
       'Lambda Invocations ReconcileBatches': gone,
@@ -178,8 +155,7 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['ReconcilerSilent'],
   },
-  {
-    title: 'the reconciler fails',
+  'the reconciler fails': {
     trouble: [noon, noon + 40],
     changes: {
       'Lambda Errors ReconcileBatches': always(1),
@@ -190,8 +166,7 @@ export const workSituations: readonly Situation[] = [
     fires: ['ReconcilerSilent', 'BatchWorkFunctionErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'the hourly deletion of unused chats stops',
+  'the hourly deletion of unused chats stops': {
     trouble: [noon, noon + 6 * hour],
     minutes: noon + 12 * hour,
     changes: {
@@ -200,15 +175,13 @@ export const workSituations: readonly Situation[] = [
     },
     fires: ['RetentionSilent'],
   },
-  {
-    title: 'the hourly deletion of unused chats fails',
+  'the hourly deletion of unused chats fails': {
     trouble: [noon, noon + 6 * hour],
     minutes: noon + 12 * hour,
     changes: { 'Lambda Errors DeleteUnusedChats': every(hour, 1, 7) },
     fires: ['RetentionSilent'],
   },
-  {
-    title: 'requests kill their workers',
+  'requests kill their workers': {
     trouble: [noon, noon + 30],
     changes: {
       'Lambda Errors ProcessBatchItems': every(2, 1),
@@ -216,25 +189,22 @@ export const workSituations: readonly Situation[] = [
     fires: ['BatchWorkFunctionErrors'],
     stopsRollouts: true,
   },
-  {
-    title: 'an execution of the workflow fails',
+  'an execution of the workflow fails': {
     trouble: [noon, noon + 1],
     changes: { 'States ExecutionsFailed': always(1) },
     fires: ['ExecutionsFailed'],
   },
-  {
-    title: 'an execution of the workflow times out',
+  'an execution of the workflow times out': {
     trouble: [noon, noon + 1],
     changes: { 'States ExecutionsTimedOut': always(1) },
     fires: ['ExecutionsFailed'],
   },
-  {
-    title: 'batches stay open after they have expired',
+  'batches stay open after they have expired': {
     trouble: [noon, noon + hour],
     changes: { 'own OverdueBatches': always(2) },
     fires: ['BatchesOverdue'],
   },
-];
+};
 
 /** The load of a stage in a small account. */
 function small(): Changes {

@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { FrozenItem } from './frozen-item.ts';
+import type { FrozenItem } from './read-frozen.ts';
 
 /** Attributes whose values readers compare, so the values themselves must stay the same. */
 const comparedAttributes = new Set([

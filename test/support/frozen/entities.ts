@@ -9,6 +9,7 @@ import type { Webhook } from '#domain/webhooks/webhook.ts';
 import type { ApiKey } from '#domain/workspaces/api-key.ts';
 import type { BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import type { Workspace } from '#domain/workspaces/workspace.ts';
+import { sampleBatch, sampleRequest } from '../sample-batches.ts';
 
 /** In epoch milliseconds. All times of the frozen items are relative to this time. */
 export const start = Date.parse('2026-11-22T12:00:00.000Z');
@@ -166,38 +167,22 @@ export const webhook: Webhook = {
   secret: 'sealed for this batch',
 };
 
-export const batch = (number: number, fields: Partial<Batch> = {}): Batch => ({
-  id: `01a20300-0000-7000-9000-${String(number).padStart(12, '0')}`,
-  workspaceId,
-  agentId,
-  apiKeyId: 'key_frozen1',
-  status: 'in_progress',
-  total: 1,
-  completed: 0,
-  failed: 0,
-  createdAt: new Date(start + number).toISOString(),
-  expiresAt: at(24 * 60),
-  completedAt: null,
-  cancelledAt: null,
-  stop: null,
-  webhookEvents: [],
-  executionNumber: 1,
-  next: 0,
-  slotsMade: 0,
-  slots: {},
-  ...fields,
-});
+export const batch = (number: number, fields: Partial<Batch> = {}): Batch =>
+  sampleBatch(new Date(start + number), {
+    id: `01a20300-0000-7000-9000-${String(number).padStart(12, '0')}`,
+    workspaceId,
+    agentId,
+    apiKeyId: 'key_frozen1',
+    total: 1,
+    expiresAt: at(24 * 60),
+    ...fields,
+  });
 
-export const batchRequest = (requestIndex: number, fields: Partial<BatchRequest> = {}): BatchRequest => ({
-  requestIndex,
-  customId: `id-${requestIndex}`,
-  message: `Message ${requestIndex}`,
-  agentId,
-  externalUserId: null,
-  name: `id-${requestIndex}`,
-  attachedFileUuids: [],
-  historyId: null,
-  next: null,
-  previous: null,
-  ...fields,
-});
+export const batchRequest = (requestIndex: number, fields: Partial<BatchRequest> = {}): BatchRequest =>
+  sampleRequest(requestIndex, {
+    customId: `id-${requestIndex}`,
+    message: `Message ${requestIndex}`,
+    agentId,
+    name: `id-${requestIndex}`,
+    ...fields,
+  });

@@ -99,9 +99,9 @@ async function writeChats({ chats, messages, feedback }: Stores): Promise<void> 
   await messages.put(large, { ...whole, content: 'r'.repeat(300_000), reasoningSteps });
 }
 
-async function writeOthers({ files, knowledge, usage, rateBuckets, idempotency }: Stores): Promise<void> {
-  await files.put(file);
-  await files.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
+async function writeOthers({ fileIndex, knowledge, usage, rateBuckets, idempotency }: Stores): Promise<void> {
+  await fileIndex.put(file);
+  await fileIndex.put({ ...file, uuid: file.uuid.replace(/1$/, '2'), scope: 'persistent', expiresAt: null });
   const moved = { objectName: `knowledge/${workspaceId}/1`, indexBytes: 1234 };
   await knowledge.move(workspaceId, 0, moved, { put: [{ document, passages: [] }], remove: ['none'] });
   const counts = {
@@ -193,35 +193,19 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
     await batches.complete(stopped ?? open, ended, delivery);
     return delivery;
   };
+  const completed = { status: 'completed', completedAt: at(8) } as const;
+  const stoppedBy = (reason: 'failed' | 'cancelled') => ({
+    status: reason,
+    failed: 1,
+    stop: { reason, at: at(7) },
+  });
+  const withHook = (number: number, fields: Partial<Batch>): Batch =>
+    batch(number, { webhookEvents: webhook.events, ...fields });
   const ends: [Batch, state: WebhookDelivery['state']][] = [
-    [
-      batch(3, { status: 'completed', completed: 1, completedAt: at(8), webhookEvents: webhook.events }),
-      'delivered',
-    ],
-    [
-      batch(4, { status: 'completed', failed: 1, completedAt: at(8), webhookEvents: webhook.events }),
-      'pending',
-    ],
-    [
-      batch(5, {
-        status: 'failed',
-        failed: 1,
-        completedAt: at(8),
-        webhookEvents: webhook.events,
-        stop: { reason: 'failed', at: at(7) },
-      }),
-      'gone',
-    ],
-    [
-      batch(6, {
-        status: 'cancelled',
-        failed: 1,
-        cancelledAt: at(8),
-        webhookEvents: webhook.events,
-        stop: { reason: 'cancelled', at: at(7) },
-      }),
-      'exhausted',
-    ],
+    [withHook(3, { ...completed, completed: 1 }), 'delivered'],
+    [withHook(4, { ...completed, failed: 1 }), 'pending'],
+    [withHook(5, { ...stoppedBy('failed'), completedAt: at(8) }), 'gone'],
+    [withHook(6, { ...stoppedBy('cancelled'), cancelledAt: at(8) }), 'exhausted'],
   ];
   const responses = { delivered: 200, pending: null, gone: 410, exhausted: 500 } as const;
   for (const [ended, state] of ends) {
@@ -233,13 +217,9 @@ async function writeEndedBatches({ batches, deliveries }: Stores): Promise<void>
     const then = { state, nextAt: at(10) };
     await deliveries.end(started.delivery, { ...started.attempt, duration: 12, status, failure }, then);
   }
-  await close(
-    batch(7, { status: 'completed', failed: 1, completedAt: at(8), stop: { reason: 'expired', at: at(7) } }),
-  );
+  await close(batch(7, { ...completed, failed: 1, stop: { reason: 'expired', at: at(7) } }));
   // An operator has restarted this delivery, and its attempt is still in progress.
-  const resent = await close(
-    batch(8, { status: 'completed', completed: 1, completedAt: at(8), webhookEvents: webhook.events }),
-  );
+  const resent = await close(withHook(8, { ...completed, completed: 1 }));
   const restarted = resent && (await deliveries.restart(resent, at(11)));
   if (!restarted) throw new Error('The delivery did not restart');
   await deliveries.start(restarted, { at: at(11), nextAt: at(12) });
@@ -257,12 +237,9 @@ async function writeDeletedChats({ chats, batches, replyEvents }: Stores): Promi
   for (const chat of [second, third]) {
     await chats.takeOverLease(chat, lease);
     const reply = { workspaceId: deletedId, chatId: chat.id, responseId: responseIdOf(lease) };
-    await replyEvents.append(
-      reply,
-      { first: 0, texts: eventTexts.slice(0, 1), isLast: false },
-      new Date(start),
-    );
-    await replyEvents.append(reply, { first: 1, texts: eventTexts.slice(1), isLast: true }, new Date(start));
+    const [now, texts] = [new Date(start), eventTexts];
+    await replyEvents.append(reply, { first: 0, texts: texts.slice(0, 1), isLast: false }, now);
+    await replyEvents.append(reply, { first: 1, texts: texts.slice(1), isLast: true }, now);
   }
   await chats.stopLease({ ...third, lease }, lease.id, start + 3000);
   const owner = batch(10, { workspaceId: deletedId, total: 2 });

@@ -5,18 +5,20 @@ import { createAgent, publishAgent, updateAgent } from '#domain/agents/agents.ts
 import { workspaces } from '#runtime/composition/services.ts';
 import type { Connection } from '../../../bin/local/connection.ts';
 import { useLocalTable } from '../../../bin/operator.ts';
+import { requestsOf } from '../batches.ts';
 import { type Client, clientOf } from '../client.ts';
 import { dataTableOf } from '../data-table.ts';
 import { replyWith } from '../model-server.ts';
 import { dataOf } from '../open-tenant.ts';
 import type { ModelCall } from '../scripted-model.ts';
 import { operator } from '../service.ts';
+import { createChat, send } from '../turns.ts';
 import { uploaderOf } from '../upload.ts';
 import type { WebhookReceiver } from '../webhook-receiver.ts';
 
 export interface FrozenBatch {
   id: string;
-  requests: { custom_id: string; message: string; history_id?: number; attached_file_uuids?: string[] }[];
+  requests: ReturnType<typeof requestsOf>;
 }
 
 /** More requests than the local stage's few workers take at first. */
@@ -57,7 +59,7 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
   const upload = await uploaderOf({ baseUrl }, { apiKey }).file('notes.txt', 'The bridge was built in 1932.');
   const fileUuid = String((dataOf(upload) as { uuid: string }).uuid);
   const chat = await fillChat(client, agentId, fileUuid);
-  const cutChat = await createChat(client, { agent_id: agentId, name: 'Cut off' });
+  const cutChat = await createChat(client, { agentId }, { name: 'Cut off' });
   const message = 'Hold this reply';
   const stream = await client.stream(cutChat, { message, agent_id: agentId });
   const events = stream[Symbol.asyncIterator]();
@@ -66,30 +68,20 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
     seen = typeof value === 'object' ? value.type : '';
   }
 
-  const undelivered = await submit(
-    client,
-    agentId,
-    requestsOf(1, () => 'Tell my receiver'),
-    {
-      url: receiver.url,
-      secret: webhookSecret,
-    },
-  );
+  const single = requestsOf(1, () => ({ message: 'Tell my receiver' }));
+  const undelivered = await submit(client, agentId, single, { url: receiver.url, secret: webhookSecret });
   await receiver.called(1);
-  const chained = await createChat(client, { agent_id: agentId, name: 'Continued by a batch' });
-  const cancelling = await submit(
-    client,
-    agentId,
-    requestsOf(3, (index) => (index === 0 ? 'Hold the chain' : `Link ${index}`)).map((request) => ({
-      ...request,
-      history_id: chained,
-    })),
-  );
-  const open = await submit(client, agentId, [
-    ...requestsOf(requestCount, messageAt).map((request, index) =>
-      index === 3 ? { ...request, attached_file_uuids: [fileUuid] } : request,
-    ),
-  ]);
+  const chained = await createChat(client, { agentId }, { name: 'Continued by a batch' });
+  const links = requestsOf(3, (index) => ({
+    message: index === 0 ? 'Hold the chain' : `Link ${index}`,
+    history_id: chained,
+  }));
+  const cancelling = await submit(client, agentId, links);
+  const requests = requestsOf(requestCount, (index) => ({
+    message: messageAt(index),
+    ...(index === 3 && { attached_file_uuids: [fileUuid] }),
+  }));
+  const open = await submit(client, agentId, requests);
   await untilInEveryState(connection, open);
   // From now on the built-in demo model replies, so that a run that restores the folder needs no provider.
   await updateAgent(operator(), { agentId, definition: { ...definition, llm_model: 'demo' } });
@@ -118,19 +110,12 @@ export async function fillFolder(connection: Connection, receiver: WebhookReceiv
 export type FolderContent = Awaited<ReturnType<typeof fillFolder>>;
 
 async function fillChat(client: Client, agentId: string, fileUuid: string) {
-  const id = await createChat(client, { agent_id: agentId, name: 'Remembered', external_user_id: userId });
+  const id = await createChat(client, { agentId }, { name: 'Remembered', external_user_id: userId });
   for (const fields of [
     { message: 'First question', attached_file_uuids: [fileUuid] },
     { message: 'Much, please' },
   ])
-    dataOf(
-      await client.post(`/chats/${id}/messages`, {
-        ...fields,
-        agent_id: agentId,
-        external_user_id: userId,
-        stream: false,
-      }),
-    );
+    dataOf(await send(client, { agentId }, id, fields.message, { ...fields, external_user_id: userId }));
   const messages = dataOf(
     await client.get<MessageResource[]>(
       `/chats/${id}/messages?external_user_id=${encodeURIComponent(userId)}`,
@@ -158,9 +143,6 @@ const messageAt = (index: number): string => {
   return index % 20 === 3 ? `Message ${index}` : `Hold ${index}`;
 };
 
-const requestsOf = (count: number, message: (index: number) => string): FrozenBatch['requests'] =>
-  Array.from({ length: count }, (_, index) => ({ custom_id: `id-${index}`, message: message(index) }));
-
 async function submit(
   client: Client,
   agentId: string,
@@ -174,10 +156,6 @@ async function submit(
     }),
   );
   return { id, requests };
-}
-
-async function createChat(client: Client, fields: Record<string, unknown>): Promise<number> {
-  return dataOf(await client.post<{ id: number }>('/chats', fields)).id;
 }
 
 /**

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { openTable } from '../open-table.ts';
 import { writeEveryKind } from './every-kind.ts';
-import type { FrozenItem } from './frozen-item.ts';
+import type { FrozenItem } from './read-frozen.ts';
 import { storesOn } from './stores.ts';
 
 /** In characters. Longer texts are cut, because their rest does not matter to readers of items. */

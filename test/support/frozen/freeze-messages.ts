@@ -7,18 +7,19 @@ import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { type RunningTemplate, runTemplate } from '#local/run-template.ts';
 import { synthesize } from '../../../bin/local/synthesize.ts';
 import { useLocalTable } from '../../../bin/operator.ts';
-import { submit, waitForBatchEnd } from '../batches.ts';
+import { requestsOf, submit, waitForBatchEnd } from '../batches.ts';
 import { type Client, clientOf } from '../client.ts';
 import { type DynamoProxy, startDynamoProxy } from '../dynamo-proxy.ts';
 import { replyWith } from '../model-server.ts';
 import { dataOf } from '../open-tenant.ts';
 import { type ModelCall, startScriptedModel } from '../scripted-model.ts';
 import { createTenant, operator, setLimits, type Tenant } from '../service.ts';
+import { createChat } from '../turns.ts';
 import { uploaderOf } from '../upload.ts';
 import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-receiver.ts';
 import { attachmentInput } from './attachment-input.ts';
-import type { FrozenMessage, FrozenMessages } from './frozen-messages.ts';
 import { type Invoke, invokerOf } from './invoke-function.ts';
+import type { FrozenMessage, FrozenMessages } from './read-frozen.ts';
 import { type FrozenDefinition, runDefinition } from './run-definition.ts';
 import { createUnstarted, untilProcessed } from './unstarted-batch.ts';
 
@@ -122,17 +123,14 @@ const oneOfEachShape = (sent: readonly FrozenMessage[]): FrozenMessage[] =>
 
 /** Makes the service send messages for every reason that it can have. */
 async function sendMessages({ run, tenant, client, calls, sent }: World): Promise<void> {
-  const chat = dataOf(
-    await client.post<{ id: number }>('/chats', { agent_id: tenant.agentId, name: 'Continued' }),
-  );
+  const chatId = await createChat(client, tenant, { name: 'Continued' });
   // Throttles the request until its worker has passed on the slot, with a delay.
   calls.set('Busy', (call) =>
     sent.some(({ delaySeconds }) => delaySeconds > 0) ? respondAtOnce(call) : call.fail(429),
   );
-  const requests = Array.from({ length: 12 }, (_, index) => ({
-    custom_id: `id-${index}`,
-    message: index === 3 ? 'Busy' : `Message ${index}`,
-    ...(index >= 5 && index <= 6 && { history_id: chat.id }),
+  const requests = requestsOf(12, (index) => ({
+    ...(index === 3 && { message: 'Busy' }),
+    ...(index >= 5 && index <= 6 && { history_id: chatId }),
   }));
   const { id } = await submit(client, tenant, requests);
   await waitForBatchEnd(client, id, 120);
@@ -147,11 +145,8 @@ async function sendMessages({ run, tenant, client, calls, sent }: World): Promis
       runningCalls.push(call);
       if (runningCalls.length === 3) allRunning.resolve();
     });
-  const interrupted = await submit(
-    client,
-    tenant,
-    [0, 1, 2].map((index) => ({ custom_id: `id-${index}`, message: `Hold ${index}` })),
-  );
+  const silent = requestsOf(3, (index) => ({ message: `Hold ${index}` }));
+  const interrupted = await submit(client, tenant, silent);
   await allRunning.promise;
   hasDied = true;
   run.killWorkers('ProcessBatchItems');

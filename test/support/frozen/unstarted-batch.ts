@@ -16,13 +16,8 @@ export async function createUnstarted(
   const now = Date.now();
   const made = batch(1, {
     id: identifiers.uuid(),
-    ...{
-      workspaceId,
-      agentId,
-      apiKeyId,
-      webhookEvents: webhook?.events ?? [],
-      total: unstartedRequests.length,
-    },
+    ...{ workspaceId, agentId, apiKeyId, total: unstartedRequests.length },
+    webhookEvents: webhook?.events ?? [],
     createdAt: new Date(now).toISOString(),
     expiresAt: new Date(now + 3_600_000).toISOString(),
   });

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { streamEvent } from '#contract/events.ts';
 import { documentedRoutes, type Route, routes } from '#contract/routes.ts';
-import { checkResponse } from '../check-response.ts';
+import { contractProblem } from '../check-response.ts';
 import type { FuzzRequest } from './fuzz-requests.ts';
 import type { RawResponse } from './raw-exchange.ts';
 
@@ -61,39 +61,28 @@ const isOfCloudFront = ({ door, target, headers }: FuzzRequest, { status, text }
 const isBare = ({ status, text }: RawResponse): boolean =>
   [400, 413, 431, 501].includes(status) && text === '';
 
-function problemOf(check: () => void): unknown {
-  try {
-    check();
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-}
-
 function envelopeProblem(request: FuzzRequest, response: RawResponse, secrets: Secrets): string | undefined {
   let body: { message: string | null; error_code: number };
   try {
     body = JSON.parse(response.text);
-    const responded = { method: request.method, status: response.status, headers: response.headers, body };
-    const paths = documentedRoutes.map(({ path }) => path);
-    if (
-      !request.isElsewhere ||
-      !paths.some((path) => problemOf(() => checkResponse({ ...responded, path })) === undefined)
-    )
-      checkResponse({ ...responded, path: routes[request.route].path });
   } catch (error) {
     return (error as Error).message;
   }
-  if (response.status < 400)
-    return expectedProblem(request) && `it was accepted, although ${expectedProblem(request)}`;
+  const { status, headers } = response;
+  const problemAt = (path: string) =>
+    contractProblem({ method: request.method, status, headers, body, path });
+  const isOfAnother =
+    request.isElsewhere && documentedRoutes.some(({ path }) => problemAt(path) === undefined);
+  const problem = isOfAnother ? undefined : problemAt(routes[request.route].path);
+  if (problem !== undefined) return problem;
+  const expected = expectedProblem(request);
+  if (status < 400) return expected && `it was accepted, although ${expected}`;
   const message = body.message ?? '';
   const internal = internalIn(message, secrets);
   if (internal !== undefined) return `its message contains ${internal}`;
   if (message.length > longestMessage) return `its message has ${message.length} characters`;
-  const expected = expectedProblem(request);
   if (expected === undefined) return undefined;
-  if (`${response.status}/${body.error_code}` !== '400/10006')
-    return `it is no 400/10006, although ${expected}`;
+  if (`${status}/${body.error_code}` !== '400/10006') return `it is no 400/10006, although ${expected}`;
   return message.includes(expected) || ofWholeBody.test(message)
     ? undefined
     : `its message does not name ${expected}`;

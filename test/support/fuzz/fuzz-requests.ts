@@ -187,14 +187,16 @@ function changedText({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest>
   return some(jsonRoutes).chain((parts) => {
     const text = JSON.stringify(parts.body);
     return fc.constantFrom(...wrappedTexts(text)).map(([what, body, headers = []]) => {
-      const made = request(parts, what, { body });
-      const own = new Set(headers.map(([name]) => name.toLowerCase()));
-      return {
-        ...made,
-        headers: [...made.headers.filter(([name]) => !own.has(name.toLowerCase())), ...headers],
-      };
+      return withHeaders(request(parts, what, { body }), headers);
     });
   });
+}
+
+/** With these headers in place of its own of the same names. */
+function withHeaders(made: FuzzRequest, headers: readonly [string, string][]): FuzzRequest {
+  const own = new Set(headers.map(([name]) => name.toLowerCase()));
+  const others = made.headers.filter(([name]) => !own.has(name.toLowerCase()));
+  return { ...made, headers: [...others, ...headers] };
 }
 
 const fixedPaths: ReadonlySet<string> = new Set(Object.values(routes).map(({ path }) => path));
@@ -249,14 +251,9 @@ function changedQuery({ some, request }: RequestMaker): fc.Arbitrary<FuzzRequest
 
 function changedHeaders({ some, request, apiKey }: RequestMaker): fc.Arbitrary<FuzzRequest> {
   return some(plainRoutes).chain((parts) =>
-    oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) => {
-      const made = request(parts, `headers: ${what}`);
-      const own = new Set(headers.map(([name]) => name.toLowerCase()));
-      return {
-        ...made,
-        headers: [...made.headers.filter(([name]) => !own.has(name.toLowerCase())), ...headers],
-      };
-    }),
+    oneOf(hostileHeaders(apiKey), longHeaders).map(([what, headers]) =>
+      withHeaders(request(parts, `headers: ${what}`), headers),
+    ),
   );
 }
 

@@ -2,75 +2,63 @@ import type { Path, SchemaNode } from './schema-nodes.ts';
 
 /** Texts that are JSON values, and texts that only resemble one. */
 const hostile: readonly string[] = [
-  ...[
-    'null',
-    'true',
-    'false',
-    '0',
-    '-0',
-    '1',
-    '-1',
-    '1.5',
-    '1e309',
-    '-1e309',
-    '1e-400',
-    '123456789012345678901',
-  ],
-  ...[
-    '9007199254740991',
-    '9007199254740992',
-    '9007199254740993',
-    '2147483648',
-    '01',
-    '+1',
-    '.5',
-    '0x10',
-    'NaN',
-  ],
-  ...[
-    'undefined',
-    'Infinity',
-    "'text'",
-    '',
-    '""',
-    '" "',
-    '"\\u0000"',
-    '"a\\u0000b"',
-    '"\\ud800"',
-    '"\\udc00x"',
-  ],
-  ...[
-    '"__proto__"',
-    '"constructor"',
-    '"toString"',
-    '"null"',
-    '"true"',
-    '"0"',
-    '"-1"',
-    '"1e3"',
-    '"\t"',
-    '"\\x41"',
-  ],
+  'null',
+  'true',
+  'false',
+  '0',
+  '-0',
+  '1',
+  '-1',
+  '1.5',
+  '1e309',
+  '-1e309',
+  '1e-400',
+  '123456789012345678901',
+  '9007199254740991',
+  '9007199254740992',
+  '9007199254740993',
+  '2147483648',
+  '01',
+  '+1',
+  '.5',
+  '0x10',
+  'NaN',
+  'undefined',
+  'Infinity',
+  "'text'",
+  '',
+  '""',
+  '" "',
+  '"\\u0000"',
+  '"a\\u0000b"',
+  '"\\ud800"',
+  '"\\udc00x"',
+  '"__proto__"',
+  '"constructor"',
+  '"toString"',
+  '"null"',
+  '"true"',
+  '"0"',
+  '"-1"',
+  '"1e3"',
+  '"\t"',
+  '"\\x41"',
   ...['"2024-02-30T25:61:00Z"', '"../../etc/passwd"', '"%00"', '"\'; DROP TABLE chats; --"', '"<script>"'],
   ...['"{{7*7}}"', '"#:name"', '"W#other"', '"\\u202egnp.exe"', '"\\uFEFF"', '"\\u0085"'],
-  ...[
-    '[]',
-    '[null]',
-    '[[]]',
-    '[{}]',
-    '{}',
-    '{"__proto__":{"agent_id":"x"}}',
-    '{"constructor":{"prototype":{}}}',
-  ],
+  '[]',
+  '[null]',
+  '[[]]',
+  '[{}]',
+  '{}',
+  '{"__proto__":{"agent_id":"x"}}',
+  '{"constructor":{"prototype":{}}}',
   ...['{"toString":null}', '{"length":5}', '{"0":"a","length":1}', '{"then":1}', '{"toJSON":1}', '{"":""}'],
   ...['"00000000-0000-0000-0000-000000000000"', '"ffffffff-ffff-ffff-ffff-ffffffffffff"'],
   ...['"urn:uuid:00000000-0000-4000-8000-000000000000"', '"00000000-0000-4000-8000-000000000000 "'],
-  ...[
-    '"http://127.0.0.1/"',
-    '"https://169.254.169.254/"',
-    '"https://[::1]/"',
-    '"https://user:pw@localhost/"',
-  ],
+  '"http://127.0.0.1/"',
+  '"https://169.254.169.254/"',
+  '"https://[::1]/"',
+  '"https://user:pw@localhost/"',
   ...['"https://"', '"https:x"', '"HTTPS://0x7f.1/"', '"javascript:alert(1)"', '"file:///etc/passwd"'],
 ];
 
@@ -159,7 +147,7 @@ export function write(value: unknown, at: Path | undefined, change: Change): str
 }
 
 function writeArray(value: readonly unknown[], at: Path | undefined, change: Change): string {
-  const items = value.flatMap((item, index) => membersOf(item, at, index, change).map(({ text }) => text));
+  const items = value.flatMap((item, index) => membersOf(item, at, index, change));
   if (at?.length !== 0 || change.kind !== 'copy') return `[${items.join()}]`;
   const copies = Array.from({ length: change.times }, () => items).flat();
   return `[${copies.slice(0, Math.max(change.times, items.length)).join()}]`;
@@ -171,20 +159,15 @@ function writeObject(value: Readonly<Record<string, unknown>>, at: Path | undefi
   const [missing] = at ?? [];
   if (typeof missing === 'string' && at?.length === 1 && !keys.includes(missing)) keys.push(missing);
   const members = keys.flatMap((key) =>
-    membersOf(value[key], at, key, change).map(({ text }) => `${JSON.stringify(key)}:${text}`),
+    membersOf(value[key], at, key, change).map((text) => `${JSON.stringify(key)}:${text}`),
   );
   if (at?.length === 0 && change.kind === 'add') members.unshift(change.members);
   return `{${members.join()}}`;
 }
 
-function membersOf(
-  value: unknown,
-  at: Path | undefined,
-  step: string | number,
-  change: Change,
-): { text: string }[] {
+function membersOf(value: unknown, at: Path | undefined, step: string | number, change: Change): string[] {
   const rest = at !== undefined && at[0] === step ? at.slice(1) : undefined;
   if (rest?.length === 0 && change.kind === 'remove') return [];
   const text = write(value, rest, change) ?? 'null';
-  return rest?.length === 0 && change.kind === 'repeat' ? [{ text }, { text: change.text }] : [{ text }];
+  return rest?.length === 0 && change.kind === 'repeat' ? [text, change.text] : [text];
 }

@@ -1,63 +1,53 @@
 /** Texts for a path segment or a query parameter. */
 export const hostileTexts: readonly string[] = [
   ...['', ' ', '0', '-0', '-1', '1', '01', '+1', '1.0', '1e3', '0x1', '9007199254740991', '9007199254740992'],
-  ...[
-    '9999999999999999',
-    '99999999999999999999',
-    'NaN',
-    'Infinity',
-    'null',
-    'undefined',
-    'true',
-    '[object Object]',
-  ],
-  ...[
-    '\u0000',
-    '1\u0000',
-    '\u0661',
-    '\uff11',
-    '1 ',
-    ' 1',
-    '1\n',
-    '1,2',
-    '1;2',
-    '__proto__',
-    'constructor',
-    'toString',
-  ],
-  ...[
-    '..',
-    '../..',
-    '../../batches',
-    '%2e%2e',
-    '%00',
-    '%',
-    '%zz',
-    'a/b',
-    'a\\b',
-    'a?b',
-    'a#b',
-    'a&b=c',
-    '*',
-    '$',
-    '\u202e',
-  ],
-  ...[
-    '00000000-0000-4000-8000-000000000000',
-    'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
-    '{chat_id}',
-    'published-agents',
-  ],
-  ...[
-    'created_at',
-    '-created_at',
-    'CREATED_AT',
-    'asc,desc',
-    'in_progress',
-    'failed',
-    "' OR 1=1 --",
-    '\u{1f600}',
-  ],
+  '9999999999999999',
+  '99999999999999999999',
+  'NaN',
+  'Infinity',
+  'null',
+  'undefined',
+  'true',
+  '[object Object]',
+  '\u0000',
+  '1\u0000',
+  '\u0661',
+  '\uff11',
+  '1 ',
+  ' 1',
+  '1\n',
+  '1,2',
+  '1;2',
+  '__proto__',
+  'constructor',
+  'toString',
+  '..',
+  '../..',
+  '../../batches',
+  '%2e%2e',
+  '%00',
+  '%',
+  '%zz',
+  'a/b',
+  'a\\b',
+  'a?b',
+  'a#b',
+  'a&b=c',
+  '*',
+  '$',
+  '\u202e',
+  '00000000-0000-4000-8000-000000000000',
+  'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
+  '{chat_id}',
+  'published-agents',
+  'created_at',
+  '-created_at',
+  'CREATED_AT',
+  'asc,desc',
+  'in_progress',
+  'failed',
+  "' OR 1=1 --",
+  '\u{1f600}',
 ];
 export const longTexts: readonly (() => string)[] = [
   () => '1'.repeat(1000),
@@ -98,6 +88,8 @@ export const hostileQueries = (key: string): string[] => {
 
 type Headers = [what: string, headers: [string, string][]];
 
+const several = (what: string, ...headers: [string, string][]): Headers => [what, headers];
+
 export const hostileHeaders = (apiKey: string): Headers[] => [
   ...hostileKeys(apiKey),
   ...hostileValues,
@@ -114,55 +106,27 @@ const hostileKeys = (apiKey: string): Headers[] => [
     apiKey.toLowerCase(),
     `Bearer ${apiKey}`,
     `${apiKey},${apiKey}`,
+    'ak_',
+    'ak_\xff\xfe',
+    "' OR ''='",
+    '__proto__',
+    `${apiKey}\t`,
+    'x'.repeat(5000),
   ].map((value): Headers => [`key ${value.slice(0, 20)}`, [['x-api-key', value]]]),
-  ...['ak_', 'ak_\xff\xfe', "' OR ''='", '__proto__', `${apiKey}\t`, 'x'.repeat(5000)].map(
-    (value): Headers => [`key ${value.slice(0, 20)}`, [['x-api-key', value]]],
-  ),
-  [
-    'two keys',
-    [
-      ['x-api-key', apiKey],
-      ['X-Api-Key', 'wrong'],
-    ],
-  ],
-  [
-    'two keys, the wrong one first',
-    [
-      ['x-api-key', 'wrong'],
-      ['x-api-key', apiKey],
-    ],
-  ],
+  several('two keys', ['x-api-key', apiKey], ['X-Api-Key', 'wrong']),
+  several('two keys, the wrong one first', ['x-api-key', 'wrong'], ['x-api-key', apiKey]),
   ['another spelling', [['X-API-KEY', apiKey]]],
 ];
 
 /** Headers with names that the service does not know, and headers with values that do not fit their names. */
 const hostileValues: readonly Headers[] = [
   ['__proto__', [['__proto__', 'x']]],
-  [
-    'constructor',
-    [
-      ['constructor', 'x'],
-      ['toString', 'y'],
-      ['hasOwnProperty', 'z'],
-    ],
-  ],
+  several('constructor', ['constructor', 'x'], ['toString', 'y'], ['hasOwnProperty', 'z']),
   ...['', 'x', 'a'.repeat(300), '\xc3\xa9', '\xff', 'a,b'].map(
     (value): Headers => [`x-external-user-id ${value.slice(0, 9)}`, [['x-external-user-id', value]]],
   ),
-  [
-    'two users',
-    [
-      ['x-external-user-id', 'a'],
-      ['x-external-user-id', 'b'],
-    ],
-  ],
-  [
-    'x-forwarded-host',
-    [
-      ['x-forwarded-host', 'evil.example'],
-      ['x-origin-secret', 'guess'],
-    ],
-  ],
+  several('two users', ['x-external-user-id', 'a'], ['x-external-user-id', 'b']),
+  several('x-forwarded-host', ['x-forwarded-host', 'evil.example'], ['x-origin-secret', 'guess']),
   ['x-forwarded-proto', [['x-forwarded-proto', 'gopher://x y']]],
   ['x-forwarded-for', [['x-forwarded-for', '127.0.0.1, , <x>']]],
   ...['evil.example', 'evil.example:99999', '[::1', 'a b', '', '@', 'a/b?c#d', '\xe9', '[::1]:80'].map(
@@ -178,61 +142,22 @@ const hostileValues: readonly Headers[] = [
 const connectionHeaders: readonly Headers[] = [
   ['Expect', [['Expect', '100-continue']]],
   ['Expect of something else', [['Expect', '200-ok']]],
-  [
-    'Upgrade',
-    [
-      ['Connection', 'Upgrade, close'],
-      ['Upgrade', 'websocket'],
-      ['Sec-WebSocket-Key', 'x'],
-    ],
-  ],
-  [
+  several('Upgrade', ['Connection', 'Upgrade, close'], ['Upgrade', 'websocket'], ['Sec-WebSocket-Key', 'x']),
+  several(
     'HTTP/2 by upgrade',
-    [
-      ['Connection', 'Upgrade, HTTP2-Settings, close'],
-      ['Upgrade', 'h2c'],
-      ['HTTP2-Settings', ''],
-    ],
-  ],
+    ['Connection', 'Upgrade, HTTP2-Settings, close'],
+    ['Upgrade', 'h2c'],
+    ['HTTP2-Settings', ''],
+  ),
   ['Range', [['Range', 'bytes=0-1,5-']]],
-  [
-    'conditions',
-    [
-      ['If-None-Match', '*'],
-      ['If-Modified-Since', 'never'],
-    ],
-  ],
+  several('conditions', ['If-None-Match', '*'], ['If-Modified-Since', 'never']),
   ['Authorization', [['Authorization', 'Bearer x']]],
-  [
-    'method override',
-    [
-      ['X-HTTP-Method-Override', 'DELETE'],
-      ['X-HTTP-Method', 'DELETE'],
-    ],
-  ],
-  [
-    'rewritten',
-    [
-      ['X-Original-URL', '/api/v1/batches'],
-      ['X-Rewrite-URL', '/'],
-    ],
-  ],
+  several('method override', ['X-HTTP-Method-Override', 'DELETE'], ['X-HTTP-Method', 'DELETE']),
+  several('rewritten', ['X-Original-URL', '/api/v1/batches'], ['X-Rewrite-URL', '/']),
   ['trace id', [['X-Amzn-Trace-Id', 'Root=\xff;Parent=x']]],
   ['Cookie', [['Cookie', '__proto__=1; =; ;']]],
-  [
-    'Transfer-Encoding, twice',
-    [
-      ['TE', 'trailers, deflate'],
-      ['Trailer', 'x-api-key'],
-    ],
-  ],
-  [
-    'request id',
-    [
-      ['x-request-id', 'mine'],
-      ['x-amzn-requestid', 'mine'],
-    ],
-  ],
+  several('Transfer-Encoding, twice', ['TE', 'trailers, deflate'], ['Trailer', 'x-api-key']),
+  several('request id', ['x-request-id', 'mine'], ['x-amzn-requestid', 'mine']),
 ];
 
 export const longHeaders: readonly (() => Headers)[] = [
@@ -287,20 +212,8 @@ export const brokenHttp: [what: string, headers: [string, string][], ends?: true
   ['a length below nothing', [['Content-Length', '-1']]],
   ['a length in words', [['Content-Length', 'ten']]],
   ['a length of 1e18', [['Content-Length', '1000000000000000000']], true],
-  [
-    'two lengths',
-    [
-      ['Content-Length', '3'],
-      ['Content-Length', '4'],
-    ],
-  ],
-  [
-    'length and chunks',
-    [
-      ['Content-Length', '3'],
-      ['Transfer-Encoding', 'chunked'],
-    ],
-  ],
+  several('two lengths', ['Content-Length', '3'], ['Content-Length', '4']),
+  several('length and chunks', ['Content-Length', '3'], ['Transfer-Encoding', 'chunked']),
   ['chunks that are none', [['Transfer-Encoding', 'chunked']], true],
   ['an unknown coding', [['Transfer-Encoding', 'gzip']], true],
   ['a name with a space', [['x y', 'z']]],

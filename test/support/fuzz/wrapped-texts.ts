@@ -40,8 +40,6 @@ export function wrappedTexts(text: string): Text[] {
       'application/x-www-form-urlencoded',
       'multipart/form-data',
       'multipart/form-data; boundary=x',
-    ].map(typed),
-    ...[
       'application/jsonx',
       'application/json-seq',
       'json',

@@ -40,13 +40,11 @@ export interface SoakOptions {
  * because nothing is stored that another function could finish.
  */
 const killed = [
-  ...[
-    'ProcessBatchItems',
-    'ProcessBatchItems',
-    'ProcessBatchItems',
-    functionIds['send-message'],
-    functionIds['send-message'],
-  ],
+  'ProcessBatchItems',
+  'ProcessBatchItems',
+  'ProcessBatchItems',
+  functionIds['send-message'],
+  functionIds['send-message'],
   ...['DispatchBatch', 'AdvanceBatch', 'DeliverWebhook', 'ReconcileBatches', 'List', 'GetBatch'],
 ];
 

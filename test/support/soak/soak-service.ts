@@ -1,16 +1,10 @@
 import { createInterface } from 'node:readline';
-import type { Timer } from '#local/run-options.ts';
-import { runTemplate } from '#local/run-template.ts';
+import { type RunOptions, runTemplate } from '#local/run-template.ts';
 import { compileCacheOf } from '../compile-cache.ts';
+import { timerOfAtMost } from '../quick-timer.ts';
 
 /** The options of this program, as JSON in its only argument. */
-export interface SoakServiceOptions {
-  assembly: string;
-  dataDir: string;
-  environment: Record<string, string>;
-  /** Threads of one function; by default the runner's own limit. */
-  maxConcurrency?: number;
-}
+export type SoakServiceOptions = Pick<RunOptions, 'assembly' | 'dataDir' | 'environment' | 'maxConcurrency'>;
 
 /** A line on this program's standard input. The program responds to each with a `SoakState` in one line. */
 export type SoakCommand = { kill: string } | { check: true };
@@ -24,12 +18,7 @@ export interface SoakState {
 }
 
 /** Runs the reconciler every 2 s, so that work that a kill has interrupted does not wait for minutes. */
-const quickTimer: Timer = {
-  after(milliseconds, callback) {
-    const timeout = setTimeout(callback, Math.min(milliseconds, 2000));
-    return () => clearTimeout(timeout);
-  },
-};
+const quickTimer = timerOfAtMost(() => 2000);
 
 const options = JSON.parse(process.argv[2] ?? '') as SoakServiceOptions;
 const run = await runTemplate({

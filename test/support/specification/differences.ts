@@ -51,6 +51,13 @@ interface Named {
   text: string;
 }
 
+const namedBy = (where: string, name: string, text = '', traits: string[] = []): Named => ({
+  where,
+  name,
+  text,
+  traits,
+});
+
 const limitKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum'];
 
 const isLimit = (text: string): boolean =>
@@ -120,20 +127,15 @@ function componentsOf({ components }: OpenApi): Named[] {
       );
     throw new Error(`${where} has no properties`);
   });
-  const headers = Object.entries(components.headers).map(
-    ([name, { description = '' }]): Named => ({ where: 'header', name, traits: [], text: description }),
+  const headers = Object.entries(components.headers).map(([name, { description }]) =>
+    namedBy('header', name, description),
   );
   return [...schemas, ...headers];
 }
 
 function namedIn(where: string, operation: Operation, { components: { schemas } }: OpenApi): Named[] {
-  const parameters = (operation.parameters ?? []).map(
-    ({ name, description = '', schema }): Named => ({
-      where,
-      name,
-      traits: limitsOf(schema),
-      text: description,
-    }),
+  const parameters = (operation.parameters ?? []).map(({ name, description, schema }) =>
+    namedBy(where, name, description, limitsOf(schema)),
   );
   const bodies = Object.entries(operation.requestBody?.content ?? {}).flatMap(([type, { schema }]) =>
     fieldsOf(where, schema, schemas, {
@@ -142,19 +144,12 @@ function namedIn(where: string, operation: Operation, { components: { schemas } 
     }),
   );
   const responses = Object.entries(operation.responses).flatMap(([status, response]): Named[] => [
-    ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(
-      ([, name = '', text = '']): Named => ({ where: status, name, traits: [], text }),
+    ...[...(response.description ?? '').matchAll(/(\d{5}) (\w+)/g)].map(([, name = '', text]) =>
+      namedBy(status, name, text),
     ),
     ...Object.entries(response.headers ?? {})
       .filter(([, header]) => header.$ref === undefined)
-      .map(
-        ([name, { description = '' }]): Named => ({
-          where: `${where} ${status}`,
-          name,
-          traits: [],
-          text: description,
-        }),
-      ),
+      .map(([name, { description }]) => namedBy(`${where} ${status}`, name, description)),
     ...Object.values(response.content ?? {}).flatMap(({ schema }) =>
       fieldsOf('envelope', schema, schemas, { isResponse: true }),
     ),
@@ -252,13 +247,9 @@ function compared(named: readonly Named[]): Item[] {
 function merged(items: readonly Item[]): Difference[] {
   return [
     ...Map.groupBy(items, ({ name, difference, text }) => JSON.stringify([name, difference, text])).values(),
-  ].flatMap((alike) =>
-    alike.slice(0, 1).map(({ where, name, difference, text }) => ({
-      where: [alike.length === 1 || name === '' ? where : '', name]
-        .filter((part) => part !== '' && part !== '.')
-        .join(' '),
-      difference,
-      text,
-    })),
-  );
+  ].map(([first, ...others]) => {
+    const { where, name, difference, text } = first as Item;
+    const parts = [others.length === 0 || name === '' ? where : '', name];
+    return { where: parts.filter((part) => part !== '' && part !== '.').join(' '), difference, text };
+  });
 }

@@ -10,13 +10,12 @@ interface ItemKind {
 
 type Parts = Record<string, string>;
 
-const at = (parts: Parts, name: string): string => parts[name] ?? '';
-const workspaceOf = (parts: Parts): Key => keys.workspace(at(parts, 'workspace'));
-const batchOf = (parts: Parts): Key => keys.batch(at(parts, 'workspace'), at(parts, 'batch'));
-const chatOf = (parts: Parts): Key => keys.chat(at(parts, 'workspace'), Number(at(parts, 'chat')));
-const messageOf = (parts: Parts): Key =>
-  keys.message(at(parts, 'workspace'), Number(at(parts, 'chat')), Number(at(parts, 'position')));
-const publishedOf = (parts: Parts): Key => keys.publishedAgent(at(parts, 'workspace'), at(parts, 'agent'));
+const workspaceOf = ({ workspace = '' }: Parts): Key => keys.workspace(workspace);
+const agentOf = ({ workspace = '', agent = '' }: Parts): Key => keys.agent(workspace, agent);
+const batchOf = ({ workspace = '', batch = '' }: Parts): Key => keys.batch(workspace, batch);
+const chatOf = ({ workspace = '', chat }: Parts): Key => keys.chat(workspace, Number(chat));
+const messageOf = ({ workspace = '', chat, position }: Parts): Key =>
+  keys.message(workspace, Number(chat), Number(position));
 
 const ws = '^W#(?<workspace>[^#]+)';
 const kind = (pk: string, sk: string, parents: ItemKind['parents']): ItemKind => ({
@@ -47,14 +46,14 @@ const itemKinds: readonly ItemKind[] = [
   kind(`${ws}#KEYS`, '.+', (_, item) => [keys.apiKey(item.hash as string)]),
   kind(`${ws}#WHITELIST`, '.+', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#AGENTS`, 'DRAFT#(?<agent>.+)', ({ agent = '' }) => [keys.operatorsAgent(agent)]),
-  kind(`${ws}#AGENTS`, 'PUBLISHED#(?<agent>.+)', (parts) => [publishedOf(parts)]),
+  kind(`${ws}#AGENTS`, 'PUBLISHED#(?<agent>.+)', ({ workspace = '', agent = '' }) => [
+    keys.publishedAgent(workspace, agent),
+  ]),
   kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'PUBLISHED', ({ workspace = '', agent = '' }) => [
     keys.agent(workspace, agent),
     keys.publishedEntry(workspace, agent),
   ]),
-  kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'VERSION#.+', ({ workspace = '', agent = '' }) => [
-    keys.agent(workspace, agent),
-  ]),
+  kind(`${ws}#AGENT#(?<agent>[^#]+)`, 'VERSION#.+', (parts) => [agentOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'CHAT', ({ workspace = '' }) => [keys.lastNumber(workspace, 'CHATS')]),
   kind(`${ws}#IDS`, 'CHATS|BATCHES', (parts) => [workspaceOf(parts)]),
   kind(`${ws}#C#(?<chat>\\d+)`, 'BATCH#.+', (parts) => [chatOf(parts)]),
