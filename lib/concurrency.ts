@@ -22,7 +22,10 @@ const usualPreparations = 50;
 /** 50 executions make about three deliveries a second to dead receivers, which may take 15 s. */
 const usualWebhooks = 50;
 
-/** A reservation is also a ceiling: these functions cannot use up the account's concurrency. */
+/**
+ * What the account has room for is reserved. A reservation is also a ceiling, so that its function cannot use up the
+ * account's concurrency.
+ */
 const longRunning: Partial<Record<FunctionName, number>> = {
   'deliver-webhook': usualWebhooks,
   // A reader may wait as long as a reply takes, but few connections break.

@@ -10,7 +10,7 @@ import type { Describe, OnMistake } from './input-mistakes.ts';
 export const requestFields = Object.keys(createBatchBody.shape.requests.element.shape);
 
 export const csvColumns = z.object({
-  /** By field: the name of its column, if it differs from the field's name. */
+  /** By field: the name of its column, which the file must have. Other fields have columns of their own names. */
   names: z.record(z.string(), z.string()),
   ignoreOthers: z.boolean(),
 });

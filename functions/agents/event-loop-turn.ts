@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers';
 
-/** The loops that use `isTurnOver` share this time in a turn of the event loop, so that other requests hardly wait. */
+/** The loops of one bundle that use `isTurnOver` share this time in a turn, so that other requests hardly wait. */
 const turnMilliseconds = 10;
 
 let endsAt: number | undefined;

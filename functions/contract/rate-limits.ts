@@ -47,8 +47,8 @@ export type Limits = Record<RateClass, RateLimit | null> & {
 export const secondsOfUnit = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
 /**
- * Less than the 1,000 write units a second of a DynamoDB partition, because each request may write the item with the
- * buckets of its key.
+ * Of one class. A request may write the item with the buckets of its key, and a partition of DynamoDB takes 1,000 write
+ * units a second.
  */
 const maxPerSecond = 500;
 /** A burst up to the count may be higher: all tokens of a day may be used at once. */

@@ -86,7 +86,7 @@ class AgentPage {
   #agent;
   #onSaved;
   #form;
-  /** The text of the saved draft. */
+  /** The text of the saved draft; of a new agent, until it is saved, the text that its form starts with. */
   #savedText = '';
   #heading = html.h1();
   #state = html.span({ class: 'hint', role: 'status' });

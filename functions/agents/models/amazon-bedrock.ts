@@ -122,7 +122,7 @@ const rejectMissingEnd = () =>
     },
   });
 
-/** The package can sign as well, but needs the body as one text. */
+/** The AI SDK's package for Bedrock can sign as well, but needs the body as one text. */
 async function signedFetch(
   settings: AwsCredentials & { region: string },
   input: string | URL | Request,

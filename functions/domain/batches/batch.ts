@@ -130,7 +130,7 @@ export const unclaimedItem = (requestIndex: number): Omit<BatchItem, 'status'> =
   ...{ chatId: null, messagePosition: null, error: null, incomplete: null, calls: [], processedAt: null },
 });
 
-/** Specification, section 7.4. */
+/** The codes are those of the specification, section 7.4; the texts are our own. */
 const stopErrors: Readonly<Record<StopReason, { code: number; message: string }>> = {
   cancelled: { code: 499, message: 'The batch was cancelled' },
   expired: { code: 408, message: 'The batch timed out before the request was processed' },

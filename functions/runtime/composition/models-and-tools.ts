@@ -15,8 +15,9 @@ import type { ChatServices } from '#domain/chats/services.ts';
 import type { PassageRanking, Services } from '#domain/knowledge/knowledge.ts';
 import { once } from '#domain/platform/services.ts';
 import type { ToolSecretStore } from '#domain/tools/tool-secret.ts';
-import { environment, lazily, secretsClient } from '#runtime/environment/environment.ts';
+import { environment, lazily } from '#runtime/environment/environment.ts';
 import { lambdaRegion } from '#runtime/environment/lambda-credentials.ts';
+import { secretsClient } from '#runtime/environment/secrets-client.ts';
 import { measurements } from '#runtime/observability/invocation.ts';
 
 export const modelProviders = /* @__PURE__ */ lazily(

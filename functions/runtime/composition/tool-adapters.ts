@@ -10,8 +10,9 @@ import { textWorker } from '#adapters/text-thread/text-worker.ts';
 import { chatTexts } from '#agents/tools/chat-texts.ts';
 import type { WebPages, WebSearch } from '#domain/agents/agents.ts';
 import type { KnowledgeStore, PassageRanking } from '#domain/knowledge/knowledge.ts';
-import { environment, internalEndpoints, secretsClient } from '#runtime/environment/environment.ts';
+import { environment, internalEndpoints } from '#runtime/environment/environment.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
+import { secretsClient } from '#runtime/environment/secrets-client.ts';
 
 /** Import this module only dynamically, so that it does not slow down the start of functions. */
 

@@ -1,5 +1,4 @@
 import process from 'node:process';
-import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import * as z from 'zod';
 import { poolNames } from '#contract/limits.ts';
@@ -54,10 +53,6 @@ export const clientTimeouts = { connectionTimeout: 1000, requestTimeout: 3000, t
 export const waitLonger = (): void => {
   Object.assign(clientTimeouts, { connectionTimeout: 10_000, requestTimeout: 30_000 });
 };
-
-export const secretsClient = /* @__PURE__ */ lazily(
-  () => new SecretsManagerClient({ requestHandler: clientTimeouts }),
-);
 
 type Token = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[0];
 type ErrorInfo = Parameters<StandardRetryStrategy['refreshRetryTokenForRetry']>[1];

@@ -5,7 +5,8 @@ import {
   type SecretVersions,
   secretCacheMilliseconds,
 } from '#adapters/secrets.ts';
-import { environment, lazily, secretsClient } from '#runtime/environment/environment.ts';
+import { environment, lazily } from '#runtime/environment/environment.ts';
+import { secretsClient } from '#runtime/environment/secrets-client.ts';
 
 /**
  * After a rotation, environments of the web function may have cached the previous value. The minute is for the clocks
