@@ -244,14 +244,14 @@ describe('the versions of an agent', () => {
 });
 
 it('the audit log has the fields that a change of an agent names, but no text of its prompt', async () => {
-  const agent = await create({ definition: fullDefinition });
+  const agent = await create({ definition: { ...fullDefinition, output_schema: { type: 'object' } } });
   const definition = { ...fullDefinition, name: 'Cook', system_prompt: 'You are kind to everybody.' };
   await clock.advance(1000);
   await agents.save({ ...agent, definition }, 'unchanged');
   const [, updated] = await auditOf(agent);
   expect(updated).toMatchObject({
     ...{ at: now(), action: 'agent updated' },
-    changes: { fields: ['name', 'system_prompt'], name: { from: 'Clerk', to: 'Cook' } },
+    changes: { fields: ['name', 'output_schema', 'system_prompt'], name: { from: 'Clerk', to: 'Cook' } },
   });
   expect(JSON.stringify(updated)).not.toContain('kind');
 });

@@ -148,11 +148,13 @@ function describe(
         ...(published.copyOf !== undefined && { copy_of: published.copyOf }),
       },
     };
-  const changed = changesOf(before?.definition ?? {}, definition);
+  const former = before?.definition ?? {};
+  const changed = changesOf(former, definition);
+  const removed = Object.keys(former).filter((name) => !Object.hasOwn(definition, name));
   return {
     action: 'agent updated',
     changes: {
-      fields: Object.keys(changed).toSorted(),
+      fields: [...Object.keys(changed), ...removed].toSorted(),
       ...(changed.name !== undefined && { name: changed.name }),
       ...(changed.llm_model !== undefined && { llm_model: changed.llm_model }),
     },
