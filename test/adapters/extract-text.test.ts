@@ -79,6 +79,12 @@ describe('the text of', () => {
   it('a document whose name has no extension that is known, by its type', async () => {
     const bytes = Buffer.from('Hello');
     expect((await extractor.extract({ name: 'notes', contentType: 'text/x-log', bytes })).text).toBe('Hello');
+    const page = {
+      name: 'a.jpg',
+      contentType: 'Text/HTML; charset=utf-8',
+      bytes: Buffer.from('<p>Hello</p>'),
+    };
+    expect((await extractor.extract(page)).text).toBe('Hello');
   });
 });
 

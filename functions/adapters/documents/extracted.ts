@@ -1,5 +1,10 @@
 import { extname } from 'node:path';
-import { type ExtractedText, ExtractionFailure, type SourceDocument } from '#domain/files/files.ts';
+import {
+  type ExtractedText,
+  ExtractionFailure,
+  essenceOf,
+  type SourceDocument,
+} from '#domain/files/files.ts';
 import { groupsOf } from '#domain/platform/services.ts';
 
 export const bounds = {
@@ -93,15 +98,16 @@ const byExtension: Readonly<Record<string, { format: Format; contentType: string
 };
 
 /** @throws ExtractionFailure `unsupported` if neither the extension nor the content type is supported */
-export function formatOf({ name, contentType }: Pick<SourceDocument, 'name' | 'contentType'>): {
+export function formatOf({ name, contentType = '' }: Pick<SourceDocument, 'name' | 'contentType'>): {
   format: Format;
   contentType: string;
 } {
   const extension = extname(name).toLowerCase();
+  const essence = essenceOf(contentType);
   const known =
-    byExtension[extension] ?? Object.values(byExtension).find((entry) => entry.contentType === contentType);
+    byExtension[extension] ?? Object.values(byExtension).find((entry) => entry.contentType === essence);
   if (known !== undefined) return known;
-  if (contentType?.startsWith('text/')) return { format: 'text', contentType };
+  if (essence.startsWith('text/')) return { format: 'text', contentType };
   throw new ExtractionFailure(
     'unsupported',
     `has no extension that text can be read from: ${Object.keys(byExtension).join(', ')}`,
