@@ -2,8 +2,10 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { agentDefinition } from '#contract/agent.ts';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
+import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import type { ProxiedCall } from '#support/dynamo-proxy.ts';
@@ -18,6 +20,7 @@ import {
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useProxiedService } from '#support/proxied-service.ts';
+import { operator } from '#support/service.ts';
 import { contentsOf, historyOf, interrupted, rejectedWhileResponding } from '#support/turns.ts';
 
 const functionsAtOnce = 3;
@@ -190,6 +193,29 @@ describe('a send with a key', () => {
     expect(contentsOf(messages)).toEqual(['Wait for me', 'Here I am']);
     expect(replyHeadersOf(await first)['x-message-id']).toBe(String(messages[1]?.id));
     expect(replyHeadersOf(repeated)).toEqual(replyHeadersOf(await first));
+  });
+
+  it('has its answer also when its agent got a form of its own since then', async () => {
+    const { tenant, chat } = await start('In a form');
+    const { workspaceId, agentId } = tenant;
+    const json_schema = { name: 'count', schema: { type: 'object' } };
+    const response_format = { type: 'json_schema', json_schema };
+    const body = { message: 'In a form', agent_id: agentId, stream: false, response_format };
+    const key = newKey();
+    const send = () => postWithKey<string>(tenant, { path: `/chats/${chat.id}/messages`, body }, key);
+    const called = callFor('In a form');
+    const first = send();
+    replyWith(await called, '{"a":1}');
+    const { data } = (await first).body;
+    expect(data).toBe('{"a":1}');
+    const agent = await operator().agents.get(workspaceId, agentId);
+    const definition = agentDefinition.parse({ ...agent?.definition, output_schema: { type: 'object' } });
+    await updateAgent(operator(), { agentId, definition });
+    await publishAgent(operator(), agentId);
+    const other = await tenant.client.post(`/chats/${chat.id}/messages`, body);
+    expect(other.status).toBe(400);
+    const repeated = await send();
+    expect([repeated.status, repeated.body.data, isReplayed(repeated)]).toEqual([200, data, true]);
   });
 
   it('that has failed has failed for good', async () => {

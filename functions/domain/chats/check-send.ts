@@ -33,13 +33,14 @@ export interface CheckedSend extends SendInput {
   /** Undefined if the agent has no published version; only a repeated send can pass the checks then. */
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
+  /** Undefined also for a repeated send, whose reply may need none. */
   form: ReplyForm | undefined;
   previous: Extract<Work, { is: 'turn' }> | undefined;
 }
 
 /**
- * Makes the checks of a send that need no chat lease (specification, section 7.2). Without attached files, openTurn
- * checks the chat. A repeated send needs no agent, chat and files here.
+ * Makes the checks of a send that need no chat lease (specification, section 7.2). Without attached files, only
+ * openTurn checks the chat. If `key` has a record, the send needs no agent, chat and files here.
  * @throws accessDenied, clientNotAllowed, badRequest (too many files, a wrong response_format, a key of another
  *   request), `Agent not found`, `Agent version not found`; with attached files `Chat not found`, `Agent mismatch` and
  *   badRequest for an unknown or expired file; rateLimited
@@ -57,16 +58,16 @@ export async function checkSend(
     services.agents.published(input.workspaceId, input.agentId),
     key === null ? undefined : services.idempotency.find(key),
   ]);
+  const previous = previousWork(record, key, 'turn');
+  if (previous !== undefined) {
+    await awaitRateLimit();
+    return { ...input, workspace, publishedAgent, form: undefined, attachments: [], previous };
+  }
   const { attachedFiles } = services.replySettings;
   if (input.attachedFileUuids.length > attachedFiles)
     throw new ServiceError('badRequest', `attached_file_uuids must have at most ${attachedFiles} elements`);
   const form = publishedAgent && (await requestedForm(input.responseFormat, publishedAgent));
   const checked = { ...input, workspace, publishedAgent, form };
-  const previous = previousWork(record, key, 'turn');
-  if (previous !== undefined) {
-    await awaitRateLimit();
-    return { ...checked, attachments: [], previous };
-  }
   await requirePublishedAgent(services, checked);
   const attachments = await findAttachments(services, input);
   await awaitRateLimit();

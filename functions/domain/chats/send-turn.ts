@@ -4,6 +4,7 @@ import { attachFiles } from '#domain/files/attachments.ts';
 import { type IdempotencyKey, previousWork } from '#domain/platform/idempotency.ts';
 import { countUsage } from '#domain/workspaces/count-usage.ts';
 import type { AwaitRateLimit } from '#domain/workspaces/rate-limits.ts';
+import { requestedForm } from './agent-runtime.ts';
 import { isResumable, type Lease, newLeaseId, responseIdOf } from './chat.ts';
 import { nameChat } from './chats.ts';
 import { type CheckedSend, checkSend, requirePublishedAgent, type SendInput } from './check-send.ts';
@@ -84,7 +85,7 @@ async function findReplay(
       message: user.content,
       attachments: user.attachments,
       history,
-      form: checked.form,
+      form: await requestedForm(checked.responseFormat, agent),
       makesTitle: position === 1 && workspace.titlesEnabled,
     },
   };
