@@ -65,7 +65,8 @@ it('a page of a list reads less after the deletion of a chat', async () => {
   const list = () => client.get('/chats?order_by=asc');
   const unitsOfList = async () => {
     await list();
-    return (await callsOf(service, list)).readUnits;
+    // The purge of the deleted chat may run at the same time.
+    return (await callsOf(service, list, /PurgeChat/)).readUnits;
   };
   // Counts, entries, and each chat.
   expect(await unitsOfList()).toBe(1 + 1 + 3);

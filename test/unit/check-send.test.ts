@@ -118,7 +118,7 @@ type FaultName = keyof typeof faults;
 
 /** In the order of the checks. */
 const withoutFiles: FaultName[] = [
-  ...(['workspace', 'unlistedUser', 'tooManyFiles', 'usedKey', 'agent', 'draft', 'rateLimit'] as const),
+  ...(['workspace', 'unlistedUser', 'usedKey', 'tooManyFiles', 'agent', 'draft', 'rateLimit'] as const),
   ...(['chat', 'otherUser', 'otherAgent', 'runningReply', 'fullChat'] as const),
 ];
 const withFiles: FaultName[] = [
