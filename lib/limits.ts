@@ -11,8 +11,8 @@ export const replyLimits = {
   /** Text of about 260,000 tokens of English. This limit ends a reply that repeats itself. */
   replyBytes: 1024 * 1024,
   /**
-   * Includes the calls of agents that the agent calls: without a limit, these could make thousands of calls. 50 are
-   * enough, without retries and repairs, for six agents that use all 8 calls of the default `max_steps`.
+   * Includes the model calls of called agents: without a limit, these could make thousands. 50 are enough, without
+   * retries and repairs, for six agents that use all 8 calls of the default `max_steps`.
    */
   replyModelCalls: 50,
   /** Four in each of the seven rounds before the last call of an agent with the default `max_steps`, and two more. */

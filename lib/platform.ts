@@ -23,7 +23,7 @@ interface Task {
   group?: AlarmGroup;
   /**
    * Adds the function to the alarm for throttled calls, because the gateway does not show them, or because every route
-   * needs the function.
+   * of the gateway needs the function.
    */
   throttlesUnseen?: true;
 }

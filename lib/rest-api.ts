@@ -65,8 +65,8 @@ export class RestApi extends Construct {
     this.accessLogs = new LogGroup(this, 'AccessLogs', logsOf(settings));
     pinLogicalId(this.accessLogs, 'GatewayAccessLogs');
     const authorizer = this.createAuthorizingFunction(platform);
-    // The gateway caches results by authorizer. If it calls a web function, the authorizer has another id, so that
-    // every cached result has a signed caller.
+    // The gateway caches results by authorizer. If it calls a web function, the authorizers have other ids, so that
+    // every result that allows a request has a signed caller.
     const prefix = webServer === undefined ? '' : 'Signing';
     const authorizerFor = (id: string, header: string) =>
       new RequestAuthorizer(this, prefix + id, {

@@ -111,7 +111,8 @@ export interface RecordedCall {
   /** Such as `SendMessageBatch`; for S3 method and resource, such as `PUT object?tagging`. */
   readonly operation: string;
   /**
-   * The function that called or was invoked, or the state that was entered. Undefined if the request names no function.
+   * The function that called or was invoked, or the state that was entered. Undefined if no header of the request names
+   * a function, as with a presigned address.
    */
   readonly name: string | undefined;
   readonly status: number;

@@ -13,7 +13,7 @@ export function isRetrying({ rounds }: SubmissionState, { open }: BatchWatch): b
 }
 
 /**
- * @param watch must have read the batches of `state`: others are left out
+ * @param watch must have read the batches of `state`: the failures of a batch that it has not read are left out
  * @returns the lines in ascending order
  * @throws Error such as for changed lines, or for a result that is missing or not that of a submitted line
  */

@@ -39,7 +39,7 @@ const batchWithWebhook = callsOfBatch(
 
 /**
  * The budget of each operation: `test/service/operation-cost.test.ts` fails if a local run exceeds it. There, texts
- * have a few words, an uploaded file has 1 MB, and workspaces have limits. If you make an operation cheaper, lower its
+ * have a few words, `upload-file` sends 1 MB, and workspaces have limits. If you make an operation cheaper, lower its
  * budget.
  */
 export const operations = {
@@ -61,7 +61,7 @@ export const operations = {
   'list-chats': callsOf('ListChats', { BatchGetItem: 1, Query: 2, UpdateItem: 1 }, [52, 1]),
   'get-chat': callsOf('GetChat', { BatchGetItem: 1, UpdateItem: 1 }, [3, 1]),
   'rename-chat': callsOf('RenameChat', { BatchGetItem: 1, UpdateItem: 2 }, [3, 2]),
-  // With the first run of the purge, for a chat without messages or files. It writes one unit; the second writes two.
+  // With the first run of the purge, for a chat without messages or files. That run writes one unit; the second, two.
   'delete-chat': {
     ...callsOf(
       'DeleteChat',
@@ -71,7 +71,7 @@ export const operations = {
     ),
     invocations: { DeleteChat: 1, PurgeChat: 1 },
   },
-  // With the first run of the erasure, for a user without data. It writes one unit; the second writes two.
+  // With the first run of the erasure, for a user without data. That run writes one unit; the second, two.
   'erase-user': {
     ...callsOf('EraseUser', { GetItem: 2, Query: 5, TransactWriteItems: 1, UpdateItem: 2 }, [7, 8], {
       'sqs SendMessageBatch': 1,

@@ -232,7 +232,7 @@ async function connect(emulators: StartedEmulators, folder: string): Promise<Con
   const demo =
     previous !== undefined && (await demoExists(previous)) ? previous : await createDemoWorkspace();
   const { api_key, workspace_id, agent_id, chat_id } = demo;
-  // Nothing else of `previous` is used: the addresses and settings of that run are not those of this one.
+  // Nothing else of `previous` is used, because this run may have other addresses and settings.
   return {
     ...{ api_key, workspace_id, agent_id, chat_id },
     data_format: dataFormat,

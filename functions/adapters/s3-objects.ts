@@ -47,8 +47,8 @@ export function objectCache<Value>(maxBytes: number) {
 }
 
 /**
- * How long an address is valid: longer than the 60 s that `prepare-attachment` has for a file, and longer than its
- * caller waits for one call of it (two attempts of 70 s).
+ * How long an address of `presign` is valid: longer than the 60 s that `prepare-attachment` has for a file, and longer
+ * than its caller waits for one call of it (two attempts of 70 s).
  */
 const addressSeconds = 5 * 60;
 

@@ -127,7 +127,7 @@ export interface AgentTest {
   version: number | null;
   model: string;
   reply: Pick<MessageResource, 'content' | 'meta'>;
-  /** The model's error that ended the reply, in the service's words; null without one, also if it took too long. */
+  /** The model's error that ended the reply, in the service's words; else null, also if the reply took too long. */
   provider: string | null;
   milliseconds: number;
 }

@@ -21,7 +21,7 @@ export const pageQuery = z.object({
 export interface Cursor {
   isAfter: boolean;
   id: number;
-  /** The `offset` of the page if `isAfter`, else `offset` plus `limit`. A list ignores a cursor with another number. */
+  /** The `offset` of the page if `isAfter`, else `offset` plus `limit`. A list ignores a cursor with another value. */
   offset: number;
 }
 

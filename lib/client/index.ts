@@ -23,7 +23,7 @@ export interface ClientOptions {
   /**
    * The maximum of retries of a request, 3 by default; for a resumable stream, also of the resumes in a row that bring
    * no event. Retries of 429 with `waitForRateLimit`, and those that wait for the reply to a lost attempt, do not
-   * count. Most requests of `submitAndWait` are retried for an hour instead.
+   * count. Most requests of `submitAndWait` are instead retried for an hour, or after 429 without end.
    */
   maxRetries?: number | undefined;
   /** Whether a request waits as long as the service rejects it with 429; false by default. */

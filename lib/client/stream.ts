@@ -79,7 +79,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     this.#final.promise.catch(() => undefined);
   }
 
-  /** The id of the reply, to resume its stream or to stop it; undefined before the first event, unless it is resumed. */
+  /** To resume or stop the reply; undefined before the first event, except in a stream of `messages.resume`. */
   get responseId(): string | undefined {
     return this.#last?.response_id ?? this.#source.responseId;
   }
@@ -151,7 +151,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
   }
 
   /**
-   * Ends the reply on the service, which stores the text so far. Before the first event, it ends whatever reply is in
+   * Ends the reply on the service, which stores the text so far. Without a `responseId`, this ends whatever reply is in
    * progress in the chat.
    * @throws BadRequestError, for example if no reply is in progress any more
    */

@@ -14,8 +14,8 @@ const START_MILLISECONDS = 10_000;
 const SHUTDOWN_MILLISECONDS = 1000;
 
 const LIMITS = {
-  // Half of an environment's memory (MEMORY_MEGABYTES in web-functions.ts). With a limit of 2 GB, 155 MB were in use
-  // after a run instead of 90 MB, for the same processor time.
+  // Half of MEMORY_MEGABYTES (web-functions.ts). With a limit of 2 GB, 155 MB were in use after a run instead of 90 MB,
+  // for the same processor time.
   maxOldGenerationSizeMb: 1024,
   // With a smaller young generation, a reply cost 0.5 to 0.8 ms more processor time.
   maxYoungGenerationSizeMb: 48,

@@ -16,7 +16,7 @@ interface MachineProperties {
   readonly StateMachineType?: string;
 }
 
-/** Executions end with the run. From its start, the name of an execution is reserved for at least 90 days. */
+/** Executions end with the run. An execution's name is reserved for at least 90 days from the execution's start. */
 export const stateMachines: ResourceKind = {
   types: ['AWS::StepFunctions::StateMachine'],
 

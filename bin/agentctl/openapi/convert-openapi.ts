@@ -91,7 +91,7 @@ export function baseUrlOf({ servers }: SchemaObject, address: string): string | 
 
 /**
  * By the first scheme that the document requires, or else has: a bearer token, or an API key in a header or the query.
- * The name of the secret is missing.
+ * @returns the `auth` of an entry without the name of the secret
  * @throws Error for another scheme, such as HTTP basic, or for none
  */
 export function authOf(document: SchemaObject) {

@@ -43,7 +43,7 @@ function targetOf(document: SchemaObject, reference: string): unknown {
   }, document);
 }
 
-/** `convertSchema` reads `nullable` and `example` before. Only the server checks those of the second line. */
+/** `convertSchema` itself reads `nullable` and `example`. Only the server checks those of the second line. */
 const omitted = new Set(
   [
     'nullable example $schema $id $anchor $comment $defs definitions xml externalDocs discriminator writeOnly',

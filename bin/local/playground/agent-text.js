@@ -3,11 +3,14 @@
 import { diffLines } from '/jsdiff/diff/line.js';
 import { html } from './dom.js';
 
-/** The maximum milliseconds of a comparison. That of two long texts without a common line may take longer. */
+/**
+ * After this many milliseconds, a comparison is given up: that of two long texts without a common line may block the
+ * page for long.
+ */
 const timeout = 500;
 
 /**
- * The value as JSON, with the keys of objects in alphabetical order: the table stores them in no order.
+ * The value as JSON, with the keys of objects in a fixed order: the table stores them in no order.
  *
  * @param {unknown} value
  * @returns {string}
@@ -33,8 +36,8 @@ export function textOf({ name, description, llm_model, system_prompt, ...others 
 }
 
 /**
- * The differences of two texts, line by line, as an element. If they are equal or the comparison takes too long, it
- * says so.
+ * An element with the differences of two texts, line by line. If the texts are equal, or the comparison is given up, it
+ * has a hint instead.
  *
  * @param {string} before
  * @param {string} after

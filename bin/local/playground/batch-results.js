@@ -49,7 +49,7 @@ export function createResults(id, userOf, onError) {
   }
 
   /**
-   * Draws the items. What has not changed stays, because a node that is inserted again loses the focus.
+   * Draws the items. An item that keeps its place is not inserted again, because it would lose the focus.
    *
    * @param {HTMLElement[]} items
    */
@@ -121,7 +121,7 @@ export const statusBadge = (status, text = status.replaceAll('_', ' ')) =>
  * The message that a result replies to; undefined if it is not among the newest messages of its chat.
  *
  * @param {number} chatId
- * @param {number} messageId of the reply; 0 if the request has failed
+ * @param {number} messageId of the reply; 0 if the request has failed: then the newest reply of the chat is taken
  * @param {string} user
  */
 async function readQuestion(chatId, messageId, user) {

@@ -10,7 +10,7 @@ const pollMilliseconds = 1000;
 /**
  * The list of batches, the form for a new one, and the open one with its results.
  *
- * @param {(chatId: number) => string} userOf returns the external_user_id with which the chat can be read
+ * @param {(chatId: number) => string} userOf returns the external_user_id to read the chat with
  */
 export function createBatches(userOf) {
   const list = byId('batch-list', HTMLUListElement);

@@ -62,7 +62,7 @@ export class Chats {
   }
 
   /**
-   * The external_user_id with which the chat can be read: that of the chat if it is known, else the stored one.
+   * The external_user_id to read the chat with: that of the chat if one is known, else the stored one.
    *
    * @param {number} chatId
    */

@@ -223,9 +223,9 @@ export class Conversation {
    * Shows a reply while `exchange` fills it.
    *
    * @param {(reply: Reply, signal: AbortSignal) => Promise<void>} exchange
-   * @param {(error: RequestFailed) => void} onRejected called if the service rejects the request before it has accepted
-   *   the message
-   * @param {() => void} [onLost] called if another error comes before that
+   * @param {(error: RequestFailed) => void} onRejected called if the service rejects a request before the exchange has
+   *   called `#accept`
+   * @param {() => void} [onLost] called if another error comes before that call
    */
   async #run(exchange, onRejected, onLost) {
     const reply = this.#createReply();

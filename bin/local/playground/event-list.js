@@ -96,7 +96,7 @@ function kindOf(type) {
 }
 
 /**
- * What a line shows of an event, by the event's type.
+ * The preview of an event in its line, by the type of the event.
  *
  * @type {{ [Type in StreamEvent['type']]?: (event: Extract<StreamEvent, { type: Type }>) => string | undefined }}
  */

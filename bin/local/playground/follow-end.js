@@ -3,7 +3,7 @@ const endPixels = 2;
 
 /**
  * Keeps the end of a growing content in view until the reader scrolls up, and again when the reader is back at the end.
- * Scrolls by the browser do not count: it scrolls when text of an estimated height comes into view.
+ * Scrolls of the browser itself do not end this: it scrolls when text of an estimated height comes into view.
  *
  * @param {HTMLElement} scroller
  * @param {HTMLElement} content

@@ -8,7 +8,7 @@ import { html, submitButton } from './dom.js';
 export const isForm = (args) => Array.isArray(/** @type {Partial<Form>} */ (args).fields);
 
 /**
- * A form that an agent asks to fill in. The next message answers it, with a line for each field.
+ * A form that an agent asks to fill in. Its answers are one message, in which each field starts a line.
  *
  * @param {Form} form
  * @param {(text: string) => void} onResponse

@@ -10,7 +10,7 @@ import { showRequests } from './request-list.js';
 import { storedKey, storedUser, storeKey, storeUser, takeKeyFromAddress } from './session.js';
 
 const invalidKey = 10001;
-/** As in style.css: on narrower screens the inspector takes space from the messages, so it starts closed. */
+/** As in style.css: on narrower screens the inspector takes height from the messages, so it starts closed. */
 const wide = matchMedia('(min-width: 70rem)');
 
 const failure = byId('failure', HTMLElement);
@@ -113,7 +113,10 @@ async function useKeyOfAddress() {
   forget();
 }
 
-/** Forgets the data of the previous key, because the new key may be of another workspace. Shows the new key's end. */
+/**
+ * Forgets the data of the previous key, because the new key may be of another workspace. Shows the last characters of
+ * the key, if there is one.
+ */
 function forget() {
   agents = undefined;
   editor.forget();
@@ -152,7 +155,7 @@ function setPanel(panel, state) {
 }
 
 /**
- * Closes a panel that is open on a narrow screen, or that has the focus.
+ * Closes an open panel; on a wide screen, only the one that has the focus.
  *
  * @param {KeyboardEvent} event
  */

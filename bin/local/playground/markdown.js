@@ -8,8 +8,8 @@ const segmentCharacters = 10_000;
 /** The same for a code block, which is fast to parse. A longer code block continues in another one. */
 const codeCharacters = 200_000;
 /**
- * After drawing comes a pause of at least three times its duration, so that the page responds while a long list or
- * table arrives.
+ * Drawing in a frame is followed by a pause of at least three times its duration, so that the page responds while a
+ * long list or table arrives.
  */
 const restFactor = 3;
 
@@ -181,7 +181,7 @@ function startOf(block, source) {
 }
 
 /**
- * The lines with which a block starts, and with which its second part starts too: the fence of code or the head of a
+ * The lines with which a block starts, and with which its next part starts too: the fence of code or the head of a
  * table. Empty for any other block.
  *
  * @param {Token | undefined} block

@@ -25,7 +25,7 @@ function fileItem({ original_name, size, file_url }) {
 }
 
 /**
- * A reply: first empty, then filled from a stored message, or from the events of its stream.
+ * A reply: first empty, then filled from a whole message, or from the events of its stream.
  *
  * @param {(messageId: number, counts: Message['feedback_counts']) => Node} ratingOf
  * @param {(text: string) => void} onResponse called with the answers of a form

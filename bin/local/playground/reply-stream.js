@@ -57,8 +57,7 @@ async function* newEvents(open, position) {
 }
 
 /**
- * Moves the position to an event, if the event is new. Known events come, for example, if the message was sent again:
- * its stream starts from the beginning.
+ * Moves the position to an event, if the event is new.
  *
  * @param {{ responseId: string | undefined, last: number }} position
  * @param {StreamEvent} event

@@ -2,7 +2,8 @@
 import { html } from './dom.js';
 
 /**
- * The levels of nested fields that are shown. Of deeper objects only the type is shown, so that lists stay readable.
+ * The levels of nested lists of fields, the outer list included. Of deeper objects only the type is shown, so that
+ * lists stay readable.
  */
 const shownDepth = 3;
 

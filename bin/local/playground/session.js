@@ -65,7 +65,7 @@ export function storeDraft(chatId, draft) {
 }
 
 /**
- * The response id of the chat's reply in progress, if a tab of this browser has sent the message.
+ * The response id of the chat's reply, if tabs of this browser have received the start of its stream and not the end.
  *
  * @param {number} chatId
  */
@@ -81,7 +81,7 @@ export function storeRunningReply(chatId, responseId) {
 }
 
 /**
- * Calls the function when another tab has started a reply.
+ * Calls the function when another tab has started a streamed reply.
  *
  * @param {(chatId: number) => void} observer
  */

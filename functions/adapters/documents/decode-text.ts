@@ -52,7 +52,7 @@ const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00a
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * The library ignores letters that a language does not have, so its first result need not be the right one.
+ * The library does not check that a language has the letters of the text, so its first result may be wrong.
  * @returns `isSure`: whether the library is confident
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {

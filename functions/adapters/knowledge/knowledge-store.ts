@@ -125,8 +125,8 @@ const rejections: Partial<Record<string, KnowledgeBaseFailureReason>> = {
 };
 
 /**
- * Each type of data source has a field of its own in `location`. Its address is there as `uri`, `url` or `id`; SQL has
- * none.
+ * Each type of data source has a field of its own in `location`. This field has the address of the result as `uri`,
+ * `url` or `id`; that of SQL has no address.
  */
 function sourceOf({ location, metadata }: KnowledgeBaseRetrievalResult): Record<string, string | number> {
   const fields = Object.values(location ?? {}).filter((field) => typeof field === 'object');

@@ -39,7 +39,7 @@ function parse(text: string): Address | undefined {
     case 4:
       return ipaddr.IPv4.parse(text);
     case 6: {
-      // URL rewrites the address in hexadecimal, because ipaddr.js would parse the IPv4-compatible ::8.8.8.8 as
+      // URL writes the last part in hexadecimal too. Otherwise, ipaddr.js would parse the IPv4-compatible ::8.8.8.8 as
       // ::ffff:8.8.8.8.
       const hostname = URL.parse(`http://[${text}]`)?.hostname;
       return hostname === undefined ? undefined : ipaddr.process(hostname.slice(1, -1));

@@ -69,7 +69,7 @@ async function* inflated(response: IncomingMessage): AsyncIterable<unknown> {
   try {
     yield* through(whole, isZlib ? createInflate() : createInflateRaw());
   } finally {
-    // The end of the pipeline may not reach the response, for example while the generator waits for a chunk.
+    // The destruction of the pipeline may not reach the response, for example while the generator waits for a chunk.
     if (!response.readableEnded) response.destroy();
   }
 }

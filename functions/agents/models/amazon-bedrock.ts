@@ -80,7 +80,7 @@ const hasContent = ({ role, content }: LanguageModelV4Message): boolean =>
 const isBlank = (text: string): boolean => text.trim() === '';
 
 /**
- * Bedrock models that cache prompts up to a mark: those in AWS's documentation, and later versions of Claude. Other
+ * Bedrock models that cache prompts up to a mark, according to AWS's documentation, and later versions of Claude. Other
  * models may reject a mark.
  */
 const cachingModels = [/claude-3-(?:5-haiku|7)|claude-[a-z]+-[4-9]/, /nova-(?:micro|lite|pro|premier)/];

@@ -132,7 +132,10 @@ export async function prepareRequest(
 }
 
 export interface Attempt extends Pick<RequestAttempt, 'item' | 'calls'> {
-  /** See `AttemptEnd`. After `broken`, the item counts the reply and is not stored. `blocked`: also a service error. */
+  /**
+   * See `AttemptEnd`. `blocked`: also an error of the service. After `broken`, `item` counts the reply, and is not yet
+   * stored.
+   */
   outcome: 'success' | 'failed' | 'lost' | 'broken' | 'busy' | 'blocked';
   retryAfter?: number | undefined;
 }

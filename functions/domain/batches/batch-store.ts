@@ -21,8 +21,8 @@ type ItemVersion = Pick<BatchItem, 'attempt' | 'status'>;
  * The writes that change a batch or one of its items after the creation. Each is one conditional write or one
  * transaction; only `claim` may make several transactions.
  *
- * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. An expired
- * batch keeps `in_progress`, and ends as `completed` unless a client cancels it before.
+ * Batch: `in_progress` → `completed` or `failed`; after a cancel `in_progress` → `cancelling` → `cancelled`. A batch
+ * stopped as `expired` keeps `in_progress`, and ends as `completed` unless a client cancels it before.
  *
  * Slot: message under way ⇄ owned by a worker; then removed.
  *
@@ -50,7 +50,7 @@ export interface BatchTransitions {
   ): Promise<{ batch: Batch; slot: OwnedSlot; wasClean: boolean } | undefined>;
   /**
    * Starts requests: those of the `size` indexes from the batch's `next` on, except successors in chains, and those in
-   * `named`, which has the number of the attempt that starts by the index of the request. Writer: the owner. Condition:
+   * `named`, which maps the index of a request to the number of the attempt that starts. Writer: the owner. Condition:
    * it still owns the slot and has made exactly `takes` takes, and the batch is not stopped.
    */
   take(
@@ -139,7 +139,7 @@ export interface RequestEraser {
 
 export interface BatchStore extends BatchTransitions {
   /**
-   * Stores the requests before the batch, so that no reader sees a batch without requests.
+   * Stores the requests before the batch, so that no reader sees a new batch without its requests.
    * @param mostOpen maximum of open batches of the workspace, this one included; null without a limit
    */
   create(
@@ -159,7 +159,7 @@ export interface BatchStore extends BatchTransitions {
     page: Omit<ListPage, 'ascending'>,
   ): Promise<{ total: number; batches: Batch[]; ends: PageEnds | undefined }>;
   manifest(batch: Batch): Promise<ManifestEntry[]>;
-  /** Leaves out requests that are stored no more: they are removed some time after their batch has expired. */
+  /** Leaves out requests that are stored no more: they are removed some time after the batch's `expiresAt`. */
   requests(batch: Batch, requestIndexes: readonly number[]): Promise<BatchRequest[]>;
   item(batch: BatchKey, requestIndex: number): Promise<BatchItem | undefined>;
   /** In any order. The read is strongly consistent. */

@@ -36,7 +36,7 @@ export type RequestResult = Pick<BatchItem, 'error' | 'incomplete' | 'calls'>;
  * - `busy`: see `isPassing`.
  * - `broken`: the reply has failed otherwise, and another attempt may succeed.
  * - `blocked`: another turn owns the chat, or may own it soon.
- * - `lost`: another worker may have the request.
+ * - `lost`: another function may have taken over the request, or failed it.
  *
  * `retryAfter` is in milliseconds.
  */

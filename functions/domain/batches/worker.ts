@@ -144,7 +144,7 @@ class Worker {
 
   #shouldFill(): boolean {
     if (this.#isFilling || this.#isAlone || this.#buffer.length + this.#lost.length > 0) return false;
-    // The last take may be all that says that these requests have started, so another one must not overwrite it.
+    // The last take may be all that says that the requests under takeover have started. No take may overwrite it.
     if (this.#takingOver > 0) return false;
     if (this.#owner.isEnding()) return false;
     return (
@@ -246,7 +246,7 @@ class Worker {
     }
   }
 
-  /** Returns true after a wait here. Otherwise schedules a retry, unless another write has changed the item. */
+  /** Returns true after a full wait here. Otherwise schedules a retry, unless another write has changed the item. */
   async #canRetryNow(claimed: ClaimedRequest, attempt: Attempt, retries: number): Promise<boolean> {
     const { item, outcome } = attempt;
     const shortWait = outcome !== 'blocked' && item.attempt === 1 ? waitsAtOnce[retries] : undefined;

@@ -140,8 +140,8 @@ export interface ChatStore {
   /** Sets the end of the lease of a stopped reply, so that its owner can store the reply. */
   acknowledgeStop(chat: Chat, leaseId: string, until: number): Promise<void>;
   /**
-   * Also sets the count. A chat without a lease gets it too, if it still has the count of `chat`: a turn may have been
-   * stored after its lease was released. Returns false if nothing was changed.
+   * Also sets the count. In a chat without a lease, it sets the count if that is still the count of `chat`: a turn may
+   * have been stored after its lease was released. Returns false if nothing was changed.
    */
   releaseLease(chat: Chat, leaseId: string, messageCount: number): Promise<boolean>;
   /**

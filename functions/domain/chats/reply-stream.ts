@@ -98,8 +98,8 @@ type FollowServices = Services<'chats' | 'clock' | 'replyEvents'>;
 const readInterval = 500;
 
 /**
- * Milliseconds from the first read without the chat lease until the function counts as dead. Before it ends, it may
- * wait for a title, and stores the last events.
+ * Milliseconds from the first read that does not find the reply's chat lease until its function counts as dead. Before
+ * the function ends, it may wait for a title, and stores the last events.
  */
 const timeToEnd = 5000;
 

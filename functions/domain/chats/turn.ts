@@ -31,8 +31,8 @@ export interface CloseTurnServices extends Services<'chats' | 'clock' | 'replyEv
 
 /**
  * Stores a reply if the user message is stored and has none, and releases the chat lease. Several functions, and the
- * owner of the lease, may do so concurrently: each write to the table has the condition that the chat still has the
- * given lease, or has none and the same count.
+ * owner of the lease, may do so concurrently: each write of closeAbandonedTurn to the table has the condition that the
+ * chat still has the given lease, or has none and the same count.
  * @param reason error message of the reply, unless a client has stopped it. With the default, the reply has the text of
  *   its stored events, if it is resumable; otherwise none
  */

@@ -1,6 +1,6 @@
 /**
- * `throttled`: also if the provider is overloaded. `tooLong`: also for a request that is larger than the provider
- * accepts. `refused`: a retry would not help.
+ * `throttled`: also for status 529, and for an error with `overloaded` in its name. `tooLong`: also for a request that
+ * is larger than the provider accepts. `refused`: a retry would not help.
  */
 export type ModelFailureKind = 'throttled' | 'unavailable' | 'tooLong' | 'refused' | 'failed';
 

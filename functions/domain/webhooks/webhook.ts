@@ -124,7 +124,7 @@ export interface WebhookSender {
   rejectionOf(url: string): Promise<string | null>;
   /**
    * Does not follow redirects: a 3xx is returned like any response.
-   * @throws OutboundFailure if the address is forbidden, or if there is no response
+   * @throws OutboundFailure if the address is forbidden, or if there is no valid response
    */
   post(
     url: string,

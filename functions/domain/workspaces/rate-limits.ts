@@ -31,7 +31,7 @@ export interface RateLimits {
    */
   take(owner: BucketOwner, tokens: Tokens): RateLimitDecision | Promise<RateLimitDecision>;
   /**
-   * Writes nothing: the next write of the key's buckets by this process, in `take` or `writeCharges`, includes the
+   * Writes nothing: the next write of the owner's buckets by this process, in `take` or `writeCharges`, includes the
    * charge, unless it was lost before, for example at the end of the process.
    */
   charge(owner: BucketOwner, tokens: Tokens): void;

@@ -76,7 +76,7 @@ export interface WorkspaceDeletion {
   add(workspaceId: string, deleted: DeletedCounts): Promise<void>;
   /**
    * Keeps the workspace itself and its list entry.
-   * @param onPage gets how many items were read, and how many deleted, since the last call
+   * @param onPage called after each page with the numbers of items read and deleted for it; calls may overlap
    */
   deleteItems(workspaceId: string, onPage: (read: number, deleted: number) => Promise<void>): Promise<void>;
   finish(workspaceId: string, deleted: DeletedCounts): Promise<void>;

@@ -69,7 +69,7 @@ export type DeletionProgress =
 
 /**
  * Functions may write for `lastWriteAfter` after the workspace was disabled, so the last pass starts after this time.
- * After a crash, it may be called again.
+ * After a crash, the deletion may be started again.
  * @returns the last `total`; undefined if the workspace does not exist
  */
 export async function deleteWorkspace(

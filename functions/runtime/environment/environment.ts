@@ -70,9 +70,9 @@ export const retryWhile = (remaining: () => number | undefined): void => {
 };
 
 /**
- * In functions that serve the API, calls have at most `maxAttempts` attempts, because a client waits. In others,
- * temporary failures are retried until shortly before the timeout, so that finished work, such as a model's reply, can
- * be stored.
+ * In functions that serve the API, calls have at most `maxAttempts` attempts, because a client waits. In others, an
+ * invocation retries temporary failures until shortly before its timeout, so that finished work, such as a model's
+ * reply, can be stored.
  */
 export class DeadlineRetries extends StandardRetryStrategy {
   override async refreshRetryTokenForRetry(token: Token, error: ErrorInfo): Promise<Token> {

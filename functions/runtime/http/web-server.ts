@@ -17,7 +17,7 @@ export const isOnlyRequest = (): boolean => active <= 1;
 const runningReplies = new Set<AbortController>();
 
 /**
- * Aborts the reply when the process must end. In a chat, its text so far is then stored.
+ * Aborts the reply when the process must end. In a chat, its text so far is then stored if the time suffices.
  * @returns a function to call when the reply has ended
  */
 export function abortOnShutdown(reply: AbortController): () => void {

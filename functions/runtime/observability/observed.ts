@@ -34,7 +34,7 @@ export const observed =
 
 /**
  * Lambda logs a thrown error with all its properties, and errors of AWS may contain items of the table. The workflow
- * decides by the name whether to retry.
+ * decides by the name how often to retry.
  */
 function withoutProperties(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -92,7 +92,7 @@ export const serve = serveRoute(
     const events = body.stream
       ? openEventStream(open(eventStreamHeaders), { chatId, responseId }, clock, recorder)
       : noEvents;
-    // The text of such a reply is sent as a whole at its end: the time of its first delta says nothing about the model.
+    // The text of a buffered reply is sent at its end: the time of its first delta says nothing about the model.
     const isBuffered =
       started.turn.form !== undefined || started.turn.agent.definition.output_schema !== undefined;
     const sink = isBuffered ? events : { ...events, emit: replyTimer.listening(events.emit) };

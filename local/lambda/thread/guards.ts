@@ -12,7 +12,7 @@ const MEMORY_SAMPLE_MILLISECONDS = 250;
 
 /**
  * To be called before the function's module is loaded.
- * @param isAfterResponse returns what has ended, if an outgoing request must not begin any more
+ * @param isAfterResponse returns why an outgoing request must not begin now; undefined if it may
  * @returns a function that takes a sample of the memory immediately
  */
 export function guardThread(

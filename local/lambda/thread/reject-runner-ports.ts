@@ -27,7 +27,7 @@ function targetOf([first, second]: readonly unknown[]): Target {
 /**
  * Refuses a function's connections to the runner's ports, except to those in its AWS_ENDPOINT_URL variables: settings
  * such as outboundAllow may let agents reach this machine.
- * @param ports one element per port: 1 if the runner listens there; the elements may change
+ * @param ports one element per port: 1 for a port of the runner; the elements may change
  */
 export function rejectRunnerPorts(ports: Uint8Array): void {
   const allowedPorts = new Set(

@@ -83,7 +83,7 @@ const preparationLeases = (table: Table): PreparationLeases => ({
         'attribute_exists(pk) AND (attribute_not_exists(preparing_until) OR preparing_until < :now)',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     });
-    // An earlier attempt of the SDK may have written this time. If the file has no item any more, the caller continues
+    // An earlier attempt of the SDK may have written `until`. If the file has no item any more, the caller continues
     // without a lease.
     return isDone || item === undefined || item.preparing_until === until;
   },

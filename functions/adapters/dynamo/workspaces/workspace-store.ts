@@ -217,7 +217,10 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   },
 });
 
-/** False for the workspace's own item, which `finish` deletes, and for the audit entry of the deletion, which stays. */
+/**
+ * False for the workspace's own item and its list entry, which `finish` deletes, for the pointers to its API keys, and
+ * for the audit entry of the deletion, which stays.
+ */
 function isOf(workspaceId: string, { pk, sk, workspace_id, action }: Item): boolean {
   const own = keys.workspace(workspaceId);
   if (pk === own.pk) return sk !== own.sk;
