@@ -82,7 +82,7 @@ const metadataLimits = { timeout: 10_000, maxBytes: 64_000 };
 /**
  * @param type the content type must contain it, or the body is not read
  * @returns `body` is empty if it was not read: for other statuses than 200 and 404, or another type
- * @throws OutboundFailure as `RemoteHttp.send`
+ * @throws OutboundFailure as `RemoteHttp.send`, also for a redirect
  */
 export async function getDocument(http: RemoteHttp, url: URL, limits: typeof metadataLimits, type = '') {
   const pool = http.openPool();

@@ -35,7 +35,7 @@ export class ReplyLoop {
   private readonly emit: Emit;
   private readonly callAgent: CallAgent;
   private readonly text = new ReplyText();
-  /** Once a tool has handed over to the user, the next call of the model is the last one. */
+  /** Once a tool has handed over to the user, the next model call of this agent, perhaps a called one, is its last. */
   private handedOver = false;
   private isForcedToRespond = false;
 

@@ -370,7 +370,7 @@ export class Conversation {
     try {
       await call('POST', `/chats/${this.chat.id}/stop`, { body });
     } catch (error) {
-      // If the service fails, or the reply has sent no event yet, the wait ends here.
+      // Ends the pauses between attempts to connect and between polls. An open response is still read to its end.
       const isLost = error instanceof RequestFailed && !error.isRejection;
       if (isLost || responseId === undefined) abort.abort(error);
       else this.showError(error);

@@ -52,8 +52,8 @@ const oddWithinWord = /\p{Ll}(?![A-Z])\p{Lu}|\p{L}(?![\0-\x7f’·–—…\u00a
 const eastAsian = ['zh', 'ja', 'ko'];
 
 /**
- * The library does not check that a language has the letters of the text, so its first result may be wrong.
- * @returns `isSure`: whether the library is confident
+ * The first possible result of the library, which does not check that a language has the letters of the text.
+ * @returns `isSure`: false if no result is possible, or the library is not confident
  */
 export function detectEncoding(bytes: Uint8Array): { encoding: string; isSure: boolean } {
   const sample = sampleOf(bytes);
