@@ -74,9 +74,9 @@ export interface McpListing {
 }
 
 /**
- * The first `call` or `list` opens it. Errors are McpRejection for most JSON-RPC errors; OutboundFailure, such as for
- * an error that names an unknown tool, a status 500 or a timeout; Error if the secret cannot be used, such as one that is missing or not
- * for the host; the signal's reason. A tool's own failure is a result with `isError`.
+ * The first `call` or `list` opens it. Errors are McpRejection for most JSON-RPC errors; OutboundFailure, such as for an
+ * error that names an unknown tool, a status 500 or a timeout; Error if the secret cannot be used, such as one that is
+ * missing or not for the host; the signal's reason. A tool's own failure is a result with `isError`.
  */
 export interface McpConnection {
   call(call: McpCall, signal: AbortSignal): Promise<McpResult>;
