@@ -17,7 +17,7 @@ export const chatCreations = {
   UpdateItem: ['chatLists', 'lastNumbers', 'users'],
 } as const satisfies Writes;
 
-/** A client that reads a list slowly takes a slot of the pool `readers`, which is reported. */
+/** If a client reads a list slowly, the function takes and reports a slot of the pool `readers`. */
 export const listed: Writes = { ...limited, PutItem: ['slotReports'] };
 
 /** Without `tooLong`: a request that is too long is no fault of the model. */

@@ -32,7 +32,7 @@ const longRunning: Partial<Record<FunctionName, number>> = {
   'resume-stream': 50,
   // This route has less than `send-message`, because its clients retry by themselves.
   'complete-chat': 50,
-  // If a batch takes less than a second, 20 executions dispatch more than 20 batches a second.
+  // If the dispatch of a batch takes less than a second, 20 executions dispatch more than 20 batches a second.
   'dispatch-batch': 20,
   // Without web functions for messages: the rest of an account of 1,000. Where all parts fit, it gets the whole rest.
   'send-message': 257,

@@ -14,7 +14,7 @@ export interface MemoryPart {
   bytes: number;
 }
 
-/** For a thread that does not respond, such as one in an endless loop. */
+/** For a thread that does not respond, such as one that waits synchronously for a child process. */
 const responseTimeoutMilliseconds = 5000;
 
 /** Call it before the first thread starts: it does not know earlier threads. */

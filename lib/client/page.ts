@@ -32,7 +32,7 @@ export class Page<Item> implements AsyncIterable<Item> {
   }
 }
 
-/** A promise of the first page, and an async iterable of the elements of all pages. */
+/** A promise of the requested page, and an async iterable of the elements of this page and of all further ones. */
 export interface PagePromise<Item> extends ApiPromise<Page<Item>>, AsyncIterable<Item> {}
 
 export function listPages<Item>(

@@ -164,7 +164,7 @@ export class ReplyStream implements AsyncIterable<StreamEvent> {
     try {
       yield* this.#connections();
     } catch (error) {
-      // The reply is whole. Only a new name of the chat may be missing.
+      // After a complete reply, only a new name of the chat may be missing.
       if (!(error instanceof StreamInterruptedError) || this.#completed === undefined) throw error;
     }
   }

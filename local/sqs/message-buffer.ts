@@ -11,7 +11,7 @@ const BUFFERED_PER_SECOND_OF_VISIBILITY = 100;
 const PAYLOAD_BYTES = 6 * 1024 * 1024 - 1024;
 
 export function createMessageBuffer(batchSize: number, visibilitySeconds: number) {
-  /** Not empty. They take turns, so that a group with many messages hardly delays a group with few. */
+  /** No group is empty. The groups take turns, so that a group with many messages hardly delays a group with few. */
   const groups = new Map<string, BufferedMessage[]>();
   let count = 0;
   let bytes = 0;

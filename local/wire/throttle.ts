@@ -24,7 +24,7 @@ export function createThrottle<Key>(now: () => number = () => performance.now())
       if (isAllowed) bucket.tokens -= tokens;
       return isAllowed;
     },
-    /** Takes them even if there are none. A negative number gives tokens back. */
+    /** Takes the tokens even if there are fewer. A negative number gives tokens back. */
     charge(key: Key, throttle: Throttle, tokens: number): void {
       bucketOf(key, throttle).tokens -= tokens;
     },

@@ -139,7 +139,7 @@ class AgentPage {
     return this.#agent?.versions.find(({ published }) => published);
   }
 
-  /** The text of the fields; undefined if their JSON cannot be read. */
+  /** The text of the fields; undefined if their JSON cannot be read, or is not an object. */
   #text() {
     try {
       return textOf(this.#form.read());
@@ -222,7 +222,7 @@ class AgentPage {
       return;
     const { id: agent_id } = this.#agent;
     await this.#attempt(() => operate('rollback', { agent_id, to }), true);
-    // The pressed button was replaced, so the first button gets the focus.
+    // After a success the pressed button is gone, so the first button gets the focus.
     this.#versions.querySelector('button')?.focus();
   }
 

@@ -194,7 +194,7 @@ export class Conversation {
   }
 
   /**
-   * Shows the reply in progress of a message that this page has not sent.
+   * Shows the reply in progress to the newest stored message.
    *
    * @param {number} chatId
    */

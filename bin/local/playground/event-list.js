@@ -8,7 +8,7 @@ const linesAtOnce = 200;
 /** Longer events are shown in part, because their layout may take seconds. */
 const shownCharacters = 100_000;
 
-/** The raw events of a conversation's newest stream, each with the time since the stream was opened. */
+/** The raw events of a conversation's newest stream, each with its time since the stream was requested. */
 export function createEventList() {
   const list = html.ol({ class: 'events' });
   const previous = button('', addPrevious, { hidden: true });

@@ -1,4 +1,4 @@
-/** Browsers round the position of a scroll, so up to this distance counts as the end. */
+/** Browsers round heights, and some also the scroll position, so up to this distance counts as the end. */
 const endPixels = 2;
 
 /**

@@ -28,7 +28,7 @@ let agents;
 /** Opens what the address names, such as #/chats, #/chats/12, #/batches/ID, #/agents/ID or #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
-  // Batches create chats, so the list of chats is loaded again after this view.
+  // Batches create chats, so a chats view directly after this one loads the list of chats again.
   const isBack = document.body.dataset.view === 'batches';
   showView(view);
   batches.stopWatching();
@@ -209,7 +209,7 @@ keyButton.addEventListener('click', async () => {
   if (await changeKey()) await route();
 });
 byId('side', HTMLElement).addEventListener('click', ({ target }) => {
-  // A link to the current view does not change the address, so the list is closed here too.
+  // A link to the current address causes no `hashchange`, so the list is closed here too.
   if (target instanceof Element && target.closest('a') !== null) setPanel('side', 'closed');
 });
 // On a phone, the list covers a part of the rest, so it is closed when a person touches the rest.

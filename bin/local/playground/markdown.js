@@ -3,7 +3,7 @@
 import MarkdownIt from '/markdown-it.js';
 import { copyButton, fill, html, onceAFrame } from './dom.js';
 
-/** The maximum of characters that a frame parses and draws, except of a code block. */
+/** The maximum of characters that a frame parses and draws, except of a code block or a JSON text. */
 const segmentCharacters = 10_000;
 /** The same for a code block, which is fast to parse. A longer code block continues in another one. */
 const codeCharacters = 200_000;

@@ -6,7 +6,7 @@ import { storedKey } from './session.js';
 
 const shownRequests = 50;
 
-/** Lists the last requests of this page, newest first, each with a curl command. */
+/** Lists the page's last requests to the API, newest first, each with a curl command. */
 export function showRequests() {
   const list = byId('requests', HTMLOListElement);
   const showsKey = byId('show-key', HTMLInputElement);

@@ -36,7 +36,7 @@ export function storeKey(key) {
   sessionStorage.setItem(KEY, key.trim());
 }
 
-/** The external user of this tab, for example of its new chats and ratings. */
+/** The external user of this tab, for example of its new chats. */
 export const storedUser = () => sessionStorage.getItem(USER) || 'playground';
 
 /** @param {string} user */

@@ -14,7 +14,7 @@ const responseBytes = 64 * 1024;
 
 interface SenderOptions {
   rules: OutboundRules;
-  /** Whether a URL may be `http://127.0.0.1:PORT` or `http://[::1]:PORT`. */
+  /** Whether a URL may be one of plain http with the host 127.0.0.1 or [::1]. */
   allowsPlainLoopback: boolean;
   timeout: number;
   clock: Clock;

@@ -27,7 +27,7 @@ export const isResumable = ({ id }: Pick<Lease, 'id'>): boolean => id.startsWith
 
 export const responseIdOf = ({ id }: Pick<Lease, 'id'>): string => responsePrefix + id;
 
-/** A reply of a batch has none. Other replies are stored with it, so that a repeated send returns it. */
+/** A reply of a batch has no response id. Other replies are stored with theirs, which a repeated send returns. */
 export const responseIdIn = (lease: Lease): { responseId?: string } =>
   lease.id.startsWith(batchLeasePrefix) ? {} : { responseId: responseIdOf(lease) };
 

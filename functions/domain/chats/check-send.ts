@@ -33,7 +33,7 @@ export interface CheckedSend extends SendInput {
   /** Undefined if the agent has no published version; only a repeated send can pass the checks then. */
   publishedAgent: AgentVersion | undefined;
   attachments: StoredFile[];
-  /** Undefined also for a repeated send, whose reply may need none. */
+  /** Undefined also if these checks find a repeated send, whose reply may need none. */
   form: ReplyForm | undefined;
   previous: Extract<Work, { is: 'turn' }> | undefined;
 }

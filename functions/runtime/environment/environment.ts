@@ -32,7 +32,7 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
           },
   });
 
-/** The endpoints that give a function its invocations and credentials. */
+/** Variables with the endpoints that give a function its invocations and credentials. */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
 /** Requests to URLs from users must never reach these endpoints. */

@@ -191,7 +191,7 @@ export const dynamoWorkspaceDeletion = (table: Table, scan: ScanKeys, audit: Aud
   async deleteItems(workspaceId, onPage) {
     await scan(['workspace_id', 'action', 'id'], async (page) => {
       const own = page.filter((item) => isOf(workspaceId, item));
-      // First, because these index entries are found by the items of the keys.
+      // First, because the pointers are found by the items of the keys.
       const pointers = own.filter(isApiKey).map(({ id }) => keys.operatorsApiKey(id as string));
       await table.deleteAll(pointers);
       for (const group of groupsOf(own, deletesAtOnce)) await table.deleteAll(group.map(keyOf));
