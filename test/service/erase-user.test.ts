@@ -7,7 +7,7 @@ import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { waitForBatchEnd } from '#support/batches.ts';
+import { resultsOf, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
@@ -204,17 +204,30 @@ it('keeps what the user does after the request, and erases it with the next one'
   const chat = await tenant.createChat({ external_user_id: user });
   await talk(shared, user, `In ${user}`);
   await rate(shared, user, `By ${user}`);
+  const requests = [{ custom_id: 'newer', message: `Batch of ${user}`, external_user_id: user }];
+  const batch = dataOf(await client.post<BatchResource>('/batches', { agent_id, requests }));
+  await waitForBatchEnd(client, batch.id);
+  const textsOf = async () => ({
+    ofBatch: (await resultsOf(client, batch.id)).map(({ response_content }) => response_content),
+    ratings: (await everythingWith(`By ${user}`)).length,
+    // The request of the batch, and the message in its chat.
+    messages: (await everythingWith(`Batch of ${user}`)).length,
+  });
+  const before = await textsOf();
+  expect(before).toEqual({ ofBatch: [expect.any(String)], ratings: 1, messages: 2 });
   const listed = async () =>
     dataOf(await client.get<ChatResource[]>(`/chats?external_user_id=${user}&agent_id=${agent_id}`)).map(
       ({ id }) => id,
     );
-  await expect.poll(listed, waiting).toEqual([chat.id]);
+  await expect.poll(listed, waiting).toEqual([expect.any(Number), chat.id]);
   await age(user);
-  expect(await listed()).toEqual([chat.id]);
+  expect(await listed()).toEqual([expect.any(Number), chat.id]);
+  expect(await textsOf()).toEqual(before);
   expect(summaryOf(await client.get(`/chats/${old.id}?external_user_id=${user}`))).toContain('404');
   dataOf(await client.delete(addressOf(user)));
   dataOf(await client.delete(addressOf(user)));
   await expect.poll(listed, waiting).toEqual([]);
+  await expect.poll(textsOf, waiting).toEqual({ ofBatch: [null], ratings: 0, messages: 0 });
   const again = await tenant.createChat({ external_user_id: user });
   expect(await listed()).toEqual([again.id]);
 });
