@@ -41,7 +41,7 @@ const workspaceShare = 0.75;
 /** AWS recommends six times the function's timeout. */
 const visibilitySeconds = 6 * workerTimeoutSeconds;
 
-/** The minimum of EventBridge and of Lambda. The next run does the work of a lost one. */
+/** The lowest maximum age of an event. A run that cannot start within it is dropped, and the next one does its work. */
 const startsWithin = Duration.seconds(60);
 
 const batchEnds: Writes = {

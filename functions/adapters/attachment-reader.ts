@@ -43,7 +43,7 @@ export function attachmentReader(
   functionName: () => string,
 ): AttachmentReader {
   const cache = recentlyUsed<Cached>(cachedBytes);
-  /** An earlier release of the function reads `uuid` and `workspaceId`. */
+  /** An earlier release of the function reads `uuid` and `workspaceId`. The present one logs `workspaceId`. */
   const eventOf = async (file: StoredFile): Promise<string> => {
     const { uuid, workspaceId, name, contentType } = file;
     const [address, results] = await Promise.all([files.readAddress(file), prepared.writeAddresses(file)]);

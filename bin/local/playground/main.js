@@ -28,7 +28,7 @@ let agents;
 /** Opens what the address names, such as #/chats, #/chats/12, #/batches/ID, #/agents/ID or #/reference/ROUTE. */
 async function route() {
   const [, view = 'chats', id] = location.hash.split('/');
-  // Batches create chats, so a chats view directly after this one loads the list of chats again.
+  // Batches create chats, so the list is loaded again if the view before the chats was that of batches.
   const isBack = document.body.dataset.view === 'batches';
   showView(view);
   batches.stopWatching();

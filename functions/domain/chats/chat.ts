@@ -118,7 +118,7 @@ export interface ChatStore {
   get(workspaceId: string, chatId: number): Promise<Chat | undefined>;
   /**
    * Acquires the chat lease if the chat belongs to the agent, is open to the user, and has this lease or none, not even
-   * an expired one. The last gateway request that acquired a lease here gets none again, except in a further attempt.
+   * an expired one. The last gateway request that acquired a lease here gets none again, unless `isFurtherAttempt`.
    * @returns `startedAt`: if this gateway request was the last one here, the position for its user message
    */
   takeLease(

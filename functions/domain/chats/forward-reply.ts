@@ -96,7 +96,7 @@ const freed = ({ log }: ReplyStoreServices, { id: chatId }: Chat, freeing: Promi
 /** Gets a reply's events. `emit` never fails, and never waits for a slow client. */
 export interface ReplySink {
   emit(event: StreamEventBody): void;
-  /** For a resumable reply, resolves after the first write of its events. */
+  /** For a resumable reply, resolves when the first write of its events has ended or failed; else at once. */
   started(): Promise<void>;
   done(): void | Promise<void>;
 }

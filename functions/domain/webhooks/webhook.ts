@@ -123,8 +123,8 @@ export interface WebhookSender {
   /** Null if the URL is allowed, or if its host name cannot be resolved now. */
   rejectionOf(url: string): Promise<string | null>;
   /**
-   * Does not follow redirects: a 3xx is returned like any response.
-   * @throws OutboundFailure if the address is forbidden, or if there is no valid response
+   * Does not follow redirects: a 3xx is returned like any response. An error in the body is no failure.
+   * @throws OutboundFailure if the address is forbidden, or if no valid status and headers arrive in time
    */
   post(
     url: string,

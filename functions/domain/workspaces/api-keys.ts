@@ -80,7 +80,7 @@ export interface Caller extends KeyOwner {
 
 /**
  * The returned function throws unauthenticated for an unknown, revoked or expired key, and accessDenied if its
- * workspace is disabled or deleted (specification, section 5).
+ * workspace is disabled (specification, section 5). The keys of a deleted workspace are unknown in the end.
  */
 export const authorizeRequest = (
   services: Services<'apiKeys' | 'clock' | 'log' | 'meter' | 'stageLimits' | 'workspaces'>,

@@ -122,8 +122,9 @@ export const headersIn = ({ headersDistinct }: IncomingMessage): Map<string, str
   new Map(Object.entries(headersDistinct) as [string, string[]][]);
 
 /**
- * The response must have a Content-Length or no body. A connection that is closed with unread bytes is reset, and the
- * reset may overtake the response.
+ * Reads the rest of the request for up to `drainMilliseconds` before the response ends: a connection that is closed
+ * with unread bytes is reset, and the reset may overtake the response. So the response must have a Content-Length, or a
+ * status without a body.
  */
 export function endResponse(request: IncomingMessage, response: ServerResponse, body: string): void {
   if (request.complete) return void response.end(body);

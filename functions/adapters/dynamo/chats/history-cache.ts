@@ -59,7 +59,8 @@ export function historyCache(store: MessageStore, clock: Clock) {
   const read: MessageStore['recent'] = async (chat, ...window) => {
     const messages = await store.recent(chat, ...window);
     const characters = messages.reduce((total, message) => total + charactersOf(message), 0);
-    // Prompts may leave out the last turns. Such a history is not cached.
+    // Prompts may leave out the last turns, if the provider has rejected them. A history without them is not cached:
+    // messages would seem to be missing.
     if (messages.length > 0 && messages.at(-1)?.position === (await window[0]))
       cache(nameOf(chat), messages, characters);
     return messages;
