@@ -6,8 +6,8 @@ import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
 import { ended, readJsonLines } from '#support/command-end.ts';
-import { type FrontRequest, startFront } from '#support/front-server.ts';
-import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+import { startFront } from '#support/front-server.ts';
+import { type HandleCreation, isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 const agent = crypto.randomUUID();
 const front = closeAfterTests(await startFront());
@@ -40,14 +40,8 @@ const writeCsv = (count: number): Promise<string> =>
     `custom_id,message\n${Array.from({ length: count }, (_, index) => `q${index + 1},Message ${index + 1}\n`).join('')}`,
   );
 
-/** Handles each request for a new batch, with its number; all other requests are served. */
-function onCreation(handle: (request: FrontRequest, creation: number) => unknown): void {
-  let creations = 0;
-  front.serve = async (request) => {
-    if (!isCreation(request)) return batches.serve(request);
-    creations += 1;
-    await handle(request, creations);
-  };
+function onCreation(handle: HandleCreation): void {
+  front.serve = batches.serveWith(handle);
 }
 
 const serveAll = (): void => {

@@ -6,7 +6,7 @@ import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { ended } from '#support/command-end.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
-import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+import { type HandleCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 interface Submission {
   requests: number;
@@ -46,14 +46,8 @@ const writeLines = (lines: unknown[]): Promise<void> =>
 const messages = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ message: `Message ${index + 1}` }));
 
-/** Handles each request for a new batch, with its number; all other requests are served. */
-function onCreation(handle: (request: FrontRequest, creation: number) => unknown): void {
-  let creations = 0;
-  front.serve = async (request) => {
-    if (!isCreation(request)) return batches.serve(request);
-    creations += 1;
-    await handle(request, creations);
-  };
+function onCreation(handle: HandleCreation): void {
+  front.serve = batches.serveWith(handle);
 }
 
 const rejectCreation = (request: FrontRequest): void =>

@@ -75,6 +75,16 @@ export class ScriptedBatches {
     else request.respond(...this.#read(new URL(request.path, 'http://front')));
   }
 
+  /** Like `serve`, but the given function handles the requests for new batches. */
+  serveWith(handle: HandleCreation): (request: FrontRequest) => Promise<void> {
+    let creations = 0;
+    return async (request) => {
+      if (!isCreation(request)) return this.serve(request);
+      creations += 1;
+      await handle(request, creations);
+    };
+  }
+
   #read({ pathname, searchParams }: URL): [status: number, content: Record<string, unknown>] {
     const [, batchId, part] = pathname.slice(1).split('/');
     const batch = this.taken.find(({ resource }) => resource.id === batchId);
@@ -93,6 +103,9 @@ export class ScriptedBatches {
     return [200, envelope(items.slice(offset, offset + limit), { pagination })];
   }
 }
+
+/** @param creation the number of the request, from 1 */
+export type HandleCreation = (request: FrontRequest, creation: number) => unknown;
 
 export const isCreation = ({ method, path }: Pick<FrontRequest, 'method' | 'path'>): boolean =>
   method === 'POST' && path === '/batches';
