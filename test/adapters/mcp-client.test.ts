@@ -83,6 +83,13 @@ describe('a call', () => {
     expect(server.methods()).toEqual(['initialize', 'tools/call']);
   });
 
+  it('and a parallel one try the other era together', async () => {
+    server.era = 'legacy';
+    const connection = connect(server);
+    await Promise.all([connection.call(call, signal), connection.call(call, signal)]);
+    expect(server.methods().filter((method) => method === 'initialize')).toHaveLength(1);
+  });
+
   it.each([500, 503, 429, 403])('is not repeated after the status %i', async (status) => {
     server.override = (_request, response) => Boolean(response.writeHead(status).end());
     await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure' });

@@ -100,11 +100,15 @@ class Connection implements McpConnection {
     const state: CallState = { requests, bytes: 0, failed, signal: AbortSignal.any(ends) };
     // The signal ends the call before this timeout does.
     const options = { signal: state.signal, timeout: timeout + 1000 };
-    const run = async () => work(await this.#open(options), options);
+    let isModern = this.#isModern;
+    const run = async () => {
+      isModern = this.#isModern;
+      return work(await this.#open(options), options);
+    };
     const attempt = () => untilAborted(calls.run(state, run), state.signal);
     try {
       return await attempt().catch((error) => {
-        if (state.signal.aborted || !this.#changesEra(error, state.status ?? 0)) throw error;
+        if (state.signal.aborted || !this.#changesEra(isModern, error, state.status ?? 0)) throw error;
         return attempt();
       });
     } catch (error) {
@@ -115,9 +119,14 @@ class Connection implements McpConnection {
     }
   }
 
-  /** @returns whether a second attempt may be made: only if it is sure that the server has not carried out the call */
-  #changesEra(error: unknown, status: number): boolean {
+  /**
+   * @param wasModern the era of the failed attempt
+   * @returns whether a second attempt may be made: only if it is sure that the server has not carried out the call
+   */
+  #changesEra(wasModern: boolean, error: unknown, status: number): boolean {
     if (!provesNothing(error, status)) return false;
+    // A parallel call has changed it.
+    if (wasModern !== this.#isModern) return true;
     const isSame = this.#isModern
       ? error instanceof ProtocolError && JSON.stringify(error.data ?? {}).includes(modernVersion)
       : this.#client !== undefined && error instanceof SdkHttpError && status === 404;
