@@ -137,8 +137,10 @@ function problemBelow(root: JsonSchema, maxLevels: number): Problem {
   return problemOfNode(root, 1);
 }
 
-/** Whether the schema has the form that OpenAI's strict mode needs. */
-export function isStrict(schema: JsonSchema): boolean {
+/** Whether the schema has the form that OpenAI's strict mode needs: an object, not `anyOf`, at the root. */
+export const isStrict = (schema: JsonSchema): boolean => schema.type === 'object' && isStrictNode(schema);
+
+function isStrictNode(schema: JsonSchema): boolean {
   const { properties, required, additionalProperties, type, $ref, anyOf, oneOf, allOf, not } = schema;
   if ((type ?? $ref ?? anyOf) === undefined || (oneOf ?? allOf ?? not) !== undefined) return false;
   const isClosed =
@@ -146,7 +148,7 @@ export function isStrict(schema: JsonSchema): boolean {
     Object.keys(properties ?? {}).every((name) => listOf(required).includes(name));
   return (
     (isClosed || !(properties ?? listOf(type).includes('object'))) &&
-    childrenOf(schema).every(([, child]) => child === false || (isObject(child) && isStrict(child)))
+    childrenOf(schema).every(([, child]) => child === false || (isObject(child) && isStrictNode(child)))
   );
 }
 

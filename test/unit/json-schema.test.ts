@@ -508,6 +508,8 @@ test('a strict schema closes every object and requires every property', () => {
     additionalProperties: false,
   };
   expect(isStrict(person)).toBe(true);
+  for (const root of [{ anyOf: [person] }, { $ref: '#/$defs/a', $defs: { a: person } }, { type: 'string' }])
+    expect(isStrict(root), JSON.stringify(root)).toBe(false);
   for (const change of [
     { required: [] },
     { additionalProperties: true },
