@@ -172,6 +172,7 @@ describe('the end of a batch', () => {
     expect(outcomes.filter(Boolean)).toHaveLength(1);
     expect(await read(batch)).toMatchObject({ ...final, completedAt: at(), slots: {} });
     expect(await batches.acquire(batch, { number: 1, epoch: 1 }, owner())).toBeUndefined();
+    expect(await batches.topUp(batch, [2], now() + 60_000)).toBeUndefined();
   });
 
   it('needs the status that was read', async () => {

@@ -172,9 +172,11 @@ function topUp(batch: Batch, slots: readonly number[], until: number) {
       ...missing.map((number) => `slots.#k${number} = :s${number}`),
     ],
     remove: owned.map((number) => `slots.#k${number}.w`),
-    condition: ['made = :before', ...silent.map((number) => `slots.#k${number}.t = :t${number}`)].join(
-      ' AND ',
-    ),
+    condition: [
+      // A final batch has no slots.
+      ...['made = :before', 'attribute_exists(slots)'],
+      ...silent.map((number) => `slots.#k${number}.t = :t${number}`),
+    ].join(' AND '),
     names: Object.fromEntries(slots.map((number) => [`#k${number}`, String(number)])),
     values: {
       ...{ ':before': batch.slotsMade, ':after': made },
