@@ -1,7 +1,5 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { Cursor } from '#contract/pagination.ts';
-import type { PaidCall } from './model.ts';
-import type { Process } from './process.ts';
 import {
   batchesIn,
   chatsIn,
@@ -11,7 +9,9 @@ import {
   readItems,
   type StoredBatch,
   type StoredChat,
-} from './todays-items.ts';
+} from './items.ts';
+import type { PaidCall } from './model.ts';
+import type { Process } from './process.ts';
 import type { World } from './world.ts';
 
 /** Checks what must hold once all work has ended. */

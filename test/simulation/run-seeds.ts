@@ -1,7 +1,7 @@
 /** Runs worlds in a process of its own: for each message with seeds, it returns what they found. */
 import type { Invariant, Violation } from './checks.ts';
 import type { CallType, FaultKind } from './faults.ts';
-import { aims, rareCalls, scarceCalls, todaysCalls } from './todays-calls.ts';
+import { aims, rareCalls, scarceCalls, serviceCalls } from './service-calls.ts';
 import { World } from './world.ts';
 
 export interface Summary {
@@ -18,8 +18,8 @@ export interface Summary {
 // Errors are expected by the thousand, and their stacks cost time.
 Error.stackTraceLimit = 0;
 
-const scarce = scarceCalls.map((name): [string, CallType] => [name, todaysCalls[name] as CallType]);
-const calls = [...Object.entries({ ...todaysCalls, ...rareCalls }), ...scarce, ...scarce];
+const scarce = scarceCalls.map((name): [string, CallType] => [name, serviceCalls[name] as CallType]);
+const calls = [...Object.entries({ ...serviceCalls, ...rareCalls }), ...scarce, ...scarce];
 
 export const newWorld = (seed: number): World => new World(seed, { calls, aims });
 

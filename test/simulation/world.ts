@@ -9,12 +9,12 @@ import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks } from './checks.ts';
 import { Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
+import { hasPurgesOrWebhooks, watchItems } from './items.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
+import { type Operations, type Outside, operationsOf } from './operations.ts';
 import { CallFailed, Process, type Surroundings } from './process.ts';
 import { Queue } from './queue.ts';
 import { Timeline } from './timeline.ts';
-import { type Operations, type Outside, operationsOf } from './todays-code.ts';
-import { hasPurgesOrWebhooks, watchItems } from './todays-items.ts';
 import { Workflow } from './workflow.ts';
 
 const minute = 60_000;

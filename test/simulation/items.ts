@@ -1,4 +1,4 @@
-/** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
+/** How stored items are read, and what must hold of them. */
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
@@ -14,8 +14,10 @@ import type { Timeline } from './timeline.ts';
 const finals = new Set(['success', 'failed']);
 const finalBatches = new Set(['completed', 'failed', 'cancelled']);
 
-/** Checks each change of an item when it happens. */
-/** @param isDelayed whether the write has been under way for so long that its worker may have lost its slot meanwhile */
+/**
+ * Checks each change of an item when it happens.
+ * @param isDelayed whether the write has been under way for so long that its worker may have lost its slot meanwhile
+ */
 export function watchItems(
   table: MemoryTable,
   timeline: Timeline,

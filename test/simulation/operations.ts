@@ -1,7 +1,4 @@
-/**
- * All that the world knows of the code that it runs: which ports it has, which use case an operation calls, and how
- * stored items are read. What replaces the code replaces this file.
- */
+/** All that the world knows of the code that it runs: which ports it has, and which use case an operation calls. */
 
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
