@@ -23,9 +23,6 @@ test.runIf(process.env.SOAK !== undefined)('three batches survive a kill of the 
       assembly: inject('assembly'),
       dataDir: folder,
       environment: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '3' },
-      seed: 1,
-      killsWorkersAfter: 0,
-      isFaultless: true,
     });
   let service = await start();
   const portOf = ({ url }: typeof service) => Number(new URL(url).port);

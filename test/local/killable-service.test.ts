@@ -24,8 +24,6 @@ it('a service that a test starts ends with the process of the test', async () =>
     assembly: await synthesizeFixture(),
     dataDir,
     environment: {},
-    seed: 1,
-    killsWorkersAfter: 0,
   };
   const killedService = path.resolve(import.meta.dirname, '../support/killed-service.ts');
   const test = spawn(

@@ -16,8 +16,7 @@ vi.setConfig({ testTimeout: 600_000 });
 
 /**
  * Runs in real time with the defaults of `npm start`: a slot is silent 62 s after its message was lost with the queue, and
- * the reconciler runs once a minute. Ten runs took 58 to 71 s, on a machine that other programs used. batch-chaos.test.ts has the
- * small case, with short leases and a fast schedule.
+ * the reconciler runs once a minute. Ten runs took 58 to 71 s, on a machine that other programs used.
  */
 it.runIf(process.env.SOAK !== undefined)(
   'a batch of 300 is whole and exact 100 s after the last of three kills',
