@@ -158,27 +158,14 @@ export function readItems(table: MemoryTable): StoredItems {
   return new StoredItems({ items });
 }
 
-export interface StoredChat {
-  workspaceId: string;
-  chatId: number;
-  name: string;
-  createdAt: string;
-  agentId: string;
-  externalUserId: string | undefined;
-  isRenamed: boolean;
-  /** Under a lease, which has expired. */
-  isLeased: boolean;
-  messageCount: number;
-  createdFor: string | undefined;
-  messages: { position: number; content: string }[];
-}
+export type StoredChat = ReturnType<typeof chatsIn>[number];
 
-export function chatsIn(items: StoredItems): StoredChat[] {
+export function chatsIn(items: StoredItems) {
   return items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/).map(({ item, parts: [workspaceId = ''] }) => ({
     ...{ workspaceId, chatId: item.id as number, name: item.name as string },
     ...{ createdAt: item.created_at as string, agentId: item.agent_id as string },
     externalUserId: item.external_user_id as string | undefined,
-    isRenamed: item.renamed === true,
+    /** Under a lease, which has expired. */
     isLeased: item.lease_id !== undefined,
     messageCount: item.message_count as number,
     createdFor: item.created_for as string | undefined,
@@ -211,22 +198,9 @@ export const leftOfDeleted = (items: StoredItems): string[] =>
 export const hasPurgesOrWebhooks = (table: MemoryTable): boolean =>
   table.hasPartition('OPERATOR#PURGES') || table.hasPartition('OPERATOR#WEBHOOKS');
 
-export interface StoredBatch {
-  workspaceId: string;
-  batchId: string;
-  status: string;
-  isFinal: boolean;
-  hasExpired: boolean;
-  isListedAsOpen: boolean;
-  completed: number;
-  failed: number;
-  total: number;
-  succeededItems: number;
-  wantsWebhook: boolean;
-  deliveryState: string | undefined;
-}
+export type StoredBatch = ReturnType<typeof batchesIn>[number];
 
-export function batchesIn(items: StoredItems): StoredBatch[] {
+export function batchesIn(items: StoredItems) {
   return items
     .like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/)
     .map(({ item, parts: [workspaceId = '', batchId = ''] }) => {

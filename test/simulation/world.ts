@@ -8,7 +8,7 @@ import { isDelayed, watchSlots } from './check-slots.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks } from './checks.ts';
-import { Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
+import { type Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
 import { hasPurgesOrWebhooks, watchItems } from './items.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
 import { type Operations, type Outside, operationsOf } from './operations.ts';
@@ -28,7 +28,7 @@ export class World implements Surroundings {
   readonly timeline: Timeline;
   readonly table: MemoryTable;
   readonly faults: FaultPlan;
-  readonly coverage = new Coverage();
+  readonly coverage: Coverage = {};
   readonly checks: Checks;
   readonly ledger = newLedger();
   /** The files that a stored message has ever had. */
