@@ -4,10 +4,10 @@ import { unpublishAgent } from '#domain/agents/agents.ts';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService({
@@ -66,43 +66,6 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
   expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(80);
 });
 
-it('a cancel of what has nothing in flight is final without further ado', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
-  const [call] = await takeOpenCalls(1);
-  const batch = await tenant.submit(requestsOf(3, () => ({ history_id: chatId })));
-  await tenant.until(batch.id, () => true);
-  dataOf(await tenant.cancel(batch.id));
-  expect(await tenant.end(batch.id)).toMatchObject({
-    status: 'cancelled',
-    failed_requests: 3,
-  });
-  if (call) respond(call);
-  await sending;
-  expect(await historyOf(tenant.client, chatId)).toHaveLength(2);
-});
-
-it('a cancel that races with the last requests leaves one final state, and counts that are right', async () => {
-  const tenant = await open();
-  const seen = new Set<string>();
-  for (let round = 0; round < 12; round += 1) {
-    const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
-    const batch = await tenant.submit(requests);
-    for (const call of await takeOpenCalls(2)) respond(call);
-    // The cancellation comes between the replies and the batch's end.
-    await new Promise((resolve) => setTimeout(resolve, round * 8));
-    const { status } = await tenant.cancel(batch.id);
-    const ended = await tenant.end(batch.id);
-    expect(ended.status).toBe(status === 202 ? 'cancelled' : 'completed');
-    expect(ended.completed_requests).toBe(2);
-    await tenant.checkEnded(ended, requests);
-    expect(await tenant.batchAt(batch.id)).toEqual(ended);
-    seen.add(ended.status);
-  }
-  console.log(`a race of twelve cancels ended as ${[...seen].join(' and ')}`);
-});
-
 it('requests of one history run in input order, one at a time, beside others', async () => {
   const tenant = await open();
   const chatId = await createChat(tenant.client, tenant);
@@ -130,47 +93,6 @@ it('requests of one history run in input order, one at a time, beside others', a
   const history = await historyOf(tenant.client, chatId);
   expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
   await tenant.checkEnded(ended, requests);
-});
-
-it('a history that someone else uses meanwhile gets both, each in its place and answered once', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  const requests = requestsOf(4, (index) => ({ message: `Shared ${index}`, history_id: chatId }));
-  // The model is unavailable at first, so that a request is retried after its chat has new messages.
-  const { onCall } = model;
-  let rejections = 0;
-  model.onCall = (call) => {
-    const message = messageOf(call);
-    if (!message.startsWith('Shared')) return onCall(call);
-    // A reply makes four calls, so all calls of one attempt fail.
-    if (message !== 'Shared 1' || rejections === 4) return respond(call);
-    rejections += 1;
-    call.fail(503);
-  };
-  const batch = await tenant.submit(requests);
-  let said = 0;
-  for (;;) {
-    const { status } = await send(tenant.client, tenant, chatId, `Human ${said}`);
-    if (status === 200) said += 1;
-    if ((await tenant.batchAt(batch.id)).status !== 'in_progress') break;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-  model.onCall = onCall;
-  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
-  expect(results.map(({ response_content }) => response_content)).toEqual(
-    requests.map(({ message }) => `To: ${message}`),
-  );
-  const history = await historyOf(tenant.client, chatId);
-  const received = contentsOf(history).filter((_, index) => index % 2 === 0);
-  expect(received.filter((text) => text.startsWith('Shared'))).toEqual(
-    requests.map(({ message }) => message),
-  );
-  expect(received.filter((text) => text.startsWith('Human'))).toHaveLength(said);
-  for (const [index, text] of contentsOf(history).entries())
-    if (index % 2 === 1)
-      expect(text).toBe(
-        received[(index - 1) / 2]?.startsWith('Shared') ? `To: ${received[(index - 1) / 2]}` : 'Hello',
-      );
 });
 
 it('what has become invalid since fails with 400, and nothing else with it', async () => {
