@@ -1,13 +1,11 @@
 import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { unpublishAgent } from '#domain/agents/agents.ts';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
 import { summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
-import { contentsOf, createChat, historyOf } from '#support/turns.ts';
+import { operator, setLimits } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService({
@@ -36,7 +34,7 @@ function respondToAll(calls: readonly ModelCall[]): () => void {
   return () => clearInterval(responding);
 }
 
-const respond = (call: ModelCall, text = `To: ${messageOf(call)}`): void => replyWith(call, text);
+const respond = (call: ModelCall): void => replyWith(call, `To: ${messageOf(call)}`);
 
 it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
   const tenant = await open();
@@ -64,59 +62,6 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
       history_id: null,
     });
   expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(80);
-});
-
-it('requests of one history run in input order, one at a time, beside others', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  let running = 0;
-  const order: string[] = [];
-  const { onCall } = model;
-  model.onCall = (call) => {
-    if (!messageOf(call).startsWith('Chained')) return onCall(call);
-    running += 1;
-    expect(running).toBe(1);
-    order.push(messageOf(call));
-    setTimeout(() => {
-      running -= 1;
-      respond(call);
-    }, 20);
-  };
-  const requests = requestsOf(40, (index) =>
-    index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
-  );
-  const ended = await tenant.run(requests);
-  model.onCall = onCall;
-  expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
-  const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);
-  expect(order).toEqual(chained);
-  const history = await historyOf(tenant.client, chatId);
-  expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
-  await tenant.checkEnded(ended, requests);
-});
-
-it('what has become invalid since fails with 400, and nothing else with it', async () => {
-  const tenant = await openBatchTenant(service, { whitelist: ['ada', 'bob'] });
-  const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
-  const requests = [
-    { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
-    // The last requests are after more requests than the workers claim at once.
-    ...requestsOf(100, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
-    { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
-    { custom_id: 'user', message: 'x', external_user_id: 'bob' },
-  ];
-  const batch = await tenant.submit(requests);
-  const calls = await takeOpenCalls(40);
-  await unpublishAgent(operator(), leaving);
-  await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
-  const stop = respondToAll(calls);
-  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
-  stop();
-  expect(tally(results)).toEqual({ success: 101, 'failed 400': 2 });
-  expect(results.slice(-2)).toMatchObject([
-    { custom_id: 'agent', error_message: 'Agent version not found', history_id: null },
-    { custom_id: 'user', error_message: 'external_user_id is not on the whitelist of this workspace' },
-  ]);
 });
 
 it('a batch of a workspace that is switched off fails as a whole', async () => {

@@ -160,7 +160,7 @@ it('the requests of one history go on after one of them has failed', async () =>
   expect((await world.results(batch)).map(({ status }) => status)).toEqual(['failed', 'success']);
 });
 
-it('a worker checks once more what may have changed since the creation: files, and texts that an erasure has removed', async () => {
+it('a worker checks once more what may have changed since the creation, and fails only what has become invalid', async () => {
   const world = batchWorld();
   const { clock, state, stores } = world;
   await world.createHistory();
@@ -168,19 +168,27 @@ it('a worker checks once more what may have changed since the creation: files, a
     ...{ uuid: 'notes', workspaceId: 'ws_1', name: 'notes.txt', contentType: 'text/plain', size: 1 },
     ...{ scope: 'ephemeral', createdAt: '2027-01-30T12:00:01.000Z', expiresAt: '2027-01-31T12:00:01.000Z' },
   });
-  const batch = await world.create([{}, { history_id: 1 }, { attached_file_uuids: ['notes'] }, {}]);
+  state.workspace.whitelistEnabled = true;
+  for (const user of ['ada', 'bob']) state.whitelist.add(user);
+  const requests = [
+    ...[{}, { history_id: 1 }, { attached_file_uuids: ['notes'] }, { agent_id: 'other agent' }],
+    ...[{ external_user_id: 'bob' }, {}],
+  ];
+  const batch = await world.create(requests.map((request) => ({ external_user_id: 'ada', ...request })));
   for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
   await clock.advance(2000);
+  state.agents.delete('other agent');
+  state.whitelist.delete('bob');
   await world.run();
-  const erased = { status: 'failed', error_code: 400, error_message: 'The request was erased' };
+  const invalid = (error_message: unknown, history_id: number | null = null) => ({
+    ...{ status: 'failed', error_code: 400, error_message, history_id },
+  });
   expect(await world.results(batch)).toMatchObject([
-    { ...erased, history_id: null },
-    { ...erased, history_id: 1 },
-    {
-      status: 'failed',
-      error_code: 400,
-      error_message: expect.stringMatching(/^attached_file_uuids\[0\] has exp/),
-    },
+    invalid('The request was erased'),
+    invalid('The request was erased', 1),
+    invalid(expect.stringMatching(/^attached_file_uuids\[0\] has expired/)),
+    invalid('Agent version not found'),
+    invalid('external_user_id is not on the whitelist of this workspace'),
     { status: 'success' },
   ]);
   expect(
