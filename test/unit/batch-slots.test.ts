@@ -42,6 +42,22 @@ describe('the slots of a batch', () => {
     await world.untilEnd(large);
     expect(await world.read(large)).toMatchObject({ completed: 200, slots: {} });
   });
+
+  it('are handed back after a beat if messages wait in the queue', async () => {
+    const world = batchWorld({ slots: 1, requestsPerWorker: 1 });
+    world.services.random = () => 0;
+    world.model.replyTo = () => 'silence';
+    const batch = await world.create(100);
+    await world.workflow.step(world.functions);
+    const work = world.deliver(1);
+    await world.clock.advance(1000);
+    await world.queue.send([{ workspaceId: 'ws_2', batchId: 'other', slot: 1, epoch: 0 }]);
+    await world.clock.advance(5000);
+    world.model.replyTo = (message) => message;
+    await world.advanceDuring(work, 1000);
+    // It has taken twenty requests, and none after the beat.
+    expect((await world.read(batch)).slots[1]).toMatchObject({ owner: null, takes: 1 });
+  });
 });
 
 describe('a slot that has lost its worker', () => {
