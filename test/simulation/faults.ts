@@ -41,17 +41,13 @@ const impossible: Readonly<Record<CallType, readonly FaultKind[]>> = {
 export const isPossible = (type: CallType, fault: FaultKind): boolean => !impossible[type].includes(fault);
 
 /** Which calls met which faults, by the name of the call. */
-export type Coverage = Record<
-  string,
-  { type: CallType; count: number; faults: Partial<Record<FaultKind, number>> }
->;
+export type Coverage = Record<string, { type: CallType; faults: Partial<Record<FaultKind, number>> }>;
 
 /** Adds to a coverage. A method that writes now and then counts as a write. */
 export function cover(coverage: Coverage, name: string, added: Coverage[string]): void {
-  coverage[name] ??= { type: added.type, count: 0, faults: {} };
+  coverage[name] ??= { type: added.type, faults: {} };
   const call = coverage[name];
   if (call.type === 'read' && added.type === 'write') call.type = added.type;
-  call.count += added.count;
   for (const [fault, count] of Object.entries(added.faults) as [FaultKind, number][])
     call.faults[fault] = (call.faults[fault] ?? 0) + count;
 }

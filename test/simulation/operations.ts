@@ -207,7 +207,7 @@ const clientOperations = (of: Of) => ({
       resumable: boolean;
     },
     { requestId, key }: { requestId: string; key: string | null },
-  ): Promise<{ content: string; error: string | null; isReplayed: boolean }> {
+  ): Promise<{ content: string; error: string | null }> {
     const services = of(process);
     const started = await startTurn(
       services,
@@ -216,16 +216,12 @@ const clientOperations = (of: Of) => ({
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
     );
     if ('reply' in started)
-      return {
-        content: started.reply.content,
-        error: started.reply.error?.message ?? null,
-        isReplayed: true,
-      };
-    if (!('turn' in started)) return { content: '', error: 'running', isReplayed: true };
+      return { content: started.reply.content, error: started.reply.error?.message ?? null };
+    if (!('turn' in started)) return { content: '', error: 'running' };
     const sink = { emit: nothing, started: atOnce, done: nothing };
     const { reply, finished } = await finishTurn(services, started, sink);
     await finished;
-    return { content: reply.content, error: reply.error?.message ?? null, isReplayed: false };
+    return { content: reply.content, error: reply.error?.message ?? null };
   },
 
   rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process), input, atOnce),
@@ -293,19 +289,13 @@ const batchOperations = (of: Of) => ({
 
   async batch(process: Process, workspaceId: string, batchId: string) {
     const services = of(process);
-    const { status, completed, failed, total } = await countBatch(
-      services,
-      await findBatch(services, workspaceId, batchId),
-    );
-    return { status, completed, failed, total };
+    return countBatch(services, await findBatch(services, workspaceId, batchId));
   },
 
   async results(process: Process, workspaceId: string, batchId: string) {
     const query = { workspaceId, batchId, status: undefined, limit: 1000, offset: 0 };
     const { pages } = await listBatchResults(of(process), query);
-    return (await Array.fromAsync(pages))
-      .flat()
-      .map(({ custom_id, status, response_content }) => ({ custom_id, status, response_content }));
+    return (await Array.fromAsync(pages)).flat();
   },
 
   async work(process: Process, message: SlotMessage) {

@@ -121,7 +121,7 @@ export class Process {
     const { timeline, faults, coverage } = this.world;
     if (this.isDead) return never();
     const fault = faults.next(name, type);
-    cover(coverage, name, { type, count: 1, faults: fault === undefined ? {} : { [fault]: 1 } });
+    cover(coverage, name, { type, faults: fault === undefined ? {} : { [fault]: 1 } });
     if (fault !== undefined) {
       this.faultyCalls.push(`${name}: ${fault}`);
       const isHarmless = harmless.some(([call, ofCall]) => call === name && ofCall === fault);

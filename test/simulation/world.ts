@@ -24,7 +24,6 @@ const mostEvents = 20_000;
 
 /** One life of the service, with clients, operators, queues and faults, in virtual time. */
 export class World implements Surroundings {
-  readonly seed: number;
   readonly timeline: Timeline;
   readonly table: MemoryTable;
   readonly faults: FaultPlan;
@@ -60,7 +59,6 @@ export class World implements Surroundings {
   #running = 0;
 
   constructor(seed: number, plan: Plan, hasFaults = true) {
-    this.seed = seed;
     const timeline = new Timeline(seed);
     this.timeline = timeline;
     this.table = new MemoryTable(() => timeline.now);
@@ -247,7 +245,7 @@ export class World implements Surroundings {
       () => `after ${events} events: ${failure === undefined ? 'it goes on' : String(failure)}`,
     );
     return {
-      ...{ seed: this.seed, violations: this.checks.violations, counts: this.checks.counts },
+      ...{ violations: this.checks.violations, counts: this.checks.counts },
       ...{ coverage: this.coverage, faults: this.faults.count, history: this.history, events },
     };
   }
