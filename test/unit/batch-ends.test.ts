@@ -133,8 +133,9 @@ it('a rejection names the first of several errors, always in the same order, and
   state.files.set('file', file('file', null));
   const first = { external_user_id: 'listed', agent_id: 'other agent' };
   let second: Parameters<typeof world.create>[0] & object = [];
+  const key = { workspaceId: 'ws_1', hash: 'key', fingerprint: 'request', at: world.clock.now().getTime() };
   const create = (agent_id: string, url: string, mostOpen: number | null) =>
-    world.create([first, ...second], { agent_id, mostOpen, webhook: { url, events: [] } });
+    world.create([first, ...second], { agent_id, key, mostOpen, webhook: { url, events: [] } });
   const bad: Parameters<typeof create> = ['unknown agent', 'https://10.0.0.1', 0];
   const isRejected = async (
     given: Parameters<typeof create>,
@@ -200,6 +201,7 @@ it('a rejection names the first of several errors, always in the same order, and
     'The workspace has 0 open batches, as many as it may have: wait for the end of one, or cancel one',
   ]);
   expect(await isEmpty(world)).toBe(true);
+  expect(await world.stores.idempotency.find(key)).toBeUndefined();
   await create('agent', 'https://example.com', 1);
   expect(await isEmpty(world)).toBe(false);
 });

@@ -85,9 +85,9 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
     /** @param requests their number, or what is special of each */
     async create(requests: number | readonly NewRequest[], options: CreateOptions = {}): Promise<Batch> {
-      const { mostOpen = null, ...fields } = options;
+      const { key = null, mostOpen = null, ...fields } = options;
       const input = { workspaceId: 'ws_1', apiKeyId: 'key', body: bodyOf(requests, fields) };
-      return (await createBatch(services, input, { key: null, mostOpen, takeTokens })).batch;
+      return (await createBatch(services, input, { key, mostOpen, takeTokens })).batch;
     },
 
     runUntil,
@@ -109,7 +109,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
 
 const bodyOf = (
   requests: number | readonly NewRequest[],
-  fields: Omit<CreateOptions, 'mostOpen'>,
+  fields: Omit<CreateOptions, 'key' | 'mostOpen'>,
 ): CreateBatchBody => ({
   agent_id: 'agent',
   requests: Array.from({ length: typeof requests === 'number' ? requests : requests.length }, (_, index) => ({
@@ -119,6 +119,7 @@ const bodyOf = (
   ...fields,
 });
 
-type CreateOptions = { mostOpen?: number | null } & Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
+type CreateOptions = Partial<Pick<Parameters<typeof createBatch>[2], 'key' | 'mostOpen'>> &
+  Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
 
 export type BatchWorld = ReturnType<typeof batchWorld>;
