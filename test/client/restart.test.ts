@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { ChatBatchClient, type SubmitProgress } from '#lib/client/index.ts';
 import { startCuttingProxy } from '#support/cutting-proxy.ts';
-import { startKillableService } from '#support/killed-service.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createTenant } from '#support/service.ts';
+import { startSoakService } from '#support/soak/start-soak-service.ts';
 import { useLocalTable } from '../../bin/operator.ts';
 
 const count = 2500;
@@ -19,26 +19,24 @@ test.runIf(process.env.SOAK !== undefined)('three batches survive a kill of the 
     call.finish();
   };
   const start = () =>
-    startKillableService({
+    startSoakService({
       assembly: inject('assembly'),
       dataDir: folder,
+      maxConcurrency: 4,
       environment: { OPENAI_BASE_URL: model.url, LEASE_SECONDS: '3' },
-      seed: 1,
-      killsWorkersAfter: 0,
-      isFaultless: true,
     });
   let service = await start();
-  const portOf = ({ url }: typeof service) => Number(new URL(url).port);
+  const portOf = ({ baseUrl }: typeof service) => Number(new URL(baseUrl).port);
   const proxy = await startCuttingProxy(portOf(service));
   onTestFinished(async () => {
-    await service.kill();
+    await service.crash();
     await Promise.all([model.close(), proxy.close()]);
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   });
-  useLocalTable(service.tableName, service.dynamodb);
+  useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
   const tenant = await createTenant({ model: 'openai:test', titles: false });
   const client = new ChatBatchClient({
-    baseUrl: `${service.url}/v1`.replace(String(portOf(service)), String(proxy.port)),
+    baseUrl: service.baseUrl.replace(String(portOf(service)), String(proxy.port)),
     apiKey: tenant.apiKey,
     retryDelay: 100,
   });
@@ -49,7 +47,7 @@ test.runIf(process.env.SOAK !== undefined)('three batches survive a kill of the 
   }));
   let restarted: Promise<void> | undefined;
   const restart = async () => {
-    await service.kill();
+    await service.crash();
     service = await start();
     proxy.forwardTo(portOf(service));
   };

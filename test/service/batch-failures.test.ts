@@ -1,23 +1,14 @@
 import { expect, it } from 'vitest';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
-import { replyWith } from '#support/model-server.ts';
 import { rejection, useProxiedService } from '#support/proxied-service.ts';
-import type { ModelCall } from '#support/scripted-model.ts';
 import { createChat, send } from '#support/turns.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
-/** How the model responds to messages with this prefix; other messages get the reply `Hello`. */
-const scripts = new Map<string, (call: ModelCall, message: string) => void>();
 const { model, service, proxy } = await useProxiedService({
-  variables: {
-    // As many slots as workers: a batch of five request groups has one group too many.
-    BATCH_WORKSPACE_SLOTS: '4',
-  },
-  maxConcurrency: 4,
   // With the real waits, ten attempts would take minutes.
   waitMilliseconds: {
     'Offer slots to workers and wait for the last request': 100,
@@ -31,69 +22,26 @@ proxy.handle = async ({ functionName, body }, pass) => {
   return isFailing ? rejection : pass();
 };
 const { onCall } = model;
+/** Replies that broke off, by message. */
+const broken = new Map<string, number>();
 model.onCall = (call) => {
-  const message = messageOf(call);
-  const script = [...scripts].find(([start]) => message.startsWith(start))?.[1];
-  if (script) script(call, message);
-  else onCall(call);
+  const message = call.request.messages.at(-1)?.content ?? '';
+  if (!message.startsWith('Break')) return onCall(call);
+  broken.set(message, (broken.get(message) ?? 0) + 1);
+  call.chunk(message === 'Break form' ? '{"age": ' : 'Half a ');
+  setTimeout(() => call.reset(), 50);
 };
-
-const messageOf = (call: ModelCall): string => call.request.messages.at(-1)?.content ?? '';
-
-/** Lets the reply to such a message break off so many times. Returns how often it has. */
-function breakOff(start: string, times: number, text = 'Half a '): () => number {
-  let broken = 0;
-  scripts.set(start, (call) => {
-    if (broken === times) return respond(call);
-    broken += 1;
-    call.chunk(text);
-    setTimeout(() => call.reset(), 50);
-  });
-  return () => broken;
-}
 const open = () => openBatchTenant(service);
-
-const respond = (call: ModelCall): void => replyWith(call, 'Hello');
-
-it.concurrent('a model that is down for a while costs time, and no request', async () => {
-  const tenant = await open();
-  const upAt = Date.now() + 10_000;
-  scripts.set('Down', (call) => (Date.now() < upAt ? call.fail(503) : respond(call)));
-  const requests = requestsOf(50, (index) => ({ message: `Down ${index}` }));
-  const batch = await tenant.run(requests, 100);
-  expect(batch).toMatchObject({ status: 'completed', completed_requests: 50 });
-  await tenant.checkWhole(batch, requests);
-});
-
-it.concurrent('a provider that asks to wait is asked again no sooner', async () => {
-  const tenant = await open();
-  const calls = new Map<string, number[]>();
-  scripts.set('Throttled', (call, message) => {
-    const times = calls.get(message) ?? [];
-    calls.set(message, [...times, Date.now()]);
-    if (times.length === 0) call.fail(429, { 'retry-after': '21' });
-    else respond(call);
-  });
-  const requests = requestsOf(20, (index) => ({ message: `Throttled ${index}` }));
-  const batch = await tenant.run(requests, 100);
-  expect(batch).toMatchObject({ status: 'completed', completed_requests: 20 });
-  for (const [first = 0, second = 0, ...others] of calls.values()) {
-    expect(second - first).toBeGreaterThanOrEqual(20_900);
-    expect(others).toEqual([]);
-  }
-  expect(calls.size).toBe(20);
-});
 
 it.concurrent('a reply that breaks off three times is given up, and stands in its chat as far as it came', async () => {
   const tenant = await open();
-  const broken = breakOff('Break off', Number.POSITIVE_INFINITY);
   const requests = [
     { custom_id: 'broken', message: 'Break off' },
     { custom_id: 'whole', message: 'Hello?' },
   ];
   const batch = await tenant.run(requests, 100);
   expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
-  expect(broken()).toBe(3);
+  expect(broken.get('Break off')).toBe(3);
   const [result] = await tenant.checkEnded(batch, requests);
   expect(result).toMatchObject({ error_code: 500, error_message: expect.stringMatching(/^The model c/) });
   const { body } = await tenant.client.get<{ content: string; meta: { error?: unknown } }[]>(
@@ -105,22 +53,12 @@ it.concurrent('a reply that breaks off three times is given up, and stands in it
 
 it.concurrent('a reply with a form that breaks off three times is given up, although no text of it has come', async () => {
   const tenant = await open();
-  const broken = breakOff('Break form', Number.POSITIVE_INFINITY, '{"age": ');
   const schema = { type: 'object', properties: { age: { type: 'integer' } } };
   const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
   const requests = [{ custom_id: 'broken', message: 'Break form' }];
   const { id } = await tenant.submit(requests, { response_format });
   expect(await tenant.end(id, 100)).toMatchObject({ failed_requests: 1 });
-  expect(broken()).toBe(3);
-});
-
-it.concurrent('a reply that breaks off twice is had the third time, and stands once in its chat', async () => {
-  const tenant = await open();
-  breakOff('Stumble', 2);
-  const requests = [{ custom_id: 'stumbles', message: 'Stumble' }];
-  const batch = await tenant.run(requests, 100);
-  const results = await tenant.checkWhole(batch, requests);
-  expect(results[0]?.response_content).toBe('Hello');
+  expect(broken.get('Break form')).toBe(3);
 });
 
 it.concurrent.each([

@@ -1,13 +1,11 @@
 import { expect, it, vi } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
-import { unpublishAgent } from '#domain/agents/agents.ts';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
 import { replyWith } from '#support/model-server.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
+import { summaryOf } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
-import { createPublishedAgent, operator, setLimits } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
+import { operator, setLimits } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, service } = await useScriptedService({
@@ -36,7 +34,7 @@ function respondToAll(calls: readonly ModelCall[]): () => void {
   return () => clearInterval(responding);
 }
 
-const respond = (call: ModelCall, text = `To: ${messageOf(call)}`): void => replyWith(call, text);
+const respond = (call: ModelCall): void => replyWith(call, `To: ${messageOf(call)}`);
 
 it('a cancel in the middle fails at once what was not begun, lets what was finish, and then is final', async () => {
   const tenant = await open();
@@ -64,137 +62,6 @@ it('a cancel in the middle fails at once what was not begun, lets what was finis
       history_id: null,
     });
   expect(model.calls.filter((call) => /^Hold/.test(messageOf(call)))).toHaveLength(80);
-});
-
-it('a cancel of what has nothing in flight is final without further ado', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  const sending = send(tenant.client, tenant, chatId, 'Hold the chat');
-  const [call] = await takeOpenCalls(1);
-  const batch = await tenant.submit(requestsOf(3, () => ({ history_id: chatId })));
-  await tenant.until(batch.id, () => true);
-  dataOf(await tenant.cancel(batch.id));
-  expect(await tenant.end(batch.id)).toMatchObject({
-    status: 'cancelled',
-    failed_requests: 3,
-  });
-  if (call) respond(call);
-  await sending;
-  expect(await historyOf(tenant.client, chatId)).toHaveLength(2);
-});
-
-it('a cancel that races with the last requests leaves one final state, and counts that are right', async () => {
-  const tenant = await open();
-  const seen = new Set<string>();
-  for (let round = 0; round < 12; round += 1) {
-    const requests = requestsOf(2, (index) => ({ message: `Hold ${round}.${index}` }));
-    const batch = await tenant.submit(requests);
-    for (const call of await takeOpenCalls(2)) respond(call);
-    // The cancellation comes between the replies and the batch's end.
-    await new Promise((resolve) => setTimeout(resolve, round * 8));
-    const { status } = await tenant.cancel(batch.id);
-    const ended = await tenant.end(batch.id);
-    expect(ended.status).toBe(status === 202 ? 'cancelled' : 'completed');
-    expect(ended.completed_requests).toBe(2);
-    await tenant.checkEnded(ended, requests);
-    expect(await tenant.batchAt(batch.id)).toEqual(ended);
-    seen.add(ended.status);
-  }
-  console.log(`a race of twelve cancels ended as ${[...seen].join(' and ')}`);
-});
-
-it('requests of one history run in input order, one at a time, beside others', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  let running = 0;
-  const order: string[] = [];
-  const { onCall } = model;
-  model.onCall = (call) => {
-    if (!messageOf(call).startsWith('Chained')) return onCall(call);
-    running += 1;
-    expect(running).toBe(1);
-    order.push(messageOf(call));
-    setTimeout(() => {
-      running -= 1;
-      respond(call);
-    }, 20);
-  };
-  const requests = requestsOf(40, (index) =>
-    index % 2 === 0 ? { message: `Chained ${index}`, history_id: chatId } : {},
-  );
-  const ended = await tenant.run(requests);
-  model.onCall = onCall;
-  expect(ended).toMatchObject({ status: 'completed', completed_requests: 40 });
-  const chained = requests.filter(({ history_id }) => history_id !== undefined).map(({ message }) => message);
-  expect(order).toEqual(chained);
-  const history = await historyOf(tenant.client, chatId);
-  expect(contentsOf(history)).toEqual(chained.flatMap((message) => [message, `To: ${message}`]));
-  await tenant.checkEnded(ended, requests);
-});
-
-it('a history that someone else uses meanwhile gets both, each in its place and answered once', async () => {
-  const tenant = await open();
-  const chatId = await createChat(tenant.client, tenant);
-  const requests = requestsOf(4, (index) => ({ message: `Shared ${index}`, history_id: chatId }));
-  // The model is unavailable at first, so that a request is retried after its chat has new messages.
-  const { onCall } = model;
-  let rejections = 0;
-  model.onCall = (call) => {
-    const message = messageOf(call);
-    if (!message.startsWith('Shared')) return onCall(call);
-    // A reply makes four calls, so all calls of one attempt fail.
-    if (message !== 'Shared 1' || rejections === 4) return respond(call);
-    rejections += 1;
-    call.fail(503);
-  };
-  const batch = await tenant.submit(requests);
-  let said = 0;
-  for (;;) {
-    const { status } = await send(tenant.client, tenant, chatId, `Human ${said}`);
-    if (status === 200) said += 1;
-    if ((await tenant.batchAt(batch.id)).status !== 'in_progress') break;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-  }
-  model.onCall = onCall;
-  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
-  expect(results.map(({ response_content }) => response_content)).toEqual(
-    requests.map(({ message }) => `To: ${message}`),
-  );
-  const history = await historyOf(tenant.client, chatId);
-  const received = contentsOf(history).filter((_, index) => index % 2 === 0);
-  expect(received.filter((text) => text.startsWith('Shared'))).toEqual(
-    requests.map(({ message }) => message),
-  );
-  expect(received.filter((text) => text.startsWith('Human'))).toHaveLength(said);
-  for (const [index, text] of contentsOf(history).entries())
-    if (index % 2 === 1)
-      expect(text).toBe(
-        received[(index - 1) / 2]?.startsWith('Shared') ? `To: ${received[(index - 1) / 2]}` : 'Hello',
-      );
-});
-
-it('what has become invalid since fails with 400, and nothing else with it', async () => {
-  const tenant = await openBatchTenant(service, { whitelist: ['ada', 'bob'] });
-  const leaving = await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' });
-  const requests = [
-    { custom_id: 'holds', message: 'Hold on', external_user_id: 'ada' },
-    // The last requests are after more requests than the workers claim at once.
-    ...requestsOf(100, (index) => ({ message: `Hold ${index}`, external_user_id: 'ada' })),
-    { custom_id: 'agent', message: 'x', external_user_id: 'ada', agent_id: leaving },
-    { custom_id: 'user', message: 'x', external_user_id: 'bob' },
-  ];
-  const batch = await tenant.submit(requests);
-  const calls = await takeOpenCalls(40);
-  await unpublishAgent(operator(), leaving);
-  await operator().workspaces.removeFromWhitelist(tenant.workspaceId, ['bob']);
-  const stop = respondToAll(calls);
-  const results = await tenant.checkEnded(await tenant.end(batch.id), requests);
-  stop();
-  expect(tally(results)).toEqual({ success: 101, 'failed 400': 2 });
-  expect(results.slice(-2)).toMatchObject([
-    { custom_id: 'agent', error_message: 'Agent version not found', history_id: null },
-    { custom_id: 'user', error_message: 'external_user_id is not on the whitelist of this workspace' },
-  ]);
 });
 
 it('a batch of a workspace that is switched off fails as a whole', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
-import { batchesOf, openBatchTenant } from '#support/batch-tenant.ts';
+import { countPreparedFiles } from '#support/attaching.ts';
+import { batchesOf } from '#support/batch-tenant.ts';
 import { expectUsageToAddUp, requestsOf } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -11,7 +12,7 @@ import { createPublishedAgent } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-/** Oldest first: two completed batches, a cancelled one, and one that stays in progress. */
+/** Oldest first: two completed batches, a cancelled one, and one with a reply that stays in progress. */
 let batches: BatchResource[];
 const openCalls: ModelCall[] = [];
 const { model, callFor, service, tenant } = await useScriptedService(
@@ -19,7 +20,7 @@ const { model, callFor, service, tenant } = await useScriptedService(
   { titles: true },
 );
 const { client } = tenant;
-const { submit, run, end, results: resultsOf, tally } = batchesOf(tenant);
+const { submit, run, until, end, results: resultsOf, tally } = batchesOf(tenant);
 const { onCall } = model;
 model.onCall = (call) => {
   // Content with files has parts.
@@ -38,8 +39,9 @@ beforeAll(async () => {
   dataOf(await client.post(`/batches/${cancelled.id}/cancel`, undefined));
   for (const call of openCalls.splice(0)) call.finish();
   await end(cancelled.id);
-  const open = await submit(requestsOf(3, (index) => ({ message: `Hold ${index}` })));
-  await vi.waitUntil(() => openCalls.length === 3, { timeout: 60_000 });
+  const { id } = await submit(requestsOf(3, (index) => (index === 2 ? {} : { message: `Hold ${index}` })));
+  const open = await until(id, ({ completed_requests }) => completed_requests === 1);
+  await vi.waitUntil(() => openCalls.length === 2, { timeout: 60_000 });
   batches = [first, second, cancelled, open];
 });
 afterAll(() => {
@@ -59,20 +61,9 @@ describe('GET /batches', () => {
       total_records: 4,
       total_pages: 1,
     });
+    expect(dataOf(response).map(({ completed_requests }) => completed_requests)).toEqual([1, 0, 1, 20]);
     for (const batch of dataOf(response))
       expect(batch).toEqual(dataOf(await client.get(`/batches/${batch.id}`)));
-  });
-
-  it.each([
-    ['in_progress', [3]],
-    ['completed', [1, 0]],
-    ['cancelled', [2]],
-    ['cancelling', []],
-    ['failed', []],
-  ])('of %s', async (status, expected) => {
-    const response = await list(`?status=${status}`);
-    expect(ids(response)).toEqual(expected.map((index) => batches[index]?.id));
-    expect(response.body.pagination?.total_records).toBe(expected.length);
   });
 
   it('in pages with links that keep the filter', async () => {
@@ -94,10 +85,7 @@ describe('GET /batches', () => {
   });
 
   it.each([
-    ['?limit=0', 'limit must be at least 1'],
     ['?limit=1001', 'limit must be at most 1000'],
-    ['?limit=x', 'limit must be an integer'],
-    ['?offset=-1', 'offset must be at least 0'],
     ['?status=done', 'status must be one of in_progress, completed, failed, cancelling, cancelled'],
     ['?status=', 'status must be one of in_progress, completed, failed, cancelling, cancelled'],
     ['?status=failed&status=failed', 'status is given more than once'],
@@ -177,7 +165,7 @@ describe('GET /batches/{batch_id}/results', () => {
   it('prepares a file that fifteen requests of two batches attach once, in all workers together', async () => {
     const upload = await uploaderOf(service, tenant).file('notes.txt', 'Fifteen requests read this');
     const { uuid } = dataOf(upload) as unknown as { uuid: string };
-    const before = service.run.calls().length;
+    const before = countPreparedFiles(service);
     const submitted = await Promise.all(
       [8, 7].map((count) => submit(requestsOf(count, () => ({ attached_file_uuids: [uuid] })))),
     );
@@ -189,11 +177,7 @@ describe('GET /batches/{batch_id}/results', () => {
       JSON.stringify(request.messages).includes('Fifteen requests read this'),
     );
     expect(readers).toHaveLength(15);
-    const invocations = service.run
-      .calls()
-      .slice(before)
-      .filter(({ operation, name }) => operation === 'invocation' && name?.includes('PrepareAttachment'));
-    expect(invocations).toHaveLength(1);
+    expect(countPreparedFiles(service) - before).toBe(1);
   });
 
   it('in input order, all of a status or of all', async () => {
@@ -204,7 +188,7 @@ describe('GET /batches/{batch_id}/results', () => {
     expect((await list('?status=success')).body.pagination?.total_records).toBe(20);
     for (const status of ['pending', 'processing'])
       expect(places(await list(`?status=${status}`))).toEqual([]);
-    expect(dataOf(await list('?status=processing', 3))).toHaveLength(3);
+    expect(dataOf(await list('?status=processing', 3))).toHaveLength(2);
   });
 
   it('in pages, of a status too', async () => {
@@ -217,14 +201,12 @@ describe('GET /batches/{batch_id}/results', () => {
   });
 
   it('shows what is being done without an end', async () => {
-    for (const result of await resultsOf(batches[3]?.id ?? ''))
+    for (const result of (await resultsOf(batches[3]?.id ?? '')).slice(0, 2))
       expect(result).toMatchObject({ status: 'processing', response_content: null, processed_at: null });
   });
 
   it.each([
-    ['?limit=0', 'limit must be at least 1'],
     ['?limit=1001', 'limit must be at most 1000'],
-    ['?offset=x', 'offset must be an integer'],
     ['?status=completed', 'status must be one of pending, processing, success, failed'],
   ])('refuses %s', async (query, message) => {
     expect(summaryOf(await list(query))).toBe(`400/10006 ${message}`);
@@ -243,41 +225,4 @@ describe('GET /batches/{batch_id}/results', () => {
     expect(await resultsOf(batch.id)).toEqual(results);
     expect(dataOf(await client.get(`/batches/${batch.id}`))).toMatchObject({ status: 'completed' });
   });
-});
-
-describe('POST /batches/{batch_id}/cancel', () => {
-  it.each([
-    ['completed', 0],
-    ['cancelled', 2],
-  ])('refuses a batch that is %s', async (status, index) => {
-    const response = await client.post(`/batches/${batches[index]?.id}/cancel`, undefined);
-    expect(summaryOf(response)).toBe(
-      `400/10006 Only a batch in progress can be cancelled; this one is ${status}`,
-    );
-  });
-});
-
-it('tells of a hundred open batches how far each is, by its results', async () => {
-  const many = await openBatchTenant(service);
-  const requests = requestsOf(2, (index) => (index === 0 ? {} : { message: 'Hold 1' }));
-  const ids: string[] = [];
-  for (let count = 0; count < 100; count += 1) ids.push((await many.submit(requests)).id);
-  const list = async () => dataOf(await many.client.get<BatchResource[]>('/batches?limit=100'));
-  // A few batches have a worker: their first request gets a reply, their second one waits for the model.
-  await vi.waitUntil(async () => (await list()).some((batch) => batch.completed_requests === 1), {
-    timeout: 30_000,
-  });
-  const batches = await list();
-  expect(batches.map(({ id }) => id)).toEqual(ids.toReversed());
-  expect(new Set(batches.map(({ status }) => status))).toEqual(new Set(['in_progress']));
-  const succeeded = await Promise.all(
-    batches.map(
-      async ({ id }) => (await many.results(id)).filter(({ status }) => status === 'success').length,
-    ),
-  );
-  // Requests may end between two of these reads, so the results are between the lists before and after them.
-  for (const [index, { completed_requests: after }] of (await list()).entries()) {
-    expect(succeeded[index]).toBeGreaterThanOrEqual(batches[index]?.completed_requests ?? 0);
-    expect(succeeded[index]).toBeLessThanOrEqual(after);
-  }
 });

@@ -1,14 +1,12 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { ChatResource } from '#contract/chat.ts';
-import { type Client, clientOf } from '#support/client.ts';
+import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { processesNaming, startOn } from '#support/command.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { replyWith } from '#support/model-server.ts';
 import { callsByMessage, startScriptedModel } from '#support/scripted-model.ts';
-import { createTenant, startService, type Tenant } from '#support/service.ts';
+import type { Tenant } from '#support/service.ts';
 import {
   contentsOf,
   createChat,
@@ -20,57 +18,11 @@ import {
 } from '#support/turns.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 
-// The service starts four times, twice with a synth.
-
 const model = closeAfterTests(await startScriptedModel());
 const callFor = callsByMessage(model);
-const folder = await temporaryFolder('service-data-');
-
-/** Everything that a workspace's clients can see. */
-async function everythingOf(client: Client) {
-  const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
-  const agents = await client.get('/chats/published-agents');
-  return {
-    agents: agents.body.data,
-    chats: body.data,
-    total: body.pagination?.total_records,
-    histories: await Promise.all(body.data.map(({ id }) => historyOf(client, id))),
-  };
-}
-
-it('finds everything again after a stop, and goes on with its conversations', async () => {
-  const dataDir = join(folder, 'stopped');
-  const options = { dataDir, variables: { OPENAI_BASE_URL: model.url }, maxConcurrency: 1 };
-  const first = await startService(options);
-  const tenant = await createTenant({ model: 'openai:test', titles: false });
-  const before = clientOf(first, tenant);
-  const chatId = await createChat(before, tenant);
-  await createChat(before, tenant, { name: 'Empty' });
-  await send(before, tenant, chatId, 'Remember me');
-  const large = 'large '.repeat(80_000);
-  void callFor('Say much').then((call) => replyWith(call, large));
-  await send(before, tenant, chatId, 'Say much');
-  const seen = await everythingOf(before);
-  await first.close();
-
-  const second = await startService(options);
-  const after = clientOf(second, tenant);
-  expect(await everythingOf(after)).toEqual(seen);
-  expect((await send(after, tenant, chatId, 'Still there?')).body.data).toBe('Hello');
-  expect(contentsOf(await historyOf(after, chatId))).toEqual([
-    'Remember me',
-    'Hello',
-    'Say much',
-    large,
-    'Still there?',
-    'Hello',
-  ]);
-  expect(await createChat(after, tenant)).toBe(3);
-  await second.close();
-});
 
 it('finds everything again after a kill in the middle of a reply', async () => {
-  const dataDir = join(folder, 'killed');
+  const dataDir = join(await temporaryFolder('service-data-'), 'killed');
   const start = () => startOn(dataDir, [], { OPENAI_BASE_URL: model.url });
   const runOf = (connection: Connection) => ({
     run: {

@@ -3,7 +3,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { clientOf } from '#support/client.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import { replyWith } from '#support/model-server.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { contentsOf, createChat, historyOf, interrupted, send, stepThrough } from '#support/turns.ts';
@@ -134,33 +133,5 @@ describe.runIf(webFunctions === 'all')('an environment that many replies share',
         await expect.poll(status, { timeout: 10 * leaseSeconds * 1000 }).toBe(200);
       }),
     );
-  });
-
-  it('gives the model the whole history of a chat whose turns environments serve by turns', async () => {
-    const [tenant] = (await openTenants(1)) as [Tenant];
-    const client = clientOf(service, tenant);
-    const chatId = await createChat(client, tenant);
-    const contents: unknown[] = [];
-    const take = async (message: string) => {
-      const called = callFor(message);
-      const response = send(client, tenant, chatId, message);
-      const call = await called;
-      const { messages } = call.request;
-      expect(messages.flatMap(({ role, content }) => (role === 'system' ? [] : [content]))).toEqual([
-        ...contents,
-        message,
-      ]);
-      replyWith(call, `To ${message}`);
-      expect((await response).status).toBe(200);
-      contents.push(message, `To ${message}`);
-    };
-    await take('one');
-    await take('two');
-    // The first environment is full, so another one serves the next turn.
-    const replies = await startReplies(requestsPerEnvironment);
-    await take('three');
-    for (const { call } of replies) call.finish();
-    await Promise.all(replies.map(({ events }) => events.rest()));
-    for (const message of ['four', 'five', 'six']) await take(message);
   });
 });

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { expect, inject, it, vi } from 'vitest';
 import { runSoak } from '#support/soak/run-soak.ts';
 import { failuresOf, pageOf } from '#support/soak/soak-page.ts';
@@ -37,11 +36,7 @@ it('under mixed load and kills nothing fails but what was asked to, and nothing 
     },
   });
   const failures = failuresOf(report, { checksMemory: seconds - warmUp >= 600 });
-  const page = pageOf(report, failures);
-  console.log(page);
-  if (process.env.SOAK_REPORT !== undefined)
-    await writeFile(process.env.SOAK_REPORT, JSON.stringify({ ...report, failures }, undefined, 2));
-  if (process.env.SOAK_PAGE !== undefined) await writeFile(process.env.SOAK_PAGE, `${page}\n`);
+  console.log(pageOf(report, failures));
   expect(failures).toEqual([]);
   expect(report.done['streamed reply']?.count).toBeGreaterThan(0);
   expect(report.batches.submitted).toBeGreaterThan(0);

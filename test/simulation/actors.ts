@@ -1,6 +1,6 @@
 import { ServiceError } from '#contract/errors.ts';
+import type { NewBatch } from './operations.ts';
 import type { Process } from './process.ts';
-import type { NewBatch } from './todays-code.ts';
 import type { World } from './world.ts';
 
 interface Chat {
@@ -330,6 +330,7 @@ async function watchBatch(world: World, workspaceId: string, batchId: string): P
     const results = readsResults
       ? await persistently(world, `a client reads the results of batch ${batchId}`, readResults, 1)
       : undefined;
+    if (results !== undefined) checkCounts(world, batchId, results, counts);
     for (const { custom_id: id, status } of results ?? []) {
       const before = ended.get(id);
       if (before !== undefined)
@@ -338,6 +339,21 @@ async function watchBatch(world: World, workspaceId: string, batchId: string): P
     }
     if (isFinal || world.isOver) return;
   }
+}
+
+/** Results that are read after the counts of a batch show at least as many ended requests. */
+function checkCounts(
+  { checks }: World,
+  batchId: string,
+  results: readonly { status: string }[],
+  counts: readonly number[],
+): void {
+  const tally = ['success', 'failed'].map((of) => results.filter(({ status }) => status === of).length);
+  checks.that(
+    'results are as many as were counted before',
+    tally.every((count, index) => count >= (counts[index] ?? 0)),
+    () => `${batchId}: counted ${counts.join(' + ')}, results ${tally.join(' + ')}`,
+  );
 }
 
 /** An operator, who in some worlds disables a workspace for a while or erases a person. */

@@ -1,5 +1,5 @@
 import { persistently } from './actors.ts';
-import { readItems } from './todays-items.ts';
+import { readItems } from './items.ts';
 import type { World } from './world.ts';
 
 /** The name of the processes that delete unused chats. */

@@ -2,7 +2,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { MemoryTable } from '#support/memory-table/memory-table.ts';
 import type { StoredItem } from '#support/stored/snapshot.ts';
 import type { StoredItems } from '#support/stored/stored-items.ts';
-import { readItems } from './todays-items.ts';
+import { readItems } from './items.ts';
 import type { World } from './world.ts';
 
 /** Remembers the files of all messages that were ever stored. */
@@ -21,6 +21,7 @@ export function watchFiles(table: MemoryTable): ReadonlySet<string> {
 export function checkTraces(world: World): void {
   const items = readItems(world.table);
   checkSuccesses(world, items);
+  checkFailures(world, items);
   checkFiles(world, items);
   checkRatings(world, items);
   checkPersons(world, items);
@@ -44,6 +45,24 @@ function checkSuccesses({ checks }: World, items: StoredItems): void {
         reply !== undefined &&
         reply.error === undefined,
       () => `${item.pk} ${item.sk}: ${position} of chat ${chatId}`,
+    );
+  }
+}
+
+/** A request that is lost or busy is tried again: it fails by its third broken reply, or because its batch has ended. */
+function checkFailures({ checks }: World, items: StoredItems): void {
+  const failed = items
+    .like(/^W#[^#]+#B#[^#]+#I#\d$/, /^\d+$/)
+    .filter(({ item }) => item.status === 'failed' && (item.error as { code: number }).code === 500);
+  for (const { item } of failed) {
+    const { message } = item.error as { message: string };
+    const { attempt, broken = 0, lost = 0 } = item as unknown as Record<string, number>;
+    const isBroken = broken >= 2 || lost > 0;
+    const isLast = message !== 'The request could not be processed' || (attempt ?? 0) >= 10;
+    checks.that(
+      'a request fails for a reason',
+      message === 'The batch could not be carried through' || (isBroken && isLast),
+      () => `${item.pk} ${item.sk}: ${message} at attempt ${attempt}, ${broken} broken, ${lost} lost`,
     );
   }
 }

@@ -40,18 +40,16 @@ const impossible: Readonly<Record<CallType, readonly FaultKind[]>> = {
 
 export const isPossible = (type: CallType, fault: FaultKind): boolean => !impossible[type].includes(fault);
 
-/** Which calls met which faults, over all worlds. */
-export class Coverage {
-  readonly calls = new Map<string, { type: CallType; count: number; faults: Map<FaultKind, number> }>();
+/** Which calls met which faults, by the name of the call. */
+export type Coverage = Record<string, { type: CallType; faults: Partial<Record<FaultKind, number>> }>;
 
-  note(name: string, type: CallType, fault: FaultKind | undefined): void {
-    const call = this.calls.get(name) ?? { type, count: 0, faults: new Map() };
-    this.calls.set(name, call);
-    // A method that writes now and then counts as a write.
-    if (call.type === 'read' && type === 'write') call.type = type;
-    call.count += 1;
-    if (fault !== undefined) call.faults.set(fault, (call.faults.get(fault) ?? 0) + 1);
-  }
+/** Adds to a coverage. A method that writes now and then counts as a write. */
+export function cover(coverage: Coverage, name: string, added: Coverage[string]): void {
+  coverage[name] ??= { type: added.type, faults: {} };
+  const call = coverage[name];
+  if (call.type === 'read' && added.type === 'write') call.type = added.type;
+  for (const [fault, count] of Object.entries(added.faults) as [FaultKind, number][])
+    call.faults[fault] = (call.faults[fault] ?? 0) + count;
 }
 
 /** A fault that waits for the call that it meets. */

@@ -12,12 +12,11 @@ export interface PaidCall {
   /** When its output ended; undefined if it did not end by itself. */
   succeededAt: number | undefined;
   hasOutput: boolean;
-  isAborted: boolean;
 }
 
 const newCall = (process: Process, workspaceId: string, message: string): PaidCall => ({
   ...{ process, workspaceId, message, startedAt: process.world.timeline.now },
-  ...{ succeededAt: undefined, hasOutput: false, isAborted: false },
+  ...{ succeededAt: undefined, hasOutput: false },
 });
 
 /** How fast the model is, and how often it fails. */
@@ -80,9 +79,6 @@ const scriptedModel = (
       await process.call('model.stream', 'other', () => undefined, failed);
       abortSignal?.throwIfAborted();
       if (timeline.chance(manners.failures)) throw tooMany();
-    });
-    abortSignal?.addEventListener('abort', () => {
-      call.isAborted = true;
     });
     return { stream: replyStream(process, call, manners, abortSignal) };
   },

@@ -12,7 +12,7 @@ import type { Cancel, Clock } from '#domain/platform/services.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { MemoryTable, TableCommand } from '#support/memory-table/memory-table.ts';
 import type { Checks } from './checks.ts';
-import type { CallType, Coverage, FaultKind, FaultPlan } from './faults.ts';
+import { type CallType, type Coverage, cover, type FaultKind, type FaultPlan } from './faults.ts';
 import type { Timeline } from './timeline.ts';
 
 /** What all processes of a world share. */
@@ -121,7 +121,7 @@ export class Process {
     const { timeline, faults, coverage } = this.world;
     if (this.isDead) return never();
     const fault = faults.next(name, type);
-    coverage.note(name, type, fault);
+    cover(coverage, name, { type, faults: fault === undefined ? {} : { [fault]: 1 } });
     if (fault !== undefined) {
       this.faultyCalls.push(`${name}: ${fault}`);
       const isHarmless = harmless.some(([call, ofCall]) => call === name && ofCall === fault);

@@ -8,13 +8,13 @@ import { isDelayed, watchSlots } from './check-slots.ts';
 import { checkTraces, watchFiles } from './check-traces.ts';
 import { checkWorld } from './check-world.ts';
 import { Checks } from './checks.ts';
-import { Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
+import { type Coverage, type FaultPlan, type Plan, planFaults } from './faults.ts';
+import { hasPurgesOrWebhooks, watchItems } from './items.ts';
 import { type PaidCall, scriptedProvider } from './model.ts';
+import { type Operations, type Outside, operationsOf } from './operations.ts';
 import { CallFailed, Process, type Surroundings } from './process.ts';
 import { Queue } from './queue.ts';
 import { Timeline } from './timeline.ts';
-import { type Operations, type Outside, operationsOf } from './todays-code.ts';
-import { hasPurgesOrWebhooks, watchItems } from './todays-items.ts';
 import { Workflow } from './workflow.ts';
 
 const minute = 60_000;
@@ -24,11 +24,10 @@ const mostEvents = 20_000;
 
 /** One life of the service, with clients, operators, queues and faults, in virtual time. */
 export class World implements Surroundings {
-  readonly seed: number;
   readonly timeline: Timeline;
   readonly table: MemoryTable;
   readonly faults: FaultPlan;
-  readonly coverage = new Coverage();
+  readonly coverage: Coverage = {};
   readonly checks: Checks;
   readonly ledger = newLedger();
   /** The files that a stored message has ever had. */
@@ -60,7 +59,6 @@ export class World implements Surroundings {
   #running = 0;
 
   constructor(seed: number, plan: Plan, hasFaults = true) {
-    this.seed = seed;
     const timeline = new Timeline(seed);
     this.timeline = timeline;
     this.table = new MemoryTable(() => timeline.now);
@@ -247,7 +245,7 @@ export class World implements Surroundings {
       () => `after ${events} events: ${failure === undefined ? 'it goes on' : String(failure)}`,
     );
     return {
-      ...{ seed: this.seed, violations: this.checks.violations, counts: this.checks.counts },
+      ...{ violations: this.checks.violations, counts: this.checks.counts },
       ...{ coverage: this.coverage, faults: this.faults.count, history: this.history, events },
     };
   }

@@ -112,13 +112,13 @@ describe('the requests of a batch', () => {
   });
 
   it('may have large texts and long custom ids', async () => {
-    const requests = sampleRequests(400).map((request) => ({
+    const requests = sampleRequests(450).map((request) => ({
       ...request,
-      // A thousand bytes each: the manifest of 400 requests does not fit into one item.
+      // A thousand bytes each: the manifest of 450 requests does not fit into one item.
       customId: `${request.requestIndex} ${'🙂'.repeat(250)}`,
       message: request.requestIndex < 4 ? 'ä'.repeat(128 * 1024) : request.message,
     }));
-    const batch = newBatch({ total: 400 });
+    const batch = newBatch({ total: 450 });
     await batches.create(batch, requests, null, null);
     const positions = [...requests.keys()];
     expect(await batches.requests(batch, positions)).toEqual(requests);

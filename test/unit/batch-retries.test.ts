@@ -109,27 +109,31 @@ describe('a reply that the model breaks off', () => {
   });
 });
 
-it('a reply that cannot be stored because of an outage is stored by the next attempt', async () => {
+it('a request whose reply can never be stored fails with its tenth attempt', async () => {
   const world = batchWorld();
   const { put } = world.stores.messages;
+  let failures = 0;
   world.services.messages.put = async (chat, message) => {
-    if (message.content === 'Question 0') throw new Error('The table is unavailable');
-    return put(chat, message);
+    if (message.content !== 'Question 0') return put(chat, message);
+    failures += 1;
+    throw new Error('The table is unavailable');
   };
   const batch = await world.create(3);
   await world.run();
   expect((await world.results(batch)).map(({ status }) => status)).toEqual(['pending', 'success', 'success']);
-  world.services.messages.put = put;
-  await world.untilEnd(batch);
-  expect(await world.read(batch)).toMatchObject({ completed: 3, failed: 0 });
+  await world.untilEnd(batch, 2);
+  expect(await world.results(batch)).toMatchObject([
+    { status: 'failed', error_code: 500, error_message: 'The request could not be processed' },
+    { status: 'success' },
+    { status: 'success' },
+  ]);
+  expect(failures).toBe(10);
 });
 
 it('a request that kills its worker fails after ten lost attempts, and takes no other request with it', async () => {
   const world = batchWorld({ atOnce: 1 });
   // The worker dies at its first message after it has called the model with this request.
-  world.state.killer = {
-    diesAfter: (write) => write === 'messages.put' && world.model.calls.at(-1) === 'Question 1',
-  };
+  world.state.diesAfter = (call) => call === 'messages.put' && world.model.calls.at(-1) === 'Question 1';
   const batch = await world.create(2);
   await world.untilEnd(batch);
   const results = await world.results(batch);
@@ -147,53 +151,44 @@ it('the counts and results of an open batch are counted for many batches in the 
   expect(await countBatches(world.services, batches)).toEqual(batches);
 });
 
-describe('the requests of one history', () => {
-  it('go on after one of them has failed', async () => {
-    const world = batchWorld();
-    await world.createHistory();
-    world.model.replyTo = (message) =>
-      message === 'Question 0' ? new ModelFailure('refused', 'No') : message;
-    const batch = await world.create([{ history_id: 1 }, { history_id: 1 }]);
-    await world.run();
-    expect((await world.results(batch)).map(({ status }) => status)).toEqual(['failed', 'success']);
-  });
-
-  it('wait while another reply owns the chat, and close a turn that was abandoned', async () => {
-    const world = batchWorld();
-    const chat = await world.createHistory();
-    const until = world.clock.now().getTime() + 60_000;
-    const lease = { id: 'of a user', until };
-    const now = world.clock.now().toISOString();
-    const request = { workspaceId: 'ws_1', chatId: 1, agentId: 'agent', externalUserId: undefined };
-    await world.stores.chats.takeLease({ ...request, lease, now });
-    const createdAt = now;
-    await world.stores.messages.put(chat, {
-      role: 'user',
-      position: 1,
-      content: 'Hi',
-      attachments: [],
-      createdAt,
-    });
-    const batch = await world.create([{ history_id: 1 }]);
-    await world.untilEnd(batch);
-    expect(world.clock.now().getTime()).toBeGreaterThan(until);
-    const pages = world.stores.messages.range(chat, { first: 1, last: 9, ascending: true });
-    const contents = (await Array.fromAsync(pages)).flat().map(({ message }) => message.content);
-    expect(contents).toEqual(['Hi', '', 'Question 0', 'Reply to Question 0']);
-  });
-});
-
-it('a worker checks once more what may have changed since the creation: the texts, which an erasure of their user has removed', async () => {
+it('the requests of one history go on after one of them has failed', async () => {
   const world = batchWorld();
   await world.createHistory();
-  const batch = await world.create([{}, { history_id: 1 }, {}]);
-  const { stores } = world;
-  for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
+  world.model.replyTo = (message) => (message === 'Question 0' ? new ModelFailure('refused', 'No') : message);
+  const batch = await world.create([{ history_id: 1 }, { history_id: 1 }]);
   await world.run();
-  const erased = { status: 'failed', error_code: 400, error_message: 'The request was erased' };
+  expect((await world.results(batch)).map(({ status }) => status)).toEqual(['failed', 'success']);
+});
+
+it('a worker checks once more what may have changed since the creation, and fails only what has become invalid', async () => {
+  const world = batchWorld();
+  const { clock, state, stores } = world;
+  await world.createHistory();
+  state.files.set('notes', {
+    ...{ uuid: 'notes', workspaceId: 'ws_1', name: 'notes.txt', contentType: 'text/plain', size: 1 },
+    ...{ scope: 'ephemeral', createdAt: '2027-01-30T12:00:01.000Z', expiresAt: '2027-01-31T12:00:01.000Z' },
+  });
+  state.workspace.whitelistEnabled = true;
+  for (const user of ['ada', 'bob']) state.whitelist.add(user);
+  const requests = [
+    ...[{}, { history_id: 1 }, { attached_file_uuids: ['notes'] }, { agent_id: 'other agent' }],
+    ...[{ external_user_id: 'bob' }, {}],
+  ];
+  const batch = await world.create(requests.map((request) => ({ external_user_id: 'ada', ...request })));
+  for (const index of [0, 1]) await stores.requestEraser.erase(batch, index);
+  await clock.advance(2000);
+  state.agents.delete('other agent');
+  state.whitelist.delete('bob');
+  await world.run();
+  const invalid = (error_message: unknown, history_id: number | null = null) => ({
+    ...{ status: 'failed', error_code: 400, error_message, history_id },
+  });
   expect(await world.results(batch)).toMatchObject([
-    { ...erased, history_id: null },
-    { ...erased, history_id: 1 },
+    invalid('The request was erased'),
+    invalid('The request was erased', 1),
+    invalid(expect.stringMatching(/^attached_file_uuids\[0\] has expired/)),
+    invalid('Agent version not found'),
+    invalid('external_user_id is not on the whitelist of this workspace'),
     { status: 'success' },
   ]);
   expect(

@@ -109,9 +109,7 @@ describe('a delivery', () => {
 
   it('counts an attempt whose function died, and goes on after twice the time of the receiver', async () => {
     const world = batchWorld();
-    world.state.killer = {
-      diesAfter: (write) => write === 'webhookSender.post' && world.state.calls.length === 1,
-    };
+    world.state.diesAfter = (call) => call === 'webhookSender.post' && world.state.calls.length === 1;
     const batch = await createWith(world, ['completed']);
     await untilState(world, batch, 'delivered');
     expect(waits(world)[0]).toBeGreaterThanOrEqual(30 + 4.5);
@@ -123,9 +121,7 @@ describe('a delivery', () => {
   it('is exhausted if the function of its last attempt died', async () => {
     const world = batchWorld();
     world.state.receive = () => failing;
-    world.state.killer = {
-      diesAfter: (write) => write === 'webhookSender.post' && world.state.calls.length === 8,
-    };
+    world.state.diesAfter = (call) => call === 'webhookSender.post' && world.state.calls.length === 8;
     const batch = await createWith(world, ['completed']);
     await untilState(world, batch, 'exhausted');
     expect(world.state.calls).toHaveLength(8);
@@ -205,55 +201,24 @@ describe('a delivery without an execution', () => {
   });
 });
 
-describe('a resend', () => {
-  const resend = (world: BatchWorld, batch: Batch) => resendWebhook(world.services, ownerOf(batch));
-
-  it.each(['delivered', 'gone', 'exhausted'] as const)('starts a new schedule after %s', async (state) => {
-    const world = batchWorld();
-    const status = { delivered: 200, gone: 410, exhausted: 500 }[state];
-    world.state.receive = () => ({ status, retryAfter: null });
-    const batch = await createWith(world, ['completed'], 'secret');
-    await untilState(world, batch, state);
-    const before = world.state.calls.length;
-    world.state.receive = (attempt) => (attempt === before + 1 ? failing : { status: 200, retryAfter: null });
-    expect(await resend(world, batch)).toMatchObject({ state: 'pending', round: 2, attempts: 0 });
-    await untilState(world, batch, 'delivered');
-    const { calls } = world.state;
-    expect(calls).toHaveLength(before + 2);
-    expect(new Set(calls.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1);
-    expect((await world.read(batch)).executionNumber).toBe(2);
-    const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
-    expect(attempts.map(({ round }) => round).slice(-3)).toEqual(before === 1 ? [1, 2, 2] : [1, 2, 2]);
-    expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
+it('a resend starts a new schedule', async () => {
+  const world = batchWorld();
+  world.state.receive = () => failing;
+  const batch = await createWith(world, ['completed'], 'secret');
+  await untilState(world, batch, 'exhausted');
+  const before = world.state.calls.length;
+  world.state.receive = (attempt) => (attempt === before + 1 ? failing : { status: 200, retryAfter: null });
+  expect(await resendWebhook(world.services, ownerOf(batch))).toMatchObject({
+    state: 'pending',
+    round: 2,
+    attempts: 0,
   });
-
-  it('is made by one of two operators', async () => {
-    const world = batchWorld();
-    const batch = await createWith(world, ['completed']);
-    await world.run();
-    const outcomes = await Promise.allSettled([resend(world, batch), resend(world, batch)]);
-    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    await world.run();
-    expect(world.state.calls).toHaveLength(2);
-  });
-
-  it('is continued by the reconciler if its execution was not started', async () => {
-    const world = batchWorld();
-    const batch = await createWith(world, ['completed']);
-    await world.run();
-    world.state.killer = { diesAfter: (write) => write === 'deliveries.restart' };
-    await expect(world.invoke((ports) => resendWebhook(ports, ownerOf(batch)))).rejects.toThrow();
-    world.state.killer = null;
-    await world.runUntil(() => world.state.calls.length === 2);
-  });
-
-  it.each([
-    ['has not ended', ['completed']],
-    ['has ended with an event that its webhook does not want', ['failed']],
-  ] as [string, Events][])('needs an event: the batch %s', async (state, events) => {
-    const world = batchWorld();
-    const batch = await createWith(world, events);
-    if (state !== 'has not ended') await world.run();
-    await expect(resend(world, batch)).rejects.toThrow('Nothing to send');
-  });
+  await untilState(world, batch, 'delivered');
+  const { calls } = world.state;
+  expect(calls).toHaveLength(before + 2);
+  expect(new Set(calls.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1);
+  expect((await world.read(batch)).executionNumber).toBe(2);
+  const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
+  expect(attempts.map(({ round }) => round).slice(-3)).toEqual([1, 2, 2]);
+  expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
 });

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { aims, todaysCalls } from '../simulation/todays-calls.ts';
+import { aims, serviceCalls } from '../simulation/service-calls.ts';
 import { World } from '../simulation/world.ts';
 
-const plan = { calls: Object.entries(todaysCalls), aims };
+const plan = { calls: Object.entries(serviceCalls), aims };
 
 it('is repeated to the letter by its seed, and differs from that of another seed', async () => {
   const histories: (readonly string[])[] = [];

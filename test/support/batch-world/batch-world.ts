@@ -80,21 +80,14 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
   };
 
   return {
-    ...{ clock, stores, queue, workflow, model, state, services, workers, functions },
-    ...{ invoke, reconcile, read, deliver, run, advanceDuring },
+    ...{ clock, stores, queue, workflow, model, state, services, functions },
+    ...{ reconcile, read, deliver, run, advanceDuring },
 
     /** @param requests their number, or what is special of each */
-    async create(
-      requests: number | readonly NewRequest[],
-      { key = null, mostOpen = null, ...body }: CreateOptions = {},
-    ): Promise<Batch> {
-      const list: readonly NewRequest[] =
-        typeof requests === 'number' ? Array.from({ length: requests }, () => ({})) : requests;
-      const input = {
-        ...{ workspaceId: 'ws_1', apiKeyId: 'key' },
-        body: bodyOf(list, body),
-      };
-      return (await invoke((ports) => createBatch(ports, input, { key, mostOpen, takeTokens }))).batch;
+    async create(requests: number | readonly NewRequest[], options: CreateOptions = {}): Promise<Batch> {
+      const { key = null, mostOpen = null, ...fields } = options;
+      const input = { workspaceId: 'ws_1', apiKeyId: 'key', body: bodyOf(requests, fields) };
+      return (await createBatch(services, input, { key, mostOpen, takeTokens })).batch;
     },
 
     runUntil,
@@ -107,38 +100,26 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
         ...{ workspaceId: 'ws_1', agentId: 'agent', name: 'History', externalUserId: null },
       }),
 
-    results: (batch: Batch, limit?: number) => allResults(services, batch, limit),
+    async results({ workspaceId, id: batchId }: Batch) {
+      const query = { workspaceId, batchId, status: undefined, limit: 1000, offset: 0 };
+      return (await Array.fromAsync((await listBatchResults(services, query)).pages)).flat();
+    },
   };
 }
 
-/** All results of a batch, in pages of the given size. */
-async function allResults(
-  services: Parameters<typeof listBatchResults>[0],
-  { workspaceId, id: batchId }: Batch,
-  limit = 1000,
-) {
-  const found = [];
-  for (let offset = 0; ; offset += limit) {
-    const query = { workspaceId, batchId, status: undefined, limit, offset };
-    const { total, pages } = await listBatchResults(services, query);
-    for await (const page of pages) found.push(...page);
-    if (found.length >= total) return found;
-  }
-}
-
-type CreateOptions = Partial<Omit<Parameters<typeof createBatch>[2], 'takeTokens'>> &
-  Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
-
-export const bodyOf = (
-  requests: readonly NewRequest[],
-  changes: Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>> = {},
+const bodyOf = (
+  requests: number | readonly NewRequest[],
+  fields: Omit<CreateOptions, 'key' | 'mostOpen'>,
 ): CreateBatchBody => ({
   agent_id: 'agent',
-  requests: requests.map((request, position) => ({
-    ...{ custom_id: `request ${position}`, message: `Question ${position}`, attached_file_uuids: [] },
-    ...request,
+  requests: Array.from({ length: typeof requests === 'number' ? requests : requests.length }, (_, index) => ({
+    ...{ custom_id: `request ${index}`, message: `Question ${index}`, attached_file_uuids: [] },
+    ...(typeof requests !== 'number' && requests[index]),
   })),
-  ...changes,
+  ...fields,
 });
+
+type CreateOptions = Partial<Pick<Parameters<typeof createBatch>[2], 'key' | 'mostOpen'>> &
+  Partial<Pick<CreateBatchBody, 'agent_id' | 'webhook'>>;
 
 export type BatchWorld = ReturnType<typeof batchWorld>;

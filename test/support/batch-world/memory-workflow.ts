@@ -15,7 +15,7 @@ export interface WorkflowFunctions {
   deliver(input: Input): Promise<DeliveryProgress>;
 }
 
-type State = 'dispatch' | 'await callback' | 'check' | 'fail' | 'deliver' | 'ended';
+type State = 'dispatch' | 'await callback' | 'check' | 'deliver' | 'ended';
 
 export interface Execution {
   name: string;
@@ -62,10 +62,6 @@ export function memoryWorkflow(
       const { stage, webhook } = await functions.advance(execution.input);
       execution.waitSeconds = stage === 'wait' ? settings.batchTimeout / 1000 : settings.lease / 1000 + 10;
       enter(execution, stage !== 'over' ? 'dispatch' : webhook ? 'deliver' : 'ended');
-    },
-    async fail(execution, functions) {
-      const { webhook } = await functions.fail(execution.input);
-      enter(execution, webhook ? 'deliver' : 'ended');
     },
     async deliver(execution, functions) {
       const { state, seconds } = await functions.deliver(execution.input);

@@ -1,4 +1,3 @@
-import type { ReplyRequest } from '#domain/chats/agent-runtime.ts';
 import { noUsage } from '#domain/chats/message.ts';
 import { type ScriptedRuntime, scriptedRuntime } from '../scripted-runtime.ts';
 
@@ -9,7 +8,6 @@ export interface ScriptedModel {
   runtime: ScriptedRuntime;
   /** Messages in the order of their calls. */
   calls: string[];
-  requests: ReplyRequest[];
   /** @param attempt counted from 1 for each message */
   replyTo: (message: string, attempt: number) => ModelReply;
 }
@@ -19,13 +17,11 @@ export function scriptedModel(): ScriptedModel {
   const model: ScriptedModel = {
     runtime,
     calls: [],
-    requests: [],
     replyTo: (message) => `Reply to ${message}`,
   };
   runtime.onReply = (reply) => {
     const { message } = reply.request;
     model.calls.push(message);
-    model.requests.push(reply.request);
     const attempt = model.calls.filter((called) => called === message).length;
     const made = model.replyTo(message, attempt);
     const endCall = reply.startCall();

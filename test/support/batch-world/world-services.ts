@@ -8,13 +8,11 @@ import type { StoredFile } from '#domain/files/files.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook.ts';
-import type { Use } from '#domain/workspaces/usage.ts';
 import type { ManualClock } from '../manual-clock.ts';
 import { sampleWorkspace } from '../memory-chat.ts';
 import type { Stores } from '../open-stores.ts';
 import type { memoryQueue } from './memory-queue.ts';
 import type { memoryWorkflow } from './memory-workflow.ts';
-import type { Killer } from './mortal-services.ts';
 import type { scriptedModel } from './scripted-model.ts';
 
 const minute = 60_000;
@@ -35,17 +33,16 @@ export function createState() {
     agents: new Set(['agent', 'other agent']),
     files: new Map<string, StoredFile>(),
     forbiddenUrls: new Map<string, string>(),
-    uses: [] as Use[],
     endedBatches: [] as string[],
     overdue: 0,
-    errors: [] as unknown[],
     /** The workspace has less than its share of the calls of receivers that have failed before. */
     hasWebhookSlot: true,
     calls: [] as { url: string; at: number; headers: Readonly<Record<string, string>>; body: string }[],
     receive: (_attempt: number): WebhookResponse | Error => ({ status: 200, retryAfter: null }),
     /** The reconciler runs every minute. */
     reconciles: true,
-    killer: null as Killer | null,
+    /** Called after each write of a process. Returns whether the process dies now. */
+    diesAfter: undefined as ((call: string) => boolean) | undefined,
   };
 }
 
@@ -107,7 +104,7 @@ export function createServices({
     },
     rateLimits: { charge: () => undefined, writeCharges: async () => undefined },
     stageLimits: noLimits,
-    usage: { add: async (use: Use) => void state.uses.push(use) },
+    usage: { add: async () => undefined },
     identifiers: {
       uuid: () => {
         ids += 1;
@@ -117,11 +114,7 @@ export function createServices({
     secretCipher,
     webhookSender: webhookSenderOf(clock, state),
     shares: { join: async () => (state.hasWebhookSlot ? async () => undefined : undefined) },
-    log: {
-      info: () => undefined,
-      warn: () => undefined,
-      error: (_message: string, fields?: Record<string, unknown>) => void state.errors.push(fields?.error),
-    },
+    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     meter: {
       ...{ replied: () => undefined, modelFailed: () => undefined, modelRetried: () => undefined },
       ...{ requestsProcessed: () => undefined, webhookCalled: () => undefined },

@@ -5,11 +5,9 @@ const program = new Command('soak')
   .description('Runs mixed load and kills on a local run, then checks everything that it has stored.')
   .argument('[minutes]', 'how long the load lasts', '30')
   .option('--seed <number>', 'repeats an earlier run, as far as timing allows')
-  .option('--json <file>', 'writes the report')
-  .option('--page <file>', 'writes its tables, as docs/soak.md shows them')
   .parse();
 const [minutes = ''] = program.args.length > 0 ? program.args : ['30'];
-const { seed, json, page } = program.opts<{ seed?: string; json?: string; page?: string }>();
+const { seed } = program.opts<{ seed?: string }>();
 for (const [name, value] of Object.entries({ minutes, seed }))
   if (value !== undefined && !(Number(value) > 0))
     program.error(`${name} must be a number above 0: ${value}`);
@@ -20,8 +18,6 @@ const test = spawn('vitest', ['run', '--project', 'service', 'test/service/soak.
     ...process.env,
     SOAK_MINUTES: minutes,
     ...(seed !== undefined && { SEED: seed }),
-    ...(json !== undefined && { SOAK_REPORT: json }),
-    ...(page !== undefined && { SOAK_PAGE: page }),
   },
 });
 test.once('error', (error) => program.error(error.message));

@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { processesNaming } from '../command.ts';
 import type { StoresOfRun } from '../stored/snapshot.ts';
 import type { SoakCommand, SoakServiceOptions, SoakState } from './soak-service.ts';
 
-/** Starts the service in its own process, so that its memory can be measured alone. */
+/** Starts the service in its own process, so that its memory can be measured alone, and that it can be killed. */
 export async function startSoakService(options: SoakServiceOptions) {
   // The test process sets AWS_ENDPOINT_URL_DYNAMODB to read tables. The service must start an emulator of its own.
   const { AWS_ENDPOINT_URL_DYNAMODB: _, ...environment } = process.env;
@@ -41,6 +42,13 @@ export async function startSoakService(options: SoakServiceOptions) {
     async close() {
       child.stdin.end();
       await exit;
+    },
+    async crash() {
+      child.kill('SIGKILL');
+      await exit;
+      // The emulator ends shortly after the service, and locks the data until then.
+      while ((await processesNaming(options.dataDir)).length > 0)
+        await new Promise((resolve) => setTimeout(resolve, 20));
     },
   };
 }

@@ -1,7 +1,4 @@
-/**
- * All that the world knows of the code that it runs: which ports it has, which use case an operation calls, and how
- * stored items are read. What replaces the code replaces this file.
- */
+/** All that the world knows of the code that it runs: which ports it has, and which use case an operation calls. */
 
 import { dynamoAgentStore } from '#adapters/dynamo/agents/agent-store.ts';
 import { dynamoRequestEraser } from '#adapters/dynamo/batches/batch-requests.ts';
@@ -210,7 +207,7 @@ const clientOperations = (of: Of) => ({
       resumable: boolean;
     },
     { requestId, key }: { requestId: string; key: string | null },
-  ): Promise<{ content: string; error: string | null; isReplayed: boolean }> {
+  ): Promise<{ content: string; error: string | null }> {
     const services = of(process);
     const started = await startTurn(
       services,
@@ -219,16 +216,12 @@ const clientOperations = (of: Of) => ({
       { awaitRateLimit: atOnce, deadline: () => 240_000 },
     );
     if ('reply' in started)
-      return {
-        content: started.reply.content,
-        error: started.reply.error?.message ?? null,
-        isReplayed: true,
-      };
-    if (!('turn' in started)) return { content: '', error: 'running', isReplayed: true };
+      return { content: started.reply.content, error: started.reply.error?.message ?? null };
+    if (!('turn' in started)) return { content: '', error: 'running' };
     const sink = { emit: nothing, started: atOnce, done: nothing };
     const { reply, finished } = await finishTurn(services, started, sink);
     await finished;
-    return { content: reply.content, error: reply.error?.message ?? null, isReplayed: false };
+    return { content: reply.content, error: reply.error?.message ?? null };
   },
 
   rename: (process: Process, input: ChatOf & { name: string }) => renameChat(of(process), input, atOnce),
@@ -296,19 +289,13 @@ const batchOperations = (of: Of) => ({
 
   async batch(process: Process, workspaceId: string, batchId: string) {
     const services = of(process);
-    const { status, completed, failed, total } = await countBatch(
-      services,
-      await findBatch(services, workspaceId, batchId),
-    );
-    return { status, completed, failed, total };
+    return countBatch(services, await findBatch(services, workspaceId, batchId));
   },
 
   async results(process: Process, workspaceId: string, batchId: string) {
     const query = { workspaceId, batchId, status: undefined, limit: 1000, offset: 0 };
     const { pages } = await listBatchResults(of(process), query);
-    return (await Array.fromAsync(pages))
-      .flat()
-      .map(({ custom_id, status, response_content }) => ({ custom_id, status, response_content }));
+    return (await Array.fromAsync(pages)).flat();
   },
 
   async work(process: Process, message: SlotMessage) {

@@ -1,10 +1,10 @@
 import type { CallType, FaultKind } from './faults.ts';
 
 /**
- * The calls of today's code that faults aim at, by port and method. A run of 500 worlds fails if one of them meets no
+ * The calls of the service that faults aim at, by port and method. A run of 500 worlds fails if one of them meets no
  * fault of some kind.
  */
-export const todaysCalls: Readonly<Record<string, CallType>> = {
+export const serviceCalls: Readonly<Record<string, CallType>> = {
   'agents.published': 'read',
   'batchQueue.isFilled': 'read',
   'batchQueue.send': 'send',

@@ -1,4 +1,4 @@
-/** How today's stored items are read, and what must hold of them. What replaces the code replaces this file too. */
+/** How stored items are read, and what must hold of them. */
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { epochsPerSlot } from '#domain/batches/slots.ts';
@@ -14,8 +14,10 @@ import type { Timeline } from './timeline.ts';
 const finals = new Set(['success', 'failed']);
 const finalBatches = new Set(['completed', 'failed', 'cancelled']);
 
-/** Checks each change of an item when it happens. */
-/** @param isDelayed whether the write has been under way for so long that its worker may have lost its slot meanwhile */
+/**
+ * Checks each change of an item when it happens.
+ * @param isDelayed whether the write has been under way for so long that its worker may have lost its slot meanwhile
+ */
 export function watchItems(
   table: MemoryTable,
   timeline: Timeline,
@@ -156,27 +158,14 @@ export function readItems(table: MemoryTable): StoredItems {
   return new StoredItems({ items });
 }
 
-export interface StoredChat {
-  workspaceId: string;
-  chatId: number;
-  name: string;
-  createdAt: string;
-  agentId: string;
-  externalUserId: string | undefined;
-  isRenamed: boolean;
-  /** Under a lease, which has expired. */
-  isLeased: boolean;
-  messageCount: number;
-  createdFor: string | undefined;
-  messages: { position: number; content: string }[];
-}
+export type StoredChat = ReturnType<typeof chatsIn>[number];
 
-export function chatsIn(items: StoredItems): StoredChat[] {
+export function chatsIn(items: StoredItems) {
   return items.like(/^W#([^#]+)#C#(\d+)$/, /^CHAT$/).map(({ item, parts: [workspaceId = ''] }) => ({
     ...{ workspaceId, chatId: item.id as number, name: item.name as string },
     ...{ createdAt: item.created_at as string, agentId: item.agent_id as string },
     externalUserId: item.external_user_id as string | undefined,
-    isRenamed: item.renamed === true,
+    /** Under a lease, which has expired. */
     isLeased: item.lease_id !== undefined,
     messageCount: item.message_count as number,
     createdFor: item.created_for as string | undefined,
@@ -209,22 +198,9 @@ export const leftOfDeleted = (items: StoredItems): string[] =>
 export const hasPurgesOrWebhooks = (table: MemoryTable): boolean =>
   table.hasPartition('OPERATOR#PURGES') || table.hasPartition('OPERATOR#WEBHOOKS');
 
-export interface StoredBatch {
-  workspaceId: string;
-  batchId: string;
-  status: string;
-  isFinal: boolean;
-  hasExpired: boolean;
-  isListedAsOpen: boolean;
-  completed: number;
-  failed: number;
-  total: number;
-  succeededItems: number;
-  wantsWebhook: boolean;
-  deliveryState: string | undefined;
-}
+export type StoredBatch = ReturnType<typeof batchesIn>[number];
 
-export function batchesIn(items: StoredItems): StoredBatch[] {
+export function batchesIn(items: StoredItems) {
   return items
     .like(/^W#([^#]+)#B#([^#]+)$/, /^BATCH$/)
     .map(({ item, parts: [workspaceId = '', batchId = ''] }) => {
