@@ -11,7 +11,6 @@ const longest = [
   'service/batch-scale',
   'service/batch-worker-deaths',
   'service/soak',
-  'service/webhook-restart',
   'service/upload-memory',
 ];
 
