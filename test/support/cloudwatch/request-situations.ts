@@ -27,11 +27,6 @@ const without = (metrics: RegExp): Changes =>
 /** Situations of requests and replies, and how new code, clients, models and strangers change them. */
 export const requestSituations: Situations = {
   'a normal day': { trouble: [0, 0], minutes: day, changes: {}, fires: [] },
-  'a new stack before its first requests': {
-    trouble: [0, 20],
-    changes: without(/^(?!Lambda Invocations)/),
-    fires: [],
-  },
   'a quiet night: nobody sends a request': {
     trouble: [night, night + 10 * hour],
     changes: without(/^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/),
@@ -131,11 +126,6 @@ export const requestSituations: Situations = {
     },
     fires: [],
   },
-  'one slow reply an hour, and no other': {
-    trouble: [0, 12 * hour],
-    changes: { 'own TimeToFirstDelta send-message': every(hour, [{ value: 60_000, count: 1 }]) },
-    fires: [],
-  },
   'one slow reply in each five minutes, among ten others': {
     trouble: [noon, noon + hour],
     changes: {
@@ -180,15 +170,6 @@ export const requestSituations: Situations = {
       'CloudFront 5xxErrorRate': errorRate(8),
     },
     fires: ['WebFunctionErrors', 'DistributionErrors'],
-  },
-  'CloudFront has errors of its own at noon': {
-    changes: { 'CloudFront 5xxErrorRate': errorRate(30) },
-    fires: ['DistributionErrors'],
-  },
-  'one of three requests a minute fails at CloudFront': {
-    trouble: [night, night + 15],
-    changes: { 'CloudFront 5xxErrorRate': errorRate(1) },
-    fires: [],
   },
   'a flood of unknown keys': {
     changes: { 'own RejectedKeys unknown': always(1000), 'Lambda Errors AuthorizeRequest': always(1000) },

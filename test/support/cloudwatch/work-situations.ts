@@ -44,14 +44,6 @@ export const workSituations: Situations = {
     },
     fires: [],
   },
-  'a backlog of two days: requests wait until their batches expire': {
-    trouble: [noon, noon + 2 * day],
-    changes: {
-      'own OldestRequestWait': (minute) => Math.min(86_400, stays(0)(noon)(minute)),
-      'SQS ApproximateNumberOfMessagesVisible BatchesRequests': always(50_000),
-    },
-    fires: ['RequestsWait'],
-  },
   'the table is throttled': {
     changes: {
       'DynamoDB ReadThrottleEvents': always(400),
@@ -76,11 +68,6 @@ export const workSituations: Situations = {
       'Lambda Throttles DeliverWebhook': plus(4),
     },
     fires: ['WebhooksGivenUp'],
-  },
-  'a purge that fails twice': {
-    trouble: [noon, noon + hour],
-    changes: { 'SQS ApproximateNumberOfMessagesVisible PurgePurges': always(1) },
-    fires: [],
   },
   'a purge that fails for six hours, and whose dead letters stay': {
     trouble: [noon, noon + 6 * hour],
