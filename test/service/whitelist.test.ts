@@ -4,7 +4,7 @@ import type { RouteName } from '#contract/routes.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { idLocations } from '#support/id-locations.ts';
 import { type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator } from '#support/service.ts';
+import { createDraftAgent, operator } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
 
@@ -182,6 +182,20 @@ describe('the whitelist answers', () => {
       for (const body of ['[]', 'null', '"ann"', '{}'])
         expect(summaryOf(await posted(path, body))).toBe(missing);
     }
+  });
+
+  it('before anything is looked for', async () => {
+    const { client, workspaceId, send, chat } = await openListed();
+    const draftAgentId = await createDraftAgent(workspaceId);
+    const responses = await Promise.all([
+      client.post('/chats', { name: 'A', agent_id: unknownId, external_user_id: 'eve' }),
+      send(chat, { agent_id: unknownId, external_user_id: 'eve' }),
+      send(chat, { agent_id: draftAgentId, external_user_id: 'eve' }),
+      send({ ...chat, id: 999_999 }, { external_user_id: 'eve' }),
+      client.get('/chats/999999/messages?external_user_id=eve'),
+      client.post('/chats/999999/messages/1/feedbacks', { external_user_id: 'eve', type: 'sys_helpful' }),
+    ]);
+    expect(responses.map(summaryOf)).toEqual(Array(6).fill(notListed));
   });
 
   it('as JSON when a stream was asked for, and leaves nothing behind', async () => {
