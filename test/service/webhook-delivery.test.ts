@@ -174,6 +174,12 @@ describe('a receiver', () => {
     expect((calls[2]?.at ?? 0) - (calls[1]?.at ?? 0)).toBeGreaterThan(1800);
   });
 
+  it('that is gone is not called again', async () => {
+    const { calls, url } = await receive(status(410));
+    expect(await tenant.closed(await tenant.create({ url }))).toMatchObject({ state: 'gone', attempts: 1 });
+    expect(calls).toHaveLength(1);
+  });
+
   it('that redirects is not followed', async () => {
     const other = await receive();
     const { url } = await receive(
