@@ -60,16 +60,6 @@ export const requestSituations: Situations = {
     },
     fires: ['ModelErrors', 'DistributionErrors'],
   },
-  'the provider is down for ten minutes at night, with a request in ten minutes': {
-    trouble: [night, night + 10],
-    changes: {
-      'own ModelFailures unavailable': every(10, 1),
-      'ApiGateway 5XXError': every(10, 1),
-      'own ModelErrorResponses': every(10, 1),
-      'own TimeToFirstDelta send-message': gone,
-    },
-    fires: [],
-  },
   'the systems of tools cannot be reached for an hour': {
     trouble: [noon, noon + 60],
     changes: {
@@ -112,11 +102,6 @@ export const requestSituations: Situations = {
     trouble: [noon, noon + 10],
     changes: { 'own Strangers': always(2000) },
     fires: ['Strangers'],
-  },
-  'six requests of a stranger': {
-    trouble: [night, night + 2],
-    changes: { 'own Strangers': always(3) },
-    fires: [],
   },
   'uploads with a wrong key at night, of which Lambda makes a 502': {
     trouble: [night, night + 10],
