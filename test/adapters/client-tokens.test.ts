@@ -164,14 +164,6 @@ describe('a token', () => {
     expect(tools.received).toHaveLength(41);
   });
 
-  it('is not sent for again and again if the server takes none', async () => {
-    const { call, issuer, tools } = await open({
-      answer: (_request, response) => response.writeHead(401).end(),
-    });
-    expect(await call()).toMatchObject({ status: 401 });
-    expect([issuer.received.length, tools.received.length]).toEqual([2, 2]);
-  });
-
   it('is of one workspace', async () => {
     const { call, issuer } = await open({ answer: accept });
     for (const workspaceId of ['one', 'two', 'one']) await call(workspaceId);

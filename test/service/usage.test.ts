@@ -143,28 +143,6 @@ it('counts a turn once when the answer to its counting gets lost', async () => {
   await expect.poll(total).toMatchObject({ turns: 1, promptTokens: 10 });
 });
 
-it('counts the turns of concurrent requests with fewer writes', async () => {
-  const tenant = await openTenant(service, { model: 'openai:test', titles: false });
-  const chats = await Promise.all(Array.from({ length: 12 }, () => createChat(tenant.client, tenant)));
-  let writes = 0;
-  proxy.handle = ({ target, body }, pass) => {
-    if (target === 'UpdateItem' && isUsage(body)) writes += 1;
-    return pass();
-  };
-  // All replies end in the same moment, when the model has all calls.
-  const { onCall } = model;
-  const calls: Parameters<typeof onCall>[0][] = [];
-  model.onCall = (call) => {
-    if (calls.push(call) === chats.length) for (const each of calls) onCall(each);
-  };
-  const sent = await Promise.all(chats.map((chat) => send(tenant.client, tenant, chat, 'Hello')));
-  model.onCall = onCall;
-  expect(sent.map(({ status }) => status)).toEqual(chats.map(() => 200));
-  const total = async () => (await usageOf(tenant.workspaceId)).total;
-  await expect.poll(total).toMatchObject({ turns: 12, calls: 12, promptTokens: 120, completionTokens: 24 });
-  expect(writes).toBeLessThan(chats.length);
-});
-
 it('lets a reply stand whose usage cannot be written, and logs what was not counted', async () => {
   const tenant = await openTenant(service, { model: 'openai:test', titles: false });
   const chat = await createChat(tenant.client, tenant);

@@ -104,32 +104,6 @@ describe('in whitelist mode', () => {
     expect(summaryOf(await call(listed, 'Ann'))).toBe(notListed);
     expect(summaryOf(await call(listed, undefined))).toBe(missing);
   });
-
-  /** What ann gets from each operation. The chat is deleted last. */
-  async function responsesToAnn(listed: Listed): Promise<string[]> {
-    const { 'deleting a chat': deletion, ...others } = operations;
-    const responses: string[] = [];
-    for (const [, call] of [...Object.values(others), deletion])
-      responses.push(summaryOf(await call(listed, 'ann')).replace(/^200.*/, '200'));
-    return responses;
-  }
-  const toAll = (summary: string) => Object.keys(operations).map(() => summary);
-
-  it('every operation ends for a user who is removed from the list, and begins again when listed again', async () => {
-    const listed = await openListed();
-    const { workspaces } = operator();
-    await workspaces.removeFromWhitelist(listed.workspaceId, ['ann']);
-    expect(await responsesToAnn(listed)).toEqual(toAll(notListed));
-    await workspaces.addToWhitelist(listed.workspaceId, ['ann']);
-    expect(await responsesToAnn(listed)).toEqual(toAll('200'));
-  });
-
-  it('every operation is open to whom it was open to before when the mode is switched off', async () => {
-    const listed = await openListed();
-    await operator().workspaces.removeFromWhitelist(listed.workspaceId, ['ann']);
-    await operator().workspaces.update(listed.workspaceId, { whitelistEnabled: false });
-    expect(await responsesToAnn(listed)).toEqual(toAll('200'));
-  });
 });
 
 describe('the whitelist answers', () => {
@@ -249,12 +223,6 @@ it('lists of chats and of published agents, and uploads, need no user', async ()
   expect(agents.body.data.map(({ id }) => id)).toEqual([agentId]);
 });
 
-it('an empty list lets nobody in', async () => {
-  const { client, agentId } = await openTenant(service, { whitelist: [] });
-  const response = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id: 'ann' });
-  expect(summaryOf(response)).toBe(notListed);
-});
-
 it('a list is its own workspace’s', async () => {
   await openTenant(service, { whitelist: ['eve'] });
   const listed = await openListed();
@@ -270,11 +238,3 @@ it('a chat made before the mode was switched on is open to the listed', async ()
   expect(summaryOf(await tenant.send(chat, { external_user_id: 'eve' }))).toBe(notListed);
   expect(summaryOf(await tenant.send(chat, { external_user_id: 'ann' }))).toBe('200/0 success');
 });
-
-it.each(['a b', '#1', 'a/b%20', '名前😀', '😀'.repeat(256), '\u0000'])(
-  'a user may be listed as %j',
-  async (user) => {
-    const { createChat } = await openTenant(service, { whitelist: [user] });
-    expect((await createChat({ external_user_id: user })).external_user_id).toBe(user);
-  },
-);

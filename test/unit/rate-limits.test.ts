@@ -93,8 +93,8 @@ function table() {
   const newProcess = () => openRateLimits({ clock, log, rateBuckets });
   const newFunction = () => {
     const limits = newProcess();
-    return async (sends: RateLimit, apiKeyId = 'key', workspaceId = 'ws') =>
-      limits.take({ workspaceId, apiKeyId, limits: { ...none, sends } }, { sends: 1 });
+    return async (sends: RateLimit) =>
+      limits.take({ workspaceId: 'ws', apiKeyId: 'key', limits: { ...none, sends } }, { sends: 1 });
   };
   return { time, warnings, newFunction, newProcess };
 }
@@ -131,14 +131,6 @@ describe('a bucket', () => {
     expect((await send(limit)).rejection).not.toBeNull();
     time.now += 2000;
     expect((await send(limit)).bucket).toMatchObject({ remaining: 9 });
-  });
-
-  it('is one for each workspace, also for keys of the same name', async () => {
-    const send = table().newFunction();
-    const limit = limitOf('1/m:1');
-    for (const workspaceId of ['one', 'two'])
-      expect((await send(limit, 'key', workspaceId)).rejection).toBeNull();
-    expect((await send(limit, 'key', 'one')).rejection).not.toBeNull();
   });
 
   it.each([

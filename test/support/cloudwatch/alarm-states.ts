@@ -38,8 +38,6 @@ const mostMetrics = 10;
 
 const comparisons: Readonly<Record<string, (value: number, threshold: number) => boolean>> = {
   GreaterThanOrEqualToThreshold: (value, threshold) => value >= threshold,
-  GreaterThanThreshold: (value, threshold) => value > threshold,
-  LessThanOrEqualToThreshold: (value, threshold) => value <= threshold,
   LessThanThreshold: (value, threshold) => value < threshold,
 };
 
@@ -51,53 +49,21 @@ type Rule = Pick<
 /**
  * The state of an alarm after an evaluation, as AWS documents it.
  * @param retrieved the values of the evaluation range, the newest last
+ * @throws Error for a comparison and a treatment of missing data that no alarm uses
  */
 export function stateAfter(rule: Rule, retrieved: Series, before: AlarmState): AlarmState {
-  const { DatapointsToAlarm: needed = rule.EvaluationPeriods, EvaluationPeriods: evaluated } = rule;
+  const { EvaluationPeriods: evaluated, DatapointsToAlarm: needed = evaluated, TreatMissingData } = rule;
   const isBad = comparisons[rule.ComparisonOperator];
   if (isBad === undefined) throw new Error(`Unknown comparison ${rule.ComparisonOperator}`);
-  const existing = retrieved.flatMap((value, index) =>
-    value === undefined ? [] : [{ isBad: isBad(value, rule.Threshold), age: retrieved.length - index }],
-  );
+  if (TreatMissingData !== 'ignore' && TreatMissingData !== 'notBreaching')
+    throw new Error(`Unknown treatment of missing data ${TreatMissingData}`);
   // Missing values count as rarely as possible: existing ones count first, however old.
-  const counted = existing.slice(-evaluated);
-  const bad = counted.filter((each) => each.isBad).length;
-  const missing = evaluated - counted.length;
-  if (missing === 0) return bad >= needed ? 'ALARM' : 'OK';
-  const treatment = treatments[rule.TreatMissingData ?? 'missing'];
-  if (treatment === undefined) throw new Error(`Unknown treatment of missing data ${rule.TreatMissingData}`);
-  return treatment({
-    bad,
-    needed,
-    missing,
-    good: counted.length - bad,
-    oldest: counted[0]?.age ?? 0,
-    before,
-  });
+  const counted = retrieved
+    .flatMap((value) => (value === undefined ? [] : isBad(value, rule.Threshold)))
+    .slice(-evaluated);
+  if (counted.filter(Boolean).length >= needed) return 'ALARM';
+  return counted.includes(false) || TreatMissingData === 'notBreaching' ? 'OK' : before;
 }
-
-interface Counts {
-  bad: number;
-  good: number;
-  missing: number;
-  needed: number;
-  /** How many periods ago the oldest counted value was. */
-  oldest: number;
-  before: AlarmState;
-}
-
-/** What follows if fewer values exist than periods are evaluated. */
-const treatments: Readonly<Record<string, (counts: Counts) => AlarmState>> = {
-  breaching: ({ bad, missing, needed }) => (bad + missing >= needed ? 'ALARM' : 'OK'),
-  notBreaching: ({ bad, needed }) => (bad >= needed ? 'ALARM' : 'OK'),
-  ignore: ({ bad, good, needed, before }) => (bad >= needed ? 'ALARM' : good > 0 ? 'OK' : before),
-  missing({ bad, good, needed, oldest }) {
-    if (bad >= needed) return 'ALARM';
-    if (good > 0) return 'OK';
-    // All existing values are bad. The oldest one is old enough to be the first of those needed, or not.
-    return oldest >= needed ? 'ALARM' : 'INSUFFICIENT_DATA';
-  },
-};
 
 type DataOf = (metric: Metric) => MetricData;
 
@@ -156,15 +122,14 @@ export function queryOf({ Metrics, ...properties }: AlarmProperties) {
   const [period, ...others] = new Set(measured.map((each) => each.period));
   if (period === undefined || others.length > 0 || measured.length > mostMetrics)
     throw new Error(`An alarm takes one to ${mostMetrics} metrics of the same period`);
-  const [returned, ...more] = Metrics.filter(({ ReturnData = true }) => ReturnData);
-  if (returned === undefined || more.length > 0) throw new Error('An alarm compares one series');
+  const [returned] = Metrics.filter(({ ReturnData = true }) => ReturnData);
   const valuesOf = (scope: (id: string) => Series, reading: Reading): Series => {
-    const find = (id: string): Series => {
-      const value = expressions.get(id)?.(find, reading) ?? scope(id);
-      if (typeof value === 'number') throw new Error(`${id} is a number`);
-      return value;
+    const valueAt = (id: string, index: number): number | undefined => {
+      const evaluate = expressions.get(id);
+      if (evaluate === undefined) return scope(id)[index];
+      return evaluate((inner) => valueAt(inner, index), reading).value;
     };
-    return find(returned.Id);
+    return scope(measured[0]?.id ?? '').map((_, index) => valueAt(returned?.Id ?? '', index));
   };
   return { series: measured, valuesOf, minutes: period / 60 };
 }

@@ -17,9 +17,13 @@ export const readings: readonly Reading[] = [
   { missingIsZero: false, dynamoDbIsIgnored: true },
 ];
 
-type Value = number | Series;
-type Scope = (id: string) => Series;
-type Evaluate = (scope: Scope, reading: Reading) => Value;
+/** A value in one period, and whether it is a number of the expression, which never counts as missing. */
+interface Value {
+  readonly value: number | undefined;
+  readonly isNumber?: true;
+}
+
+type Evaluate = (find: (id: string) => number | undefined, reading: Reading) => Value;
 
 const operators: Readonly<Record<string, (left: number, right: number) => number>> = {
   '+': (left, right) => left + right,
@@ -27,44 +31,35 @@ const operators: Readonly<Record<string, (left: number, right: number) => number
   '*': (left, right) => left * right,
   '/': (left, right) => left / right,
   '<': (left, right) => Number(left < right),
-  '<=': (left, right) => Number(left <= right),
-  '>': (left, right) => Number(left > right),
-  '>=': (left, right) => Number(left >= right),
-  '==': (left, right) => Number(left === right),
-  '!=': (left, right) => Number(left !== right),
-  AND: (left, right) => Number(left !== 0 && right !== 0),
   OR: (left, right) => Number(left !== 0 || right !== 0),
 };
 
 /** The operators, those that bind least first. */
-const levels = [['OR'], ['AND'], ['<', '<=', '>', '>=', '==', '!='], ['+', '-'], ['*', '/']];
+const levels = [['OR'], ['<'], ['+', '-'], ['*', '/']];
 
 /**
- * Reads an expression of metric math.
- * @throws Error for what it does not know: also for what AWS advises against in alarms, and for `FILL`, of which it is
- * not documented whether it fills a metric without any data
+ * Reads an expression of metric math, which then gives the value of one period.
+ * @throws Error for what no alarm uses: also for what AWS advises against in alarms, for a SUM of one time series, which
+ * is a number, and for `FILL`, of which it is not documented whether it fills a metric without any data
  */
 export function parseExpression(expression: string): Evaluate {
-  const tokens = expression.match(/\d+(?:\.\d+)?|[A-Za-z_]\w*|<=|>=|==|!=|\S/g) ?? [];
-  let position = 0;
+  const tokens = expression.match(/\d+|[A-Za-z_]\w*|\S/g) ?? [];
   const fail = (): never => {
-    throw new Error(
-      `Unknown metric math at ${tokens.slice(position).join(' ') || 'the end'} in ${expression}`,
-    );
+    throw new Error(`Unknown metric math at ${tokens.join(' ') || 'the end'} in ${expression}`);
   };
-  const peek = () => tokens[position];
-  const take = () => tokens[position++] ?? fail();
-  const expect = (token: string): void => {
-    if (peek() !== token) fail();
-    position += 1;
+  const take = (expected?: string): string => {
+    const token = tokens[0];
+    if (token === undefined || (expected !== undefined && token !== expected)) return fail();
+    tokens.shift();
+    return token;
   };
   const list = (end: string): Evaluate[] => {
     const items = [binary(0)];
-    while (peek() === ',') {
-      position += 1;
+    while (tokens[0] === ',') {
+      take();
       items.push(binary(0));
     }
-    expect(end);
+    for (const token of end) take(token);
     return items;
   };
 
@@ -72,67 +67,40 @@ export function parseExpression(expression: string): Evaluate {
     const names = levels[level];
     if (names === undefined) return primary();
     let left = binary(level + 1);
-    while (names.includes(peek() ?? '')) {
+    while (names.includes(tokens[0] ?? '')) {
       const operator = operators[take()] ?? fail();
       const [first, second] = [left, binary(level + 1)];
-      left = (scope, reading) => combine(operator, first(scope, reading), second(scope, reading), reading);
+      left = (find, reading) => combine(operator, first(find, reading), second(find, reading), reading);
     }
     return left;
   }
 
   function primary(): Evaluate {
     const token = take();
-    if (token === '(') {
-      const inner = binary(0);
-      expect(')');
-      return inner;
-    }
+    if (/^\d/.test(token)) return () => ({ value: Number(token), isNumber: true });
     if (token === '-') {
-      const inner = primary();
-      return (scope, reading) => combine((zero, value) => zero - value, 0, inner(scope, reading), reading);
+      const value = -Number(take());
+      return () => ({ value, isNumber: true });
     }
-    if (/^\d/.test(token)) return () => Number(token);
-    if (/^[a-z]/.test(token) && peek() !== '(') return (scope) => scope(token);
-    position -= 1;
-    return call();
-  }
-
-  function call(): Evaluate {
-    const name = take();
-    expect('(');
-    // The SUM of one time series is a number, which depends on how many values CloudWatch retrieves.
-    if (name === 'SUM') expect('[');
-    const items = list(name === 'SUM' ? ']' : ')');
-    if (name === 'SUM') expect(')');
-    return functionOf(name, items) ?? fail();
+    if (/^[a-z]/.test(token) && tokens[0] !== '(') return (find) => ({ value: find(token) });
+    if (token !== 'SUM' && token !== 'IF') return fail();
+    take('(');
+    if (token === 'SUM') {
+      take('[');
+      return sumOf(list('])'));
+    }
+    const [condition, then, otherwise, ...more] = list(')');
+    if (!condition || !then || !otherwise || more.length > 0) return fail();
+    return (find, reading) => {
+      const { value } = condition(find, reading);
+      if (value === undefined) return { value };
+      return { value: (value === 0 ? otherwise : then)(find, reading).value };
+    };
   }
 
   const result = binary(0);
-  if (position < tokens.length) fail();
-  return result;
+  return tokens.length > 0 ? fail() : result;
 }
-
-function functionOf(name: string, items: readonly Evaluate[]): Evaluate | undefined {
-  if (name === 'SUM') return (scope, reading) => sum(items.map((item) => item(scope, reading)));
-  const [first, second, third] = items;
-  if (name === 'IF' && items.length === 3 && first && second && third)
-    return (scope, reading) => {
-      const [then, otherwise] = [second(scope, reading), third(scope, reading)];
-      return map(first(scope, reading), (value, at) => valueAt(value !== 0 ? then : otherwise, at));
-    };
-  return undefined;
-}
-
-const valueAt = (value: Value, index: number): number | undefined =>
-  typeof value === 'number' ? value : value[index];
-
-const seriesOf = (value: Value): Series => {
-  if (typeof value === 'number') throw new Error('A number is no time series');
-  return value;
-};
-
-const map = (value: Value, change: (value: number, index: number) => number | undefined): Series =>
-  seriesOf(value).map((each, index) => (each === undefined ? undefined : change(each, index)));
 
 function combine(
   operator: (left: number, right: number) => number,
@@ -140,24 +108,17 @@ function combine(
   right: Value,
   { missingIsZero }: Reading,
 ): Value {
-  if (typeof left === 'number' && typeof right === 'number') return operator(left, right);
-  const { length } = typeof left === 'number' ? seriesOf(right) : left;
-  const isOfTwo = typeof left !== 'number' && typeof right !== 'number';
-  return Array.from({ length }, (_, index) => {
-    const values = [valueAt(left, index), valueAt(right, index)];
-    const missing = values.filter((value) => value === undefined).length;
-    if (missing === 2 || (missing === 1 && !(missingIsZero && isOfTwo))) return undefined;
-    const [first = 0, second = 0] = values;
-    const result = operator(first, second);
-    // CloudWatch drops a value that would be divided by zero.
-    return Number.isFinite(result) ? result : undefined;
-  });
+  const missing = [left, right].filter(({ value }) => value === undefined).length;
+  const hasNumber = left.isNumber || right.isNumber;
+  if (missing === 2 || (missing === 1 && (hasNumber || !missingIsZero))) return { value: undefined };
+  const result = operator(left.value ?? 0, right.value ?? 0);
+  // CloudWatch drops a value that would be divided by zero.
+  return { value: Number.isFinite(result) ? result : undefined };
 }
 
-function sum(values: readonly Value[]): Series {
-  const all = values.map(seriesOf);
-  return (all[0] ?? []).map((_, index) => {
-    const present = all.flatMap((series) => series[index] ?? []);
-    return present.length === 0 ? undefined : present.reduce((total, value) => total + value, 0);
-  });
-}
+const sumOf =
+  (items: readonly Evaluate[]): Evaluate =>
+  (find, reading) => {
+    const present = items.flatMap((item) => item(find, reading).value ?? []);
+    return { value: present.length === 0 ? undefined : present.reduce((sum, value) => sum + value, 0) };
+  };

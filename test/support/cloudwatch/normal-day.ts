@@ -80,7 +80,7 @@ const firstDeltas: Change = (minute) => {
 export const errorRate = (errors: number) => (minute: number) => [
   { value: (100 * errors) / requests(minute), count: requests(minute) },
 ];
-export const strayErrors = (minute: number) => (minute % 13 === 0 ? 1 : 0);
+const strayErrors = (minute: number) => (minute % 13 === 0 ? 1 : 0);
 
 /**
  * A normal day with its normal errors: single responses with 5xx, unknown keys, at which the authorizer fails, some

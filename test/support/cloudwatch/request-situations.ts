@@ -27,11 +27,6 @@ const without = (metrics: RegExp): Changes =>
 /** Situations of requests and replies, and how new code, clients, models and strangers change them. */
 export const requestSituations: Situations = {
   'a normal day': { trouble: [0, 0], minutes: day, changes: {}, fires: [] },
-  'a new stack before its first requests': {
-    trouble: [0, 20],
-    changes: without(/^(?!Lambda Invocations)/),
-    fires: [],
-  },
   'a quiet night: nobody sends a request': {
     trouble: [night, night + 10 * hour],
     changes: without(/^(ApiGateway|CloudFront|Lambda\/Web|own (Model|Reply|Time))/),
@@ -64,16 +59,6 @@ export const requestSituations: Situations = {
       'own BatchRequestsDone': gone,
     },
     fires: ['ModelErrors', 'DistributionErrors'],
-  },
-  'the provider is down for ten minutes at night, with a request in ten minutes': {
-    trouble: [night, night + 10],
-    changes: {
-      'own ModelFailures unavailable': every(10, 1),
-      'ApiGateway 5XXError': every(10, 1),
-      'own ModelErrorResponses': every(10, 1),
-      'own TimeToFirstDelta send-message': gone,
-    },
-    fires: [],
   },
   'the systems of tools cannot be reached for an hour': {
     trouble: [noon, noon + 60],
@@ -118,22 +103,12 @@ export const requestSituations: Situations = {
     changes: { 'own Strangers': always(2000) },
     fires: ['Strangers'],
   },
-  'six requests of a stranger': {
-    trouble: [night, night + 2],
-    changes: { 'own Strangers': always(3) },
-    fires: [],
-  },
   'uploads with a wrong key at night, of which Lambda makes a 502': {
     trouble: [night, night + 10],
     changes: {
       'Lambda/Web HTTPResponseStatusClass5XX uploads': always(1),
       'CloudFront 5xxErrorRate': errorRate(1),
     },
-    fires: [],
-  },
-  'one slow reply an hour, and no other': {
-    trouble: [0, 12 * hour],
-    changes: { 'own TimeToFirstDelta send-message': every(hour, [{ value: 60_000, count: 1 }]) },
     fires: [],
   },
   'one slow reply in each five minutes, among ten others': {
@@ -180,15 +155,6 @@ export const requestSituations: Situations = {
       'CloudFront 5xxErrorRate': errorRate(8),
     },
     fires: ['WebFunctionErrors', 'DistributionErrors'],
-  },
-  'CloudFront has errors of its own at noon': {
-    changes: { 'CloudFront 5xxErrorRate': errorRate(30) },
-    fires: ['DistributionErrors'],
-  },
-  'one of three requests a minute fails at CloudFront': {
-    trouble: [night, night + 15],
-    changes: { 'CloudFront 5xxErrorRate': errorRate(1) },
-    fires: [],
   },
   'a flood of unknown keys': {
     changes: { 'own RejectedKeys unknown': always(1000), 'Lambda Errors AuthorizeRequest': always(1000) },

@@ -1,8 +1,6 @@
 import {
   always,
-  type Changes,
   counted,
-  day,
   every,
   failing,
   gone,
@@ -12,7 +10,6 @@ import {
   plus,
   type Situations,
   share,
-  strayErrors,
 } from './normal-day.ts';
 
 const crashes = (name: string, fires: readonly string[]): Situations => ({
@@ -44,14 +41,6 @@ export const workSituations: Situations = {
     },
     fires: [],
   },
-  'a backlog of two days: requests wait until their batches expire': {
-    trouble: [noon, noon + 2 * day],
-    changes: {
-      'own OldestRequestWait': (minute) => Math.min(86_400, stays(0)(noon)(minute)),
-      'SQS ApproximateNumberOfMessagesVisible BatchesRequests': always(50_000),
-    },
-    fires: ['RequestsWait'],
-  },
   'the table is throttled': {
     changes: {
       'DynamoDB ReadThrottleEvents': always(400),
@@ -77,11 +66,6 @@ export const workSituations: Situations = {
     },
     fires: ['WebhooksGivenUp'],
   },
-  'a purge that fails twice': {
-    trouble: [noon, noon + hour],
-    changes: { 'SQS ApproximateNumberOfMessagesVisible PurgePurges': always(1) },
-    fires: [],
-  },
   'a purge that fails for six hours, and whose dead letters stay': {
     trouble: [noon, noon + 6 * hour],
     changes: {
@@ -89,12 +73,6 @@ export const workSituations: Situations = {
       'SQS ApproximateNumberOfMessagesVisible PurgeDeadLetters': always(3),
     },
     fires: ['PurgesOverdue'],
-  },
-  'an account of 10, at work': {
-    settings: { accountConcurrency: 10 },
-    trouble: [0, day],
-    changes: { 'Lambda ClaimedAccountConcurrency': (minute) => 2 + (minute % 7), ...small() },
-    fires: [],
   },
   'an account of 10, overloaded': {
     settings: { accountConcurrency: 10 },
@@ -126,11 +104,6 @@ export const workSituations: Situations = {
   ...crashes('AdvanceBatch', ['BatchWorkFunctionErrors']),
   // It fails for every unknown key.
   ...crashes('AuthorizeRequest', []),
-  'the authorizer fails': {
-    changes: { 'Lambda Errors AuthorizeRequest': plus(300), ...failing(0.5) },
-    fires: ['GatewayErrors', 'DistributionErrors'],
-    stopsRollouts: true,
-  },
   'the code that replies crashes': {
     changes: {
       'Lambda/Web HTTPResponseStatusClass5XX chats': share(0.05),
@@ -205,12 +178,3 @@ export const workSituations: Situations = {
     fires: ['BatchesOverdue'],
   },
 };
-
-/** The load of a stage in a small account. */
-function small(): Changes {
-  return {
-    'ApiGateway Count': always(counted(30)),
-    'CloudFront Requests': always(30),
-    'CloudFront 5xxErrorRate': (minute) => [{ value: (100 * strayErrors(minute)) / 30, count: 30 }],
-  };
-}

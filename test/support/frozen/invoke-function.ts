@@ -25,5 +25,3 @@ export function invokerOf({ endpoints, physicalIds }: Run) {
     close: () => lambda.destroy(),
   };
 }
-
-export type Invoke = ReturnType<typeof invokerOf>['invoke'];

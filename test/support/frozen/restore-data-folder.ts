@@ -1,10 +1,43 @@
-import { chmod, cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { decrypt, encrypt, keyIdOf } from '#local/kms/key-operations.ts';
-import { databaseName, restoreDatabase } from './database-text.ts';
-import type { FrozenFolder } from './freeze-data-folder.ts';
+import type { Connection } from '../../../bin/local/connection.ts';
+import type { requestsOf } from '../batches.ts';
 import { fixtures } from './read-frozen.ts';
 import { shiftTimes } from './shift-times.ts';
+
+interface FrozenBatch {
+  id: string;
+  requests: ReturnType<typeof requestsOf>;
+}
+
+/** What a client had made in the data folder of `npm start` when the service was killed. */
+export interface FrozenFolder {
+  /** When the service was killed, in epoch milliseconds. */
+  frozenAt: number;
+  /** The address of the webhook's receiver. */
+  receiver: string;
+  connection: Connection;
+  agentId: string;
+  userId: string;
+  webhookSecret: string;
+  /** A chat with a history, an attached file, feedback, and a reply that is too large for one item. */
+  chat: { id: number; fileUuid: string; messages: { id: number; role: string; content: string }[] };
+  /** A chat whose reply was in progress. */
+  cutChat: { id: number; message: string };
+  batches: {
+    /** In progress: some requests have ended, some are running, some wait for a retry, some were never started. */
+    open: FrozenBatch;
+    /** Cancelled, with one request still running. */
+    cancelling: FrozenBatch;
+    /** Ended; the first attempt of its webhook failed, and the next one is due. */
+    undelivered: FrozenBatch;
+  };
+}
+
+/** The DynamoDB emulator's file in a data folder. The fixture has it as SQL, a statement a line. */
+const databaseName = 'dynamodb.sqlite';
 
 interface RestoreOptions {
   /** The synthesized template, copied into the folder. A start synthesizes a new one if the sources have changed. */
@@ -17,7 +50,7 @@ interface RestoreOptions {
 
 /**
  * Restores the frozen data folder as if its service had been killed `minutesAgo`: all times are shifted by one
- * constant. The file modes are the system's defaults, as the version that made the folder left them.
+ * constant.
  */
 export async function restoreDataFolder(target: string, options: RestoreOptions): Promise<FrozenFolder> {
   const frozen = JSON.parse(await readFile(join(fixtures, 'data-folder.json'), 'utf8')) as FrozenFolder;
@@ -30,12 +63,12 @@ export async function restoreDataFolder(target: string, options: RestoreOptions)
   await writeFile(join(target, 'executions.jsonl'), await shifted('executions.jsonl'));
   const keys = JSON.parse(await readFile(join(target, 'keys.json'), 'utf8')) as Record<string, string>;
   const moved = (url: string): string => url.replace(frozen.receiver, options.receiver);
-  restoreDatabase(join(target, databaseName), moveTargets(await shifted(`${databaseName}.sql`), keys, moved));
+  const statements = moveTargets(await shifted(`${databaseName}.sql`), keys, moved);
+  const database = new DatabaseSync(join(target, databaseName));
+  database.exec(`PRAGMA journal_mode = WAL; BEGIN; ${statements} COMMIT;`);
+  database.close();
   await rm(join(target, `${databaseName}.sql`));
   await cp(options.assembly, join(target, 'assembly'), { recursive: true });
-  for (const entry of await readdir(target, { recursive: true, withFileTypes: true }))
-    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
-  await chmod(target, 0o755);
   return frozen;
 }
 
