@@ -86,8 +86,8 @@ it('is tested with every route that takes an external user', () => {
   const missing = idLocations().filter(
     ({ route, name }) => /external[-_]user[-_]id$/.test(name) && !tested.has(route),
   );
-  // list-chats only filters by the user, and erase-user is exempt; the others have tests in batch-contract.test.ts and
-  // stop-reply.test.ts.
+  // list-chats only filters by the user, and erase-user is exempt; stop-reply.test.ts and unit/batch-ends.test.ts have
+  // the others.
   expect(missing.map(({ route }) => route)).toEqual([
     'list-chats',
     'erase-user',
