@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { UploadedFile } from '#contract/message.ts';
 import { fileBucketOf } from '#support/file-bucket.ts';
+import { docx, pdf, presentation } from '#support/office-documents.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
-import { doc, docx, gif, jpeg, pdf, png, pptx, webp, zip } from '#support/sample-files.ts';
+import { gif, jpeg, png, webp, zip } from '#support/sample-files.ts';
 import { boundary, dataPart, filePart, form, part, uploaderOf } from '#support/upload.ts';
 import { useService } from '#support/use-service.ts';
+import { wordDocument } from '#support/word-document.ts';
 
 const service = await useService();
 const tenant = await openTenant(service);
@@ -20,8 +22,8 @@ const accepted: [name: string, type: string, content: string | Buffer][] = [
   ['table.csv', 'text/csv', 'a,b\n1,2\n'],
   ['page.html', 'text/html', '<p>Page</p>'],
   ['letter.docx', wordType, docx('A letter')],
-  ['letter.doc', 'application/msword', doc()],
-  ['slides.pptx', slidesType, pptx('Slides')],
+  ['letter.doc', 'application/msword', wordDocument('A letter')],
+  ['slides.pptx', slidesType, presentation([['Slides']])],
   ['photo.jpg', 'image/jpeg', jpeg],
   ['photo.jpeg', 'image/jpeg', jpeg],
   ['drawing.png', 'image/png', png],
@@ -88,7 +90,7 @@ const wrongContents = (
     ['an archive as text', 'a.csv', zip({ a: 'b' }), 'application/zip', 'text/csv'],
     ['a program as text', 'a.html', program, 'application/x-executable', 'text/html'],
     ['unknown bytes as text', 'a.txt', Buffer.from([65, 0, 66]), unknownType, 'text/plain'],
-    ['an old document as a new one', 'a.docx', doc(), 'application/msword', wordType],
+    ['an old document as a new one', 'a.docx', wordDocument('A letter'), 'application/msword', wordType],
     ['wide text with zero bytes on both sides', 'a.txt', wide, unknownType, 'text/plain'],
     ['a document after too much junk', 'a.pdf', junk, 'text/plain', 'application/pdf'],
   ] as const
@@ -192,14 +194,8 @@ describe('what is uploaded', () => {
 
     it.each([
       ['a line feed (C0)', '%0a', 'U+000A'],
-      ['an escape (C0)', '%1b', 'U+001B'],
-      ['a delete', '%7f', 'U+007F'],
       ['a control sequence introducer (C1)', '%c2%9b', 'U+009B'],
-      ['a line separator', '%e2%80%a8', 'U+2028'],
-      ['a paragraph separator', '%e2%80%a9', 'U+2029'],
-      ['a left-to-right embedding', '%e2%80%aa', 'U+202A'],
       ['a right-to-left override', '%e2%80%ae', 'U+202E'],
-      ['a left-to-right isolate', '%e2%81%a6', 'U+2066'],
       ['the end of an isolate', '%e2%81%a9', 'U+2069'],
     ])('refuses a name with %s', async (_what, encoded, codePoint) => {
       const disposition = `form-data; name="file"; filename*=UTF-8''a${encoded}b.txt`;
@@ -330,45 +326,6 @@ describe.each([
       }
     });
 
-    const other = part(['Content-Disposition: form-data; name="other"'], 'x');
-    const others = (count: number) => Array.from({ length: count }, () => other);
-
-    it('has at most 8 parts: the rest is received, and not read', async () => {
-      expect((await upload.raw(form(file, ...others(7)))).status).toBe(200);
-      expect((await upload.raw(form(...others(7), file))).status).toBe(200);
-      const message = `400/10006 ${malformed}: it has more than 8 parts`;
-      for (const body of [
-        form(file, ...others(8)),
-        form(...others(8), file),
-        form(file, Buffer.from(`--${boundary}\r\n`.repeat(200_000))),
-      ])
-        for (const response of [await upload.raw(body), await upload.raw(inChunks(body))])
-          expect(summaryOf(response)).toBe(message);
-      expect((await upload.raw(form(file, ...others(8)))).body.data).toMatchObject({
-        original_name: 'a.txt',
-        size: 5,
-      });
-    });
-
-    it('has at most 16 KB of headers in all parts together', async () => {
-      const headers = (bytes: number) => {
-        const first = 'Content-Disposition: form-data; name="other"';
-        return part([first, `x: ${'y'.repeat(bytes - first.length - 7)}`], 'x');
-      };
-      const fileHeaders = file.indexOf('\r\n\r\n') + 2 - `--${boundary}\r\n`.length;
-      const left = 16_384 - fileHeaders;
-      expect((await upload.raw(form(file, headers(left)))).status).toBe(200);
-      expect((await upload.raw(form(file, headers(left - 5000), headers(5000)))).status).toBe(200);
-      const message = `400/10006 ${malformed}: the headers of its parts have more than 16384 bytes`;
-      for (const body of [
-        form(file, headers(left + 1)),
-        form(file, headers(left - 5000), headers(5001)),
-        form(headers(1_000_000), file),
-      ])
-        for (const response of [await upload.raw(body), await upload.raw(inChunks(body))])
-          expect(summaryOf(response)).toBe(message);
-    });
-
     it.each([
       ['another boundary', `multipart/form-data; boundary=other`, cutOff],
       ['no boundary', 'multipart/form-data', `${malformed}: Content-Type names no boundary`],
@@ -380,24 +337,14 @@ describe.each([
       ['another type', 'application/json', 'Content-Type must be multipart/form-data'],
       ['a type that is none', 'multipart', 'Content-Type must be multipart/form-data'],
     ])('refuses a Content-Type with %s', async (_what, contentType, message) => {
-      const response = await upload.raw(form(file), contentType);
+      const response = await upload.raw(form(file), { contentType });
       expect(summaryOf(response)).toBe(`400/10006 ${message}`);
       expect(response.body.data).toEqual({ ...nothing, scope: 'persistent', error_msg: message });
     });
 
     it('takes a quoted boundary', async () => {
-      const type = `multipart/form-data; charset=utf-8; boundary="${boundary}"`;
-      expect((await upload.raw(form(file), type)).status).toBe(200);
-    });
-
-    it('is taken in pieces of any size, without its length', async () => {
-      const part = filePart('a.pdf', pdf('pieces'), 'application/pdf');
-      const { body } = await upload.raw(inChunks(form(part, dataPart('{"scope":"ephemeral"}'))));
-      expect(body.data).toMatchObject({ size: pdf('pieces').length, scope: 'ephemeral' });
-    });
-
-    it('waits to be asked, with Expect: 100-continue', async () => {
-      expect(await upload.expecting(form(file))).toMatchObject({ continued: true, status: 200 });
+      const contentType = `multipart/form-data; charset=utf-8; boundary="${boundary}"`;
+      expect((await upload.raw(form(file), { contentType })).status).toBe(200);
     });
   });
 
