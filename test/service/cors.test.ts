@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { exposedHeaders } from '#contract/headers.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { Service } from '#support/service.ts';
@@ -73,18 +74,7 @@ const corsHeadersOf = ({ headers }: Response) => ({
 
 const readableBy = (origin: string) => ({
   origin,
-  exposed: [
-    'idempotency-replayed',
-    'retry-after',
-    'x-message-id',
-    'x-ratelimit-limit',
-    'x-ratelimit-remaining',
-    'x-ratelimit-reset',
-    'x-reply-incomplete',
-    'x-request-id',
-    'x-response-id',
-    'x-token-usage',
-  ],
+  exposed: exposedHeaders.toSorted(),
   credentials: null,
   vary: 'Origin',
 });
