@@ -3,7 +3,7 @@ import { checkResponse } from './check-response.ts';
 import type { ApiResponse } from './client.ts';
 import type { Service, Tenant } from './service.ts';
 
-export type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string; hint?: string };
+type RejectedFile = Omit<UploadedFile, 'uuid' | 'file_url'> & { error_msg: string; hint?: string };
 
 type Uploader = (init: RequestInit) => Promise<ApiResponse<UploadedFile | RejectedFile | null>>;
 
@@ -54,37 +54,12 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
         ...(body instanceof ReadableStream && { duplex: 'half' }),
         ...(signal !== undefined && { signal }),
       }),
-    /** Streams a file of this many bytes, then `data`. The body is never in memory as a whole. */
+    /** Uploads a file of this many bytes, then `data`. */
     large(bytes: number, { data }: { data?: string } = {}) {
-      return this.raw(streamedForm(bytes, data));
+      const file = filePart('large.txt', Buffer.alloc(bytes, 'x'));
+      return this.raw(form(file, ...(data === undefined ? [] : [dataPart(data)])));
     },
   };
-}
-
-/** A form with a file of this many bytes, then `data`. */
-function streamedForm(bytes: number, data: string | undefined): ReadableStream<Uint8Array> {
-  const head = [
-    `Content-Disposition: form-data; name="file"; filename="large.txt"`,
-    'Content-Type: text/plain',
-  ];
-  const [before, after] = [part(head, '').subarray(0, -2), data === undefined ? '' : dataPart(data)];
-  const chunk = Buffer.alloc(64 * 1024, 'x');
-  let left = bytes;
-  const segments = [
-    before,
-    ...Array.from({ length: Math.ceil(bytes / chunk.length) }, () => undefined),
-    Buffer.concat([Buffer.from('\r\n'), Buffer.from(after), Buffer.from(`--${boundary}--\r\n`)]),
-  ].values();
-  return new ReadableStream<Uint8Array>({
-    pull(controller) {
-      const { done, value } = segments.next();
-      if (done === true) return controller.close();
-      if (value !== undefined) return controller.enqueue(value);
-      const size = Math.min(left, chunk.length);
-      left -= size;
-      controller.enqueue(chunk.subarray(0, size));
-    },
-  });
 }
 
 export const boundary = 'the-boundary';
