@@ -61,9 +61,9 @@ export function describedProblem({
   const described = openApi.paths[route.path]?.[method.toLowerCase()]?.responses[status];
   if (described === undefined) return `OpenAPI does not describe the status ${status}`;
   const own = described.headers ?? {};
-  // API Gateway adds its own headers, x-amz….
+  // API Gateway adds x-amz…, and at its own address Lambda adds lambda-….
   const unknown = [...headers.keys()].find(
-    (name) => !(name in own) && !headersOfHttp.includes(name) && !name.startsWith('x-amz'),
+    (name) => !(name in own) && !headersOfHttp.includes(name) && !/^(x-amz|lambda-)/.test(name),
   );
   return unknown && `OpenAPI does not describe the header ${unknown}`;
 }
