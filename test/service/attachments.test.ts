@@ -105,7 +105,7 @@ async function whileSearching(
 }
 
 interface SearchResult {
-  data: { results: { text: string; source: Record<string, unknown> }[]; note?: string };
+  data: { results: { text: string; source: Record<string, unknown> }[] };
 }
 
 describe('a document that is too long for the prompt', () => {

@@ -130,8 +130,9 @@ describe.each(stages)('%s', (_where, serviceOf) => {
   });
 });
 
-describe('several origins', () => {
-  it.each(['/chats', uploads])('each is named to itself, and none to another: %s', async (path) => {
+it.each(['/chats', uploads])(
+  'each of several origins is named to itself, and none to another: %s',
+  async (path) => {
     for (const [origin, named] of [
       [app, app],
       [other, other],
@@ -142,8 +143,8 @@ describe('several origins', () => {
       const responded = await call(distributed, path, { origin, body: {} });
       expect(corsHeadersOf(responded)).toMatchObject({ origin: named, vary: 'Origin' });
     }
-  });
-});
+  },
+);
 
 it('one origin is named to everybody, so that no other may read', async () => {
   expect(corsHeadersOf(await call(plain, '/chats', { origin: foreign }))).toEqual(readableBy(app));
