@@ -111,11 +111,9 @@ describe('a file cannot leave its element in the prompt', () => {
   ])('by its text: %j', async (written, escaped) => {
     const whole = await shown({ ...text, text: written }, undefined, 'a');
     expect(whole).toEqual([{ type: 'text', text: `<file name="a">\n${escaped}\n</file>` }]);
-    const beginning = await shown({ type: 'beginning', text: written, characters: 7 }, undefined, 'a');
-    expect(beginning).toMatchObject([{ text: expect.stringMatching(/^<file name="a" characters="7">\n/) }]);
-    expect(beginning).toMatchObject([
-      { text: expect.stringContaining(`\n${escaped}\n</file>\n[This is only`) },
-    ]);
+    const start = await shown({ type: 'beginning', text: written, characters: 7 }, undefined, 'a');
+    expect(start).toMatchObject([{ text: expect.stringMatching(/^<file name="a" characters="7">\n/) }]);
+    expect(start).toMatchObject([{ text: expect.stringContaining(`\n${escaped}\n</file>\n[This is only`) }]);
   });
 
   it('by its name', async () => {
