@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { documentedRoutes } from '#contract/routes.ts';
+import { checkResponse } from '#support/check-response.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -13,8 +14,11 @@ async function read(responding: Promise<Response>): Promise<ApiResponse> {
   return { status, headers, body: (await response.json()) as ApiResponse['body'] };
 }
 
-const call = (method: string, path: string, body?: string): Promise<ApiResponse> =>
-  read(tenant.client.request(method, path, body === undefined ? {} : { body }));
+async function call(method: string, path: string, body?: string): Promise<ApiResponse> {
+  const response = await read(tenant.client.request(method, path, body === undefined ? {} : { body }));
+  checkResponse({ method, path: path.split('?')[0] ?? '', ...response });
+  return response;
+}
 
 /** The exact envelope of the gateway's own responses. */
 const envelope = (error_code: number, message: string) => ({ data: null, message, error_code });
