@@ -51,6 +51,14 @@ it('asks for nothing when the reply has ended before it begins', async () => {
   expect(received).toEqual([]);
 });
 
+it('does not read a file that has expired, though its prepared content is still there', async () => {
+  const reader = readerOf(new LambdaClient({ region: 'us-east-1' }), () => true);
+  const { signal } = new AbortController();
+  const expired = { ...fileOf('file'), expiresAt: '1970-01-01T00:00:00.000Z' };
+  const gone = { type: 'unreadable', reason: 'is no longer there' };
+  expect(await reader.read(expired, bounds, signal)).toEqual(gone);
+});
+
 it('says after how long Lambda ends a preparation', async () => {
   const errorMessage = 'RequestId: 1 Error: Task timed out after 60.00 seconds';
   const timedOut = JSON.stringify({ errorType: 'Sandbox.Timedout', errorMessage });
@@ -240,6 +248,7 @@ it('reads twenty texts of 19 million characters, in either form, and holds less 
   expect(read.shownCharacters).toBeLessThan(80_000);
   expect(read.shownMegabytes).toBeLessThan(100);
   expect(read.found).toBe(5);
+  expect(read.notes).toContain('"1-new.txt" was not searched: it is too long');
   // It includes uncollected garbage, which differs from run to run: 125 to 150 MB were measured. All twenty texts
   // together have 760 MB.
   expect(read.searchMegabytes).toBeLessThan(250);

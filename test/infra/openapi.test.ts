@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import * as z from 'zod';
-import { documentedRoutes } from '#contract/routes.ts';
+import { documentedRoutes, responses } from '#contract/routes.ts';
+import { responseExamples } from '#lib/openapi/examples.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
 const document = openApiDocument('1.0.0');
@@ -165,6 +166,11 @@ test('the examples match their schemas', () => {
   for (const [name, { examples = [] }] of Object.entries(schemas))
     for (const example of examples) check(`#/components/schemas/${name}`, example);
   expect(count).toBeGreaterThan(100);
+});
+
+test('the examples of responses have no field that the contract does not have', () => {
+  for (const [name, example] of Object.entries(responseExamples))
+    expect(responses[name as keyof typeof responseExamples].parse(example), name).toEqual(example);
 });
 
 test('no address of the document belongs to a host', () => {

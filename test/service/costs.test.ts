@@ -1,9 +1,7 @@
 import { expect, it, vi } from 'vitest';
-import { keys } from '#adapters/dynamo/table/keys.ts';
-import { batches, reconciliationIndex } from '#runtime/composition/services.ts';
+import { batches } from '#runtime/composition/services.ts';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf } from '#support/batches.ts';
-import { dataTableOf } from '#support/data-table.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
@@ -96,52 +94,3 @@ it('the erasure of a user reads none of the batches of others', async () => {
   const [own, other] = await batches().requests(oldest, [0, 1]);
   expect([own?.externalUserId, other?.externalUserId]).toEqual([null, 'user-1']);
 });
-
-// The rule of docs/operators.md: runs of 30 seconds, between which other deletions come.
-it.runIf(process.env.SOAK !== undefined)(
-  'a person in 5,000 batches is erased in a minute of work, and the deletions of another tenant do not wait a minute',
-  async () => {
-    const table = dataTableOf(service);
-    const { client, workspaceId } = await openTenant(service);
-    const other = await openTenant(service);
-    const user = { externalUserId: 'ann' };
-    for (let number = 0; number < 5000; number += 50)
-      await Promise.all(
-        Array.from({ length: 50 }, async () => {
-          const batch = sampleBatch(new Date(), { workspaceId, total: 1 });
-          expect(await batches().create(batch, [sampleRequest(0, user)], null, null)).toBe('created');
-          // The reconciler would start their workflows.
-          await reconciliationIndex().removeOpenBatch({ workspaceId, batchId: batch.id });
-        }),
-      );
-    const userOfNewest = async () => {
-      const [newest] = (await batches().page(workspaceId, {}, { limit: 1, offset: 0 })).batches;
-      if (newest === undefined) throw new Error('The batches are missing');
-      const [request] = await batches().requests(newest, [0]);
-      return request?.externalUserId;
-    };
-    dataOf(await client.delete('/users?external_user_id=ann'));
-    const start = Date.now();
-    const waits: number[] = [];
-    // Requests are erased in the order of their batches.
-    while ((await userOfNewest()) !== null) {
-      const chat = await other.createChat();
-      dataOf(await other.send(chat));
-      const deletedAt = Date.now();
-      dataOf(await other.client.delete(`/chats/${chat.id}`));
-      await expect
-        .poll(() => table.read(keys.message(other.workspaceId, chat.id, 1)), {
-          timeout: 120_000,
-          interval: 200,
-        })
-        .toBeUndefined();
-      waits.push(Date.now() - deletedAt);
-    }
-    console.log(
-      `Erased after ${Date.now() - start} ms; ${waits.length} deletions of the other tenant, slowest ${Math.max(...waits)} ms`,
-    );
-    expect(Date.now() - start).toBeLessThan(120_000);
-    expect(Math.max(...waits)).toBeLessThan(60_000);
-  },
-  600_000,
-);

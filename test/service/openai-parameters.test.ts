@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { webFunctions } from '#support/entry-points.ts';
 import { pngOf } from '#support/image-bytes.ts';
+import { docx } from '#support/office-documents.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
-import { docx, gif, jpeg, png, webp } from '#support/sample-files.ts';
+import { gif, jpeg, png, webp } from '#support/sample-files.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 

@@ -5,8 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { operatorAt } from '#support/data-table.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
-import { formPdf, pdfOf, presentation } from '#support/office-documents.ts';
-import { docx } from '#support/sample-files.ts';
+import { docx, formPdf, pdfOf, presentation } from '#support/office-documents.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
@@ -85,7 +84,7 @@ describe('the knowledge of a workspace', () => {
       fileOf('parking.doc', wordDocument('Parking costs nothing on Sundays.')),
       fileOf('offices.csv', 'city,floor\nHamburg,seventh\nMunich,second\n'),
       fileOf('canteen.html', '<title>Canteen</title><p>Lunch is served at <b>noon</b>.'),
-      fileOf('safety.pptx', presentation([['Welcome'], ['The assembly point is the fountain']], 'Hello')),
+      fileOf('safety.pptx', presentation([['Welcome'], ['The assembly point is the fountain']])),
       fileOf('休暇.txt', '年間休暇は二十五日です。'),
     ]);
     const added = await add(tenant.workspaceId, ...files);

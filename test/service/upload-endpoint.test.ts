@@ -117,6 +117,17 @@ describe('a sender whose key is wrong', () => {
 });
 
 describe('a sender whose key is good', () => {
+  it('may send the secret of the next generation too, as a deployment does', async () => {
+    expect(endpoint.originSecrets).toHaveLength(2);
+    for (const secret of endpoint.originSecrets) {
+      const connection = await endpoint.connect();
+      connection.sendHead([secret, key(tenant.apiKey), formType, length(body.length)]);
+      connection.socket.write(body);
+      await connection.until('"error_code":0');
+      connection.socket.destroy();
+    }
+  });
+
   it('is told what is wrong after its body has come', async () => {
     const wrong = form(filePart('a.exe', 'x'));
     const connection = await openUpload(wrong.length);

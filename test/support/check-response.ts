@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
 import { errorTable, replyInProgress } from '#contract/errors.ts';
@@ -12,6 +14,20 @@ export interface JsonResponse {
   body: unknown;
 }
 
+interface OpenApi {
+  paths: Record<string, Record<string, { responses: Record<string, { headers?: object }> }>>;
+}
+
+const openApi = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../docs/openapi.json'), 'utf8'),
+) as OpenApi;
+
+/** Headers about the transport and caching of a response, which OpenAPI need not describe. */
+const headersOfHttp = [
+  ...['cache-control', 'connection', 'content-length', 'content-type', 'date', 'keep-alive'],
+  ...['transfer-encoding', 'vary', 'x-accel-buffering'],
+];
+
 /**
  * Checks a response against the contract, in addition to what its test expects: it has exactly the fields of its
  * route's envelope at every depth, or is an error of the error table. It is JSON, has a request id, and may not be
@@ -25,12 +41,31 @@ export function checkResponse(response: JsonResponse): void {
 
 /** How a response breaks the contract. */
 export function contractProblem(response: JsonResponse): string | undefined {
-  const problem = headersProblem(response) ?? bodyProblem(response);
+  const problem = headersProblem(response) ?? describedProblem(response) ?? bodyProblem(response);
   const { method, path, status, body } = response;
   return (
     problem &&
     `${method} ${path} broke the contract: ${problem}\n${status} ${JSON.stringify(body).slice(0, 2000)}`
   );
+}
+
+/** Checks that OpenAPI describes the response's status for its operation, and all its headers. */
+export function describedProblem({
+  method,
+  path,
+  status,
+  headers,
+}: Omit<JsonResponse, 'body'>): string | undefined {
+  const route = routeOf(method, path);
+  if (route === undefined) return undefined;
+  const described = openApi.paths[route.path]?.[method.toLowerCase()]?.responses[status];
+  if (described === undefined) return `OpenAPI does not describe the status ${status}`;
+  const own = described.headers ?? {};
+  // API Gateway adds x-amz…, and at its own address Lambda adds lambda-….
+  const unknown = [...headers.keys()].find(
+    (name) => !(name in own) && !headersOfHttp.includes(name) && !/^(x-amz|lambda-)/.test(name),
+  );
+  return unknown && `OpenAPI does not describe the header ${unknown}`;
 }
 
 function headersProblem({ status, headers, body }: JsonResponse): string | undefined {

@@ -1,6 +1,6 @@
 import type { StreamEvent } from '#contract/events.ts';
 import type { Pagination } from '#contract/pagination-object.ts';
-import { checkResponse } from './check-response.ts';
+import { checkResponse, describedProblem } from './check-response.ts';
 import type { Service, Tenant } from './service.ts';
 
 export interface ApiResponse<Data = unknown> {
@@ -69,6 +69,11 @@ export function clientOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<Ten
         ...options,
         body: { stream: true, ...body },
       });
+      const { status, headers } = response;
+      const isStream = headers.get('content-type')?.startsWith('text/event-stream');
+      const path = '/chats/1/messages';
+      const problem = isStream ? describedProblem({ method: 'POST', path, status, headers }) : undefined;
+      if (problem !== undefined) throw new Error(problem);
       return readEvents(response);
     },
   };

@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * Test files that take a minute although the files themselves are short. If they started last, each would keep one
  * worker busy while the other workers are idle.
  */
-const longest = ['service/batch-scale', 'service/soak', 'service/upload-memory'];
+const longest = ['service/batch-scale', 'service/soak'];
 
 const paths = longest.map((name) => join(import.meta.dirname, '..', `${name}.test.ts`));
 const missing = paths.filter((path) => !existsSync(path));

@@ -8,30 +8,6 @@ const relationsOf = (entries: [id: string, type: string, target: string][]): str
     )
     .join('')}</Relationships>`;
 
-const slideNamespaces = `xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="${relationships}"`;
-const slide = (paragraphs: string[]): string =>
-  `<p:sld ${slideNamespaces}><p:txBody>${paragraphs
-    .map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`)
-    .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sld>`;
-
-/** A .pptx with these slides. Their files are numbered in reverse order; the first slide has a note. */
-export function presentation(slides: string[][], note: string): Buffer {
-  const fileOf = (index: number): string => `slide${slides.length - index}.xml`;
-  return zip({
-    'ppt/presentation.xml': `<p:presentation ${slideNamespaces}><p:sldIdLst>${slides
-      .map((_, index) => `<p:sldId id="${index}" r:id="r${index}"/>`)
-      .join('')}</p:sldIdLst></p:presentation>`,
-    'ppt/_rels/presentation.xml.rels': relationsOf(
-      slides.map((_, index) => [`r${index}`, 'slide', `slides/${fileOf(index)}`]),
-    ),
-    ...Object.fromEntries(
-      slides.map((paragraphs, index) => [`ppt/slides/${fileOf(index)}`, slide(paragraphs)]),
-    ),
-    [`ppt/slides/_rels/${fileOf(0)}.rels`]: relationsOf([['n', 'notesSlide', '../notesSlides/note.xml']]),
-    'ppt/notesSlides/note.xml': slide([note]),
-  });
-}
-
 /** Namespaces of the parts below. The prefixes are the usual ones. */
 export const officeNamespaces = [
   ['w', 'http://schemas.openxmlformats.org/wordprocessingml/2006/main'],
@@ -62,7 +38,7 @@ export const wordBody = (body: string, relations: Relation[] = [], parts: Parts 
     ...parts,
   });
 
-/** A .pptx with slides of this content, and parts to which all slides have relationships. */
+/** A .pptx with slides of this content, whose files are numbered in reverse order, and parts to which all slides have relationships. */
 export const slidesWith = (slides: string[], relations: Relation[] = [], parts: Parts = {}): Buffer =>
   zip({
     '_rels/.rels': relationsOf([['r', 'officeDocument', 'ppt/presentation.xml']]),
@@ -70,18 +46,32 @@ export const slidesWith = (slides: string[], relations: Relation[] = [], parts: 
       .map((_, index) => `<p:sldId id="${index}" r:id="r${index}"/>`)
       .join('')}</p:presentation>`,
     'ppt/_rels/presentation.xml.rels': relationsOf([
-      ...slides.map((_, index): Relation => [`r${index}`, 'slide', `slides/${index}.xml`]),
+      ...slides.map((_, index): Relation => [`r${index}`, 'slide', `slides/${slides.length - index}.xml`]),
       ['authors', 'commentAuthors', 'authors.xml'],
     ]),
     'ppt/authors.xml': `<p:cmAuthorLst ${officeNamespaces}/>`,
     ...Object.fromEntries(
       slides.flatMap((slide, index) => [
-        [`ppt/slides/${index}.xml`, slide.replace('<p:sld', `<p:sld ${officeNamespaces}`)],
-        [`ppt/slides/_rels/${index}.xml.rels`, relationsOf(relations)],
+        [`ppt/slides/${slides.length - index}.xml`, slide.replace('<p:sld', `<p:sld ${officeNamespaces}`)],
+        [`ppt/slides/_rels/${slides.length - index}.xml.rels`, relationsOf(relations)],
       ]),
     ),
     ...parts,
   });
+
+/** A .docx with one paragraph. */
+export const docx = (text: string): Buffer => wordBody(`<w:p><w:r><w:t>${text}</w:t></w:r></w:p>`);
+
+/** A .pptx with these paragraphs on its slides, each of which has a number. */
+export const presentation = (slides: string[][]): Buffer =>
+  slidesWith(
+    slides.map(
+      (paragraphs) =>
+        `<p:sld><p:txBody>${paragraphs
+          .map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`)
+          .join('')}<a:p><a:fld type="slidenum"><a:t>7</a:t></a:fld></a:p></p:txBody></p:sld>`,
+    ),
+  );
 
 /** A PDF with a page for each list of lines. */
 export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: Buffer }): Buffer {
@@ -114,6 +104,9 @@ export function pdfOf(pages: string[][], stream?: { dictionary: string; bytes: B
   ];
   return pdfFile(objects);
 }
+
+/** A PDF of one page with one line. */
+export const pdf = (text: string): Buffer => pdfOf([[text]]);
 
 const pdfStream = (content: string): string =>
   `<< /Length ${content.length} >>\nstream\n${content}\nendstream`;

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 const ticksPerSecond = 100;
 
 /** Reads `/proc/<pid>/stat` and `/proc/<pid>/status`. The program's name, in parentheses, may contain any character. */
-export function readProcessState(pid: number, stat: string, status: string) {
+function readProcessState(pid: number, stat: string, status: string) {
   // Field 3 of proc(5) is the first one after the name.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);

@@ -2,7 +2,7 @@ const sector = 512;
 /** In a compound file, a stream of at least this many bytes has its own sectors. */
 const streamBytes = 4096;
 const streamSectors = streamBytes / sector;
-export const endOfChain = 0xfffffffe;
+const endOfChain = 0xfffffffe;
 const unused = 0xffffffff;
 
 /** A .doc as Word 97 wrote it, with one text: a compound file of two streams. */
@@ -37,7 +37,7 @@ export function wordDocument(text: string, { encrypted = false } = {}): Buffer {
 }
 
 /** The header, the allocation table and the directory of a compound file with streams that begin in these sectors. */
-export function compoundFile(streams: readonly number[], ...directory: Buffer[]): Buffer {
+function compoundFile(streams: readonly number[], ...directory: Buffer[]): Buffer {
   const header = Buffer.alloc(sector);
   Buffer.from('d0cf11e0a1b11ae1', 'hex').copy(header);
   Buffer.from('3e000300feff0900', 'hex').copy(header, 24);
@@ -60,7 +60,7 @@ export function compoundFile(streams: readonly number[], ...directory: Buffer[])
 
 type Entry = Record<'type' | 'start' | 'size', number> & { child?: number; right?: number };
 
-export function entry(name: string, { child = unused, right = unused, ...given }: Entry): Buffer {
+function entry(name: string, { child = unused, right = unused, ...given }: Entry): Buffer {
   const bytes = Buffer.alloc(128);
   bytes.write(name, 0, 'utf16le');
   bytes.writeUInt16LE((name.length + 1) * 2, 64);

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import type { KnowledgeTable } from '#adapters/dynamo/knowledge/knowledge-table.ts';
 import { imageInspector } from '#adapters/images/image-structure.ts';
@@ -8,7 +7,6 @@ import { knowledgeStore } from '#adapters/knowledge/knowledge-store.ts';
 import { showAttachments } from '#agents/attachments.ts';
 import { readModelResponse } from '#agents/model-response.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
-import { demo } from '#agents/models/demo.ts';
 import type { ModelProvider } from '#agents/models/model-provider.ts';
 import { openai } from '#agents/models/openai.ts';
 import { retryingModel } from '#agents/retrying-model.ts';
@@ -24,7 +22,6 @@ import { routes } from '#contract/routes.ts';
 import { readConversation } from '#domain/completions/read-conversation.ts';
 import { splitText } from '#domain/knowledge/documents.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
-import { readForm } from '#runtime/http/read-form.ts';
 import { type Request, readRequest } from '#runtime/http/request.ts';
 import { withSourcePositions } from '#runtime/observability/log.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -72,15 +69,6 @@ const imageOf = (type: string, bytes: Buffer) => ({
   image_url: { url: `data:image/${type};base64,${bytes.toString('base64')}` },
 });
 const gif = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
-
-const demoReply = async (message: string) => {
-  const tools = [{ type: 'function' as const, name: 'look', inputSchema: {} }];
-  const { stream } = await demo.model('').doStream({
-    prompt: [{ role: 'user', content: [{ type: 'text', text: message }] }],
-    tools,
-  });
-  await Array.fromAsync(stream);
-};
 
 async function response(type: 'text' | 'reasoning', count: number): Promise<void> {
   const delta = { type: `${type}-delta`, id: '0', delta: 'word ' };
@@ -154,16 +142,6 @@ async function largeKnowledge() {
   } as unknown as KnowledgeTable;
   const objects = { get: async () => object } as unknown as IndexObjects;
   return knowledgeStore(table, objects, textWorker);
-}
-
-async function form(repeated: string): Promise<void> {
-  const start = '--b\r\nContent-Disposition: form-data; name="file"\r\n\r\n';
-  const body = Buffer.from(start + repeated.repeat((4 * megabyte) / repeated.length));
-  const chunks = Array.from({ length: 64 }, (_each, index) =>
-    body.subarray(index * 65_536, (index + 1) * 65_536),
-  );
-  for await (const part of readForm('multipart/form-data; boundary=b', Readable.from(chunks)))
-    if (part.kind === 'file') for await (const _bytes of part.content);
 }
 
 const attached = (text: string) =>
@@ -251,12 +229,8 @@ const hostile: [what: string, work: () => unknown][] = [
       return rejected(userMessage(imageOf('jpeg', Buffer.concat([Buffer.from('ffd8', 'hex'), segments]))));
     },
   ],
-  ['a form of empty parts', () => rejected(form('\r\n--b\r\n\r\n\r\n'))],
-  ['a form of half boundaries', () => rejected(form('\r\n--'))],
   ['a title of empty lines', () => trimTitle('\n'.repeat(2 * megabyte))],
   ['a title of words', () => trimTitle('a '.repeat(megabyte))],
-  ['a message of words to the demo model', () => demoReply('a '.repeat(128 * 1024))],
-  ['a message of braces to the demo model', () => demoReply(`look ${'{"a":'.repeat(50_000)}`)],
   ['a reply of many deltas that come at once', () => response('text', 100_000)],
   ['reasoning of many deltas that come at once', () => response('reasoning', 100_000)],
   ['arguments of a tool with many fields', () => toolCall(`{${differentFields(100_000)}}`)],

@@ -14,13 +14,43 @@ const file: StoredFile = {
 };
 
 /** What processes change. */
-interface Shared {
+interface Life {
   table: MemoryTable;
   hasObject: boolean;
   isMessageStored: boolean;
 }
 
-type Work = (process: Stepped) => Promise<unknown>;
+/** Makes a call of a process when the process may go on. */
+type Call = <Result>(apply: () => Result) => Promise<Result>;
+type Work = (life: Life, call: Call) => Promise<unknown>;
+
+const atOnce: Call = async (apply) => apply();
+
+function fileIndexOf({ table }: Life, call: Call) {
+  const send = (command: TableCommand) => call(() => table.execute(command));
+  return dynamoFileIndex(dynamoTable({ send } as never, 'table'));
+}
+
+const attachTo =
+  (chatId: number): Work =>
+  async (life, call) => {
+    const isAttached = await fileIndexOf(life, call).attach(file, chatId);
+    if (isAttached)
+      await call(() => {
+        life.isMessageStored = true;
+      });
+  };
+
+const purgeOf =
+  (chatId: number): Work =>
+  (life, call) => {
+    const remove = () =>
+      call(() => {
+        life.hasObject = false;
+      });
+    const objects = { files: { delete: remove }, preparedAttachments: { delete: async () => undefined } };
+    return eraseFile({ fileIndex: fileIndexOf(life, call), ...objects }, file, chatId);
+  };
 
 /** A process that waits before each of its calls until it may go on. */
 class Stepped {
@@ -28,169 +58,115 @@ class Stepped {
   seen = '';
   isOver = false;
   next: (() => void) | undefined;
-  private readonly shared: Shared;
 
-  constructor(shared: Shared, work: Work) {
-    this.shared = shared;
-    work(this).finally(() => {
+  constructor(life: Life, work: Work) {
+    const call: Call = (apply) =>
+      new Promise((resolve, reject) => {
+        this.next = () => {
+          this.next = undefined;
+          try {
+            const result = apply();
+            this.seen += `${JSON.stringify(result) ?? ''};`;
+            resolve(result);
+          } catch (error) {
+            this.seen += `${String(error)};`;
+            reject(error);
+          }
+        };
+      });
+    work(life, call).finally(() => {
       this.isOver = true;
     });
   }
-
-  call<Result>(apply: (shared: Shared) => Result): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      this.next = () => {
-        try {
-          const result = apply(this.shared);
-          this.seen += `${JSON.stringify(result) ?? ''};`;
-          resolve(result);
-        } catch (error) {
-          this.seen += `${String(error)};`;
-          reject(error);
-        }
-      };
-    });
-  }
-
-  get fileIndex() {
-    const send = (command: TableCommand) => this.call(({ table }) => table.execute(command));
-    return dynamoFileIndex(dynamoTable({ send } as never, 'table'));
-  }
 }
 
-const attachTo =
-  (chatId: number): Work =>
-  async (process) => {
-    const isAttached = await process.fileIndex.attach(file, chatId);
-    if (isAttached)
-      await process.call((shared) => {
-        shared.isMessageStored = true;
-      });
-  };
-
-const purgeOf =
-  (chatId: number): Work =>
-  (process) => {
-    const remove = () =>
-      process.call((shared) => {
-        shared.hasObject = false;
-      });
-    const objects = { files: { delete: remove }, preparedAttachments: { delete: async () => undefined } };
-    return eraseFile({ fileIndex: process.fileIndex, ...objects }, file, chatId);
-  };
+interface Scene {
+  works: readonly Work[];
+  /** How often each process may die. */
+  deaths: readonly number[];
+  /** The chats that have the file before. */
+  purged: readonly number[];
+}
 
 /** `i`: the process `i` makes its next call; `-1 - i`: it dies, and its work starts once more if it may. */
 type Choice = number;
 
-class Life {
-  readonly shared: Shared = { table: new MemoryTable(), hasObject: true, isMessageStored: false };
-  readonly processes: Stepped[] = [];
-  private readonly works: readonly Work[];
-  private readonly livesOf: number[];
-
-  constructor(works: readonly Work[], deaths: readonly number[]) {
-    this.works = works;
-    this.livesOf = [...deaths];
+/** Makes these choices. Returns which are possible then, and the state as a text without random ids. */
+async function replay({ works, deaths, purged }: Scene, choices: readonly Choice[]) {
+  const life: Life = { table: new MemoryTable(), hasObject: true, isMessageStored: false };
+  const index = fileIndexOf(life, atOnce);
+  await index.put(file);
+  for (const chatId of purged) await index.attach(file, chatId);
+  const processes = works.map((work) => new Stepped(life, work));
+  const livesOf = [...deaths];
+  for (const choice of choices) {
+    const at = choice < 0 ? -1 - choice : choice;
+    if (choice < 0) {
+      livesOf[at] = (livesOf[at] as number) - 1;
+      processes[at] = new Stepped(life, works[at] as Work);
+    } else processes[at]?.next?.();
+    await nextTurn();
   }
-
-  static async replay(
-    works: readonly Work[],
-    deaths: readonly number[],
-    attachedIn: readonly number[],
-    choices: readonly Choice[],
-  ): Promise<Life> {
-    const life = new Life(works, deaths);
-    const index = dynamoFileIndex(openMemoryTable(life.shared.table));
-    await index.put(file);
-    for (const chatId of attachedIn) await index.attach(file, chatId);
-    life.processes.push(...works.map((work) => new Stepped(life.shared, work)));
-    for (const choice of choices) await life.make(choice);
-    return life;
-  }
-
-  private async make(choice: Choice): Promise<void> {
-    const index = choice < 0 ? -1 - choice : choice;
-    const process = this.processes[index] as Stepped;
-    if (choice >= 0) {
-      const { next } = process;
-      process.next = undefined;
-      next?.();
-      return nextTurn();
-    }
-    this.livesOf[index] = (this.livesOf[index] as number) - 1;
-    this.processes[index] = new Stepped(this.shared, this.works[index] as Work);
-  }
-
-  get choices(): Choice[] {
-    return this.processes.flatMap(({ isOver, next, seen }, index) => {
-      if (isOver || next === undefined) return [];
-      return seen !== '' && (this.livesOf[index] as number) > 0 ? [index, -1 - index] : [index];
-    });
-  }
-
-  get state(): string {
-    const { table, ...others } = this.shared;
-    const processes = this.processes.map(({ seen, isOver }) => [seen, isOver]);
-    const state = JSON.stringify([[...table.items()], others, processes, this.livesOf]);
-    const ids = new Map<string, number>();
-    return state.replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, (id) => {
-      ids.set(id, ids.get(id) ?? ids.size);
-      return String(ids.get(id));
-    });
-  }
-
-  get item() {
-    return this.shared.table.find(keys.file(file.workspaceId, file.uuid));
-  }
-
-  get isFileThere(): boolean {
-    return this.shared.hasObject && this.item !== undefined;
-  }
+  const possible = processes.flatMap(({ isOver, next, seen }, at): Choice[] => {
+    if (isOver || next === undefined) return [];
+    return seen !== '' && (livesOf[at] as number) > 0 ? [at, -1 - at] : [at];
+  });
+  const { table, ...others } = life;
+  const ids = new Map<string, number>();
+  const state = JSON.stringify([
+    [...table.items()],
+    others,
+    processes.map(({ seen, isOver }) => [seen, isOver]),
+    livesOf,
+  ]).replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, (id) => {
+    ids.set(id, ids.get(id) ?? ids.size);
+    return String(ids.get(id));
+  });
+  return { life, possible, state };
 }
 
 /** Goes through all orders of the calls, once for each state. Returns the number of states. */
-async function explore(
-  works: readonly Work[],
-  deaths: readonly number[],
-  purged: readonly number[],
-  mayLeaveChat: boolean,
-): Promise<number> {
-  const seen = new Set<string>();
+async function explore(scene: Scene, mayLeaveChat: boolean): Promise<number> {
+  const known = new Set<string>();
   const waiting: Choice[][] = [[]];
   for (let choices = waiting.pop(); choices !== undefined; choices = waiting.pop()) {
-    const life = await Life.replay(works, deaths, purged, choices);
-    const { state } = life;
-    if (seen.has(state)) continue;
-    seen.add(state);
-    const { shared } = life;
+    const { life, possible, state } = await replay(scene, choices);
+    if (known.has(state)) continue;
+    known.add(state);
     const what = choices.join();
-    if (shared.isMessageStored) expect([what, life.isFileThere]).toEqual([what, true]);
-    const item = life.item;
-    if (item !== undefined) expect([what, item.uuid]).toEqual([what, { S: file.uuid }]);
-    for (const choice of life.choices) waiting.push([...choices, choice]);
-    if (life.choices.length > 0) continue;
-    // The second run of each purge, alone.
-    const index = dynamoFileIndex(openMemoryTable(shared.table));
-    const remove = async () => {
-      shared.hasObject = false;
+    const item = () => life.table.find(keys.file(file.workspaceId, file.uuid));
+    const expectFile = () => {
+      const isThere = life.hasObject && item() !== undefined;
+      if (life.isMessageStored) expect([what, isThere]).toEqual([what, true]);
     };
-    const objects = { files: { delete: remove }, preparedAttachments: { delete: async () => undefined } };
-    for (const chatId of purged) await eraseFile({ fileIndex: index, ...objects }, file, chatId);
-    if (shared.isMessageStored) expect([what, life.isFileThere]).toEqual([what, true]);
+    expectFile();
+    expect([what, item()?.uuid ?? { S: file.uuid }]).toEqual([what, { S: file.uuid }]);
+    for (const choice of possible) waiting.push([...choices, choice]);
+    if (possible.length > 0) continue;
+    // The second run of each purge, alone.
+    for (const chatId of scene.purged) await purgeOf(chatId)(life, atOnce);
+    expectFile();
+    if (life.isMessageStored) continue;
     // Two attempts, or one that died, may leave their chat. The purge of that chat erases the rest.
-    else if (!mayLeaveChat || !(await index.isAttached(file)))
-      expect([what, shared.hasObject, life.item]).toEqual([what, false, undefined]);
+    if (!mayLeaveChat || !(await fileIndexOf(life, atOnce).isAttached(file)))
+      expect([what, life.hasObject, item()]).toEqual([what, false, undefined]);
   }
-  return seen.size;
+  return known.size;
 }
 
 test('no message loses its file, and no file outlives its chats, in any order of the calls of a send and two purges', async () => {
-  const states = await explore([attachTo(1), purgeOf(2), purgeOf(3)], [0, 1, 1], [2, 3], false);
+  const states = await explore(
+    { works: [attachTo(1), purgeOf(2), purgeOf(3)], deaths: [0, 1, 1], purged: [2, 3] },
+    false,
+  );
   expect(states).toBeGreaterThan(500);
 }, 60_000);
 
 test('nor if two attempts of one request attach it while its other chat is purged', async () => {
-  const states = await explore([attachTo(1), attachTo(1), purgeOf(2)], [1, 0, 0], [2], true);
+  const states = await explore(
+    { works: [attachTo(1), attachTo(1), purgeOf(2)], deaths: [1, 0, 0], purged: [2] },
+    true,
+  );
   expect(states).toBeGreaterThan(500);
 }, 60_000);
 

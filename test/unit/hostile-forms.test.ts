@@ -83,6 +83,21 @@ it('a hostile form names its limit, and costs at most 50 times a plain one of it
   }
 });
 
+const other = (headers = '') => `--b\r\n${name}\r\n${headers}\r\nx\r\n`;
+const formOf = (...parts: string[]) => Buffer.from(`${parts.join('')}--b--\r\n`);
+
+it('a form has at most 8 parts', async () => {
+  expect(await problemOf(formOf(...Array(8).fill(other())))).toBeUndefined();
+  expect(await problemOf(formOf(...Array(9).fill(other())))).toBe(tooManyParts);
+});
+
+it('a form has at most 16 KB of headers in all parts together', async () => {
+  const header = (bytes: number) => other(`x: ${'y'.repeat(bytes - 5)}\r\n`);
+  const left = 16_384 - 2 * `${name}\r\n`.length;
+  expect(await problemOf(formOf(header(5000), header(left - 5000)))).toBeUndefined();
+  expect(await problemOf(formOf(header(5000), header(left - 4999)))).toBe(tooMuchOfHeaders);
+});
+
 describe('a form that comes slowly', () => {
   afterEach(() => vi.useRealTimers());
 

@@ -1,22 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { processTree, readProcessState } from '#support/process-tree.ts';
-
-it('reads what the kernel tells of a process, whatever its name is', () => {
-  const stat =
-    '4242 (a) R 1 (b) S 17 4242 17 0 -1 4194304 100 0 0 0 250 50 7 8 20 0 13 0 999 1000000 2500 18446744073709551615';
-  const status = 'Name:\ta) R 1 (b\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\nThreads:\t13\n';
-  expect(readProcessState(4242, stat, status)).toEqual({
-    pid: 4242,
-    parent: 17,
-    name: 'a) R 1 (b',
-    processorSeconds: 3,
-    residentBytes: 1024 * 1024,
-    peakBytes: 2 * 1024 * 1024,
-    threads: 13,
-  });
-});
+import { processTree } from '#support/process-tree.ts';
 
 it('finds a process and what it has started, itself first', async () => {
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {

@@ -2,7 +2,8 @@ import { beforeEach, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
 import { deleteChat } from '#domain/chats/chats.ts';
 import { type Erasure, type Purge, requeuePurges } from '#domain/chats/purge.ts';
-import { purgeChat } from '#domain/erasure/erasure.ts';
+import { runErasure } from '#domain/erasure/erase-person.ts';
+import { purgeChat, requestErasure } from '#domain/erasure/erasure.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
 import { noObjects } from '#support/memory-objects.ts';
 
@@ -118,4 +119,22 @@ it('of a chat with very much goes on at the end of the queue after half a minute
   expect([left, queue]).toEqual([1, [purge]]);
   await purgeAll();
   expect([left, queue]).toEqual([0, []]);
+});
+
+it('of the requests of a user goes on at the end of the queue after half a minute', async () => {
+  const erasure = { workspaceId, externalUserId: 'ann', deletedAt: memory.clock.now().toISOString() };
+  await requestErasure(memory.services, erasure, 'key');
+  const erased: string[] = [];
+  Object.assign(memory.services.requestEraser, {
+    ofUser: async function* () {
+      for (const batchId of ['1', '2', '3'])
+        yield [{ batchId, createdAt: erasure.deletedAt, requestIndexes: [0] }];
+    },
+    erase: async ({ id }: { id: string }) => {
+      erased.push(id);
+      await memory.clock.advance(minute / 4);
+    },
+  });
+  await runErasure(memory.services, queue.splice(0)[0] as Erasure);
+  expect([erased, queue]).toEqual([['1', '2'], [erasure]]);
 });

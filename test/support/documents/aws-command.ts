@@ -1,26 +1,22 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-
 type Model = Readonly<Record<string, unknown>>;
 
 /** The services whose commands the documents use, with the models in their clients. */
-const clients: Readonly<Record<string, [packageName: string, () => Promise<object>]>> = {
-  apigateway: ['@aws-sdk/client-api-gateway', () => import('@aws-sdk/client-api-gateway')],
-  ce: ['@aws-sdk/client-cost-explorer', () => import('@aws-sdk/client-cost-explorer')],
-  cloudformation: ['@aws-sdk/client-cloudformation', () => import('@aws-sdk/client-cloudformation')],
-  cloudwatch: ['@aws-sdk/client-cloudwatch', () => import('@aws-sdk/client-cloudwatch')],
-  dynamodb: ['@aws-sdk/client-dynamodb', () => import('@aws-sdk/client-dynamodb')],
-  kms: ['@aws-sdk/client-kms', () => import('@aws-sdk/client-kms')],
-  lambda: ['@aws-sdk/client-lambda', () => import('@aws-sdk/client-lambda')],
-  logs: ['@aws-sdk/client-cloudwatch-logs', () => import('@aws-sdk/client-cloudwatch-logs')],
-  s3api: ['@aws-sdk/client-s3', () => import('@aws-sdk/client-s3')],
-  secretsmanager: ['@aws-sdk/client-secrets-manager', () => import('@aws-sdk/client-secrets-manager')],
-  sns: ['@aws-sdk/client-sns', () => import('@aws-sdk/client-sns')],
-  sqs: ['@aws-sdk/client-sqs', () => import('@aws-sdk/client-sqs')],
-  ssm: ['@aws-sdk/client-ssm', () => import('@aws-sdk/client-ssm')],
-  stepfunctions: ['@aws-sdk/client-sfn', () => import('@aws-sdk/client-sfn')],
-  sts: ['@aws-sdk/client-sts', () => import('@aws-sdk/client-sts')],
+const clients: Readonly<Record<string, () => Promise<object>>> = {
+  apigateway: () => import('@aws-sdk/client-api-gateway'),
+  ce: () => import('@aws-sdk/client-cost-explorer'),
+  cloudformation: () => import('@aws-sdk/client-cloudformation'),
+  cloudwatch: () => import('@aws-sdk/client-cloudwatch'),
+  dynamodb: () => import('@aws-sdk/client-dynamodb'),
+  kms: () => import('@aws-sdk/client-kms'),
+  lambda: () => import('@aws-sdk/client-lambda'),
+  logs: () => import('@aws-sdk/client-cloudwatch-logs'),
+  s3api: () => import('@aws-sdk/client-s3'),
+  secretsmanager: () => import('@aws-sdk/client-secrets-manager'),
+  sns: () => import('@aws-sdk/client-sns'),
+  sqs: () => import('@aws-sdk/client-sqs'),
+  ssm: () => import('@aws-sdk/client-ssm'),
+  stepfunctions: () => import('@aws-sdk/client-sfn'),
+  sts: () => import('@aws-sdk/client-sts'),
 };
 
 interface Options {
@@ -48,6 +44,12 @@ const ownCommands: Readonly<Record<string, Options & { words: number }>> = {
   },
 };
 
+/** The operation that each waiter of the documents calls. */
+const polledBy: Readonly<Record<string, string>> = {
+  'cloudformation stack-rollback-complete': 'describe-stacks',
+  'dynamodb table-exists': 'describe-table',
+};
+
 /** An operation's input as the clients describe it: names, types, and how many of the first names are required. */
 type Structure = readonly [3, string, string, unknown, string[], unknown[], number?];
 
@@ -65,12 +67,12 @@ export async function problemsOfAws(
     const { words, problems } = readOptions(rest, own);
     return [...unexpected(own.words === words.length || !isComplete ? [] : words), ...problems];
   }
-  const [packageName, load] = clients[service] ?? [];
-  if (packageName === undefined || load === undefined)
+  const load = clients[service];
+  if (load === undefined)
     return [`no model of the service ${service}: see test/support/documents/aws-command.ts`];
   const model = (await load()) as Model;
   const isWait = operation === 'wait';
-  const found = operationOf(model, isWait ? polledBy(rest[0] ?? '', model, packageName) : operation);
+  const found = operationOf(model, isWait ? polledBy[`${service} ${rest[0]}`] : operation);
   if (found === undefined)
     return [`${service} has no ${isWait ? `waiter ${rest[0]}` : `operation ${operation}`}`];
   return problemsOfOperation(found, isWait ? rest.slice(1) : rest, isComplete);
@@ -138,19 +140,6 @@ function missingIn(
 function problemsOfQuery([, , , , names]: Structure, query: string | undefined): string[] {
   const [first] = /^\w+/.exec(query ?? '') ?? [];
   return first === undefined || names.includes(first) ? [] : [`the output has no ${first}`];
-}
-
-/** The operation that a waiter calls, which only its declaration says. */
-function polledBy(waiter: string, model: Model, packageName: string): string | undefined {
-  const name = Object.keys(model).find((key) => kebabCase(key) === `wait-until-${waiter}`);
-  if (name === undefined) return undefined;
-  const types = join(
-    dirname(createRequire(import.meta.url).resolve(packageName)),
-    '../dist-types/waiters',
-    `${name.replace('Until', 'For')}.d.ts`,
-  );
-  const [, operation = ''] = /\b(\w+)CommandInput\b/.exec(readFileSync(types, 'utf8')) ?? [];
-  return kebabCase(operation);
 }
 
 const structureOf = (schema: unknown): Structure =>
