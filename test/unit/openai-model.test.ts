@@ -87,22 +87,6 @@ describe('an answer', () => {
     return Array.fromAsync(stream);
   };
 
-  it('may tell no tokens', async () => {
-    const parts = await responseOf((call) => call.finish(null));
-    expect(parts.at(-1)).toMatchObject({
-      finishReason: { unified: 'stop' },
-      usage: { inputTokens: { total: undefined } },
-    });
-  });
-
-  it('may have pieces without choices', async () => {
-    const parts = await responseOf((call) => {
-      call.raw('data: {"id":"c1","object":"chat.completion.chunk","choices":[]}\n\n');
-      sayHello(call);
-    });
-    expect(parts.filter(({ type }) => type === 'text-delta')).toMatchObject([{ delta: 'Hello' }]);
-  });
-
   const events = (fields: object) => `data: ${JSON.stringify(fields)}`;
   const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
   const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
