@@ -240,6 +240,19 @@ describe('an answer', () => {
     });
   });
 
+  it('may be cut, and without a reason for its end it is an error', async () => {
+    for (const [cut, unified] of [
+      ['length', 'length'],
+      ['content_filter', 'content-filter'],
+    ] as const)
+      expect((await responseOf((call) => call.cut(cut))).at(-1)).toMatchObject({ finishReason: { unified } });
+    const parts = await responseOf((call) => {
+      call.chunk('Half');
+      call.end();
+    });
+    expect(parts).toContainEqual({ type: 'error', error: expect.objectContaining({ kind: 'failed' }) });
+  });
+
   it('that is cut inside a frame is an error', async () => {
     await expect(
       responseOf((call) => {
