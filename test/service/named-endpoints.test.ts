@@ -207,6 +207,11 @@ describe('an agent', () => {
     ]);
   });
 
+  it('may name no model twice', async () => {
+    const problem = 'meta.fallback_models[0] is the same model again';
+    expect(await mistakesOf('openai:own', ['openai:own'])).toEqual([problem]);
+  });
+
   it('must name a model', async () => {
     const problem = 'llm_model names no model: it must be openai@azure:MODEL';
     expect(await mistakesOf('openai@azure')).toEqual([problem]);

@@ -108,7 +108,7 @@ it('a parameter without effect is accepted, and null is the same as absent', asy
   });
   expect(completion.choices[0]?.message.content).toBe('Hello');
   const { body } = model.calls.at(-1) ?? {};
-  for (const name of ['metadata', 'store', 'reasoning_effort', 'unknown_field', 'top_p', 'stop', 'tools'])
+  for (const name of ['metadata', 'store', 'reasoning_effort', 'service_tier', 'unknown_field', 'top_p'])
     expect(body).not.toHaveProperty(name);
 });
 

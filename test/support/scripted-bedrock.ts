@@ -75,7 +75,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     };
     if (events === undefined) {
       response.writeHead(200, { 'Content-Type': 'application/json' });
-      const message = { role: 'assistant', content: plainContent(said) };
+      const message = { role: 'assistant', content: [{ text: said.text }] };
       response.end(JSON.stringify({ output: { message }, stopReason, ...(tokens && { usage: tokens }) }));
       return;
     }
@@ -101,7 +101,6 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       events?.inBlock('text', { text: content });
     },
     reason(content) {
-      said.reasoning += content;
       events?.inBlock('reasoning', { reasoningContent: { text: content } });
     },
     callTools(...calls) {
@@ -175,14 +174,6 @@ function openEvents(response: ServerResponse) {
   };
 }
 
-function plainContent({ text, reasoning, toolCalls }: CollectedReply): unknown[] {
-  return [
-    ...(reasoning === '' ? [] : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
-    ...(text === '' ? [] : [{ text }]),
-    ...toolCalls.map(({ id, name, arguments: input }) => ({ toolUse: { toolUseId: id, name, input } })),
-  ];
-}
-
 /** AWS would reject an unsigned call with 403. */
 function requireSignature({ authorization = '', 'x-amz-date': date }: IncomingHttpHeaders): void {
   const scope =
@@ -203,7 +194,6 @@ export interface ConverseBody {
   inferenceConfig?: { maxTokens?: number; temperature?: number };
   toolConfig?: {
     tools: { toolSpec: { name: string; description?: string; inputSchema: { json: unknown } } }[];
-    toolChoice?: unknown;
   };
 }
 
@@ -213,12 +203,6 @@ function requestOf(
   { system = [], messages, toolConfig }: ConverseBody,
 ): ModelRequest {
   rejectBrokenRules(messages, toolConfig);
-  const marks = [...system, ...messages.flatMap(({ content }) => content)].filter(
-    (block) => 'cachePoint' in block,
-  );
-  if (marks.length > 4) throw new Error('A request has at most 4 cache points');
-  if (marks.length > 0 && !/claude-(?:3-7|sonnet-4)|nova-lite/.test(model))
-    throw new Error('The model does not cache prompts');
   const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
     type: 'function' as const,
     function: { ...tool, parameters: inputSchema.json },
@@ -230,7 +214,7 @@ function requestOf(
       ...system.flatMap(({ text }) => (text === undefined ? [] : [{ role: 'system', content: text }])),
       ...messages.flatMap(({ role, content }) => messagesOf(role, content)),
     ],
-    ...(tools && { tools, tool_choice: toolConfig?.toolChoice }),
+    ...(tools && { tools }),
   };
 }
 

@@ -200,6 +200,64 @@ describe('a call of a model', () => {
   });
 });
 
+describe('a fallback model', () => {
+  /** Each test has a model of its own, because a model that has failed is paused for a while. */
+  let models = 0;
+
+  /** A first model that streams these parts and fails, and a second one that replies. */
+  function runtimeAfter(failure: ModelFailure, parts: LanguageModelV4StreamPart[] = []) {
+    models += 1;
+    const first = `scripted:first ${models}`;
+    const called: string[] = [];
+    const methodsOf = (name: string) => ({
+      async doStream() {
+        called.push(name.split(' ')[0] ?? '');
+        if (name === 'second') return responseOf(['Here I am']);
+        if (parts.length === 0) throw failure;
+        return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
+      },
+    });
+    const clock = manualClock();
+    const runtime = runtimeOf({ providers: scripted(methodsOf), random: () => 0, clock });
+    const agent = agentWith(first, { meta: { fallback_models: ['scripted:second'] } });
+    const ended: string[] = [];
+    const reply = () =>
+      runtime.reply({ ...request(), agent }, (part) => {
+        if (part.type === 'call end' && part.usage.total_calls > 0) ended.push(part.call.model);
+      });
+    return { called, ended, clock, reply };
+  }
+
+  it.each(['throttled', 'unavailable'] as const)(
+    'is called after two attempts of a model that is %s, and alone for ten seconds',
+    async (kind) => {
+      const { called, ended, clock, reply } = runtimeAfter(new ModelFailure(kind, 'It is down'));
+      expect(await reply()).toMatchObject({ reason: 'stop' });
+      expect(called.splice(0)).toEqual(['first', 'first', 'second']);
+      await clock.advance(9999);
+      await reply();
+      expect(called.splice(0)).toEqual(['second']);
+      await clock.advance(1);
+      await reply();
+      expect(called).toEqual(['first', 'first', 'second']);
+      expect(ended).toEqual(Array(3).fill('scripted:second'));
+    },
+  );
+
+  it.each(['refused', 'tooLong', 'failed'] as const)('is not called if the model is %s', async (kind) => {
+    const { called, reply } = runtimeAfter(new ModelFailure(kind, 'No'));
+    await expect(reply()).rejects.toMatchObject({ kind });
+    expect(called).toEqual(['first']);
+  });
+
+  it('is not called after the first output', async () => {
+    const text: LanguageModelV4StreamPart = { type: 'text-delta', id: '0', delta: 'Here' };
+    const { called, reply } = runtimeAfter(new ModelFailure('unavailable', 'It broke off'), [text]);
+    await expect(reply()).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(called).toEqual(['first']);
+  });
+});
+
 let logged: { message: string; fields: Record<string, unknown> }[];
 let metered: string[];
 let ofTools: [tool: string, error: unknown][];

@@ -1,22 +1,101 @@
 import { describe, expect, it } from 'vitest';
 import { requestsOf, resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { type ModelCall, replyWith } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
-import { startScriptedModel } from '#support/scripted-model.ts';
+import { replyIn, says, scriptCalls } from '#support/scripted-steps.ts';
+import { type AgentFields, createPublishedAgent } from '#support/service.ts';
 import { modelsUsedIn } from '#support/usage-today.ts';
-import { useService } from '#support/use-service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-const openai = closeAfterTests(await startScriptedModel());
+const llm_model = 'bedrock:eu.amazon.nova-lite-v1:0';
+
 const bedrock = closeAfterTests(await startScriptedBedrock());
-const service = await useService({
-  variables: { OPENAI_BASE_URL: openai.url, AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url },
+const {
+  model: openai,
+  service,
+  tenant,
+  client,
+} = await useScriptedService({ variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url } });
+
+describe('an agent with a model of Bedrock', () => {
+  const agentWith = (fields: AgentFields): Promise<string> =>
+    createPublishedAgent(tenant.workspaceId, { llm_model, ...fields });
+  const reply = (agentId: string, message?: string) => replyIn(client, agentId, message);
+
+  it('is asked as its agent says: profile, system prompt, bounds, signed for the role', async () => {
+    const agentId = await agentWith({
+      system_prompt: 'Be brief.',
+      meta: { temperature: 0.2, max_output_tokens: 64 },
+    });
+    const calls = scriptCalls(bedrock, says('Yes.'));
+    const { events, meta } = await reply(agentId, 'Well?');
+    expect(events.at(-2)).toMatchObject({ final_text: 'Yes.', usage: { total_tokens: 18, total_calls: 1 } });
+    expect(meta).toMatchObject({ token_usage: { total_prompt_tokens: 11, total_completion_tokens: 7 } });
+    expect(calls[0]?.request).toMatchObject({
+      model: 'eu.amazon.nova-lite-v1:0',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Well?' },
+      ],
+    });
+    expect(calls[0]?.body).toMatchObject({ inferenceConfig: { maxTokens: 64, temperature: 0.2 } });
+    expect(calls[0]?.headers).toHaveProperty('x-amz-security-token');
+  });
+
+  it('makes titles, with a call that is not streamed', async () => {
+    const { client: titled, agentId } = await openTenant(service, { model: llm_model });
+    bedrock.onPlainCall = says('All about fish');
+    scriptCalls(bedrock, says('Fish swim.'));
+    const { events } = await replyIn(titled, agentId, 'Fish?');
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'response.chat.title.updated', name: 'All about fish' }),
+    );
+  });
+
+  it('gets several results at once, and its thoughts stay its own', async () => {
+    const expert = await agentWith({ name: 'Expert' });
+    const agentId = await agentWith({
+      unified_tools: [{ type: 'consultant_call_agent', name: 'ask_expert', config: { agent_id: expert } }],
+    });
+    const received: ModelCall[] = [];
+    bedrock.onCall = (call) => {
+      received.push(call);
+      const last = call.request.messages.at(-1);
+      if (last?.content === 'go') {
+        call.reason('I had better ask twice');
+        call.chunk('Let me ask.');
+        call.callTools(
+          { name: 'ask_expert', arguments: { message: 'one?' } },
+          { name: 'ask_expert', arguments: { message: 'two?' } },
+        );
+        call.finish();
+      } else if (last?.role === 'tool') says('Both are fine.')(call);
+      else says(`About ${last?.content}`)(call);
+    };
+    const { events, meta } = await reply(agentId);
+    expect(meta?.reasoning_steps?.map(({ result }) => result?.data)).toMatchObject([
+      { reply: 'About one?' },
+      { reply: 'About two?' },
+    ]);
+    expect(events.at(-2)).toMatchObject({
+      final_text: 'Let me ask.\n\nBoth are fine.',
+      usage: { total_calls: 4, total_tokens: 72 },
+    });
+    expect(JSON.stringify(events)).not.toContain('I had better');
+    expect(received.at(-1)?.request.messages).toMatchObject([
+      { role: 'user', content: 'go' },
+      { role: 'assistant', content: 'Let me ask.', tool_calls: [{ id: 'call_0' }, { id: 'call_1' }] },
+      { role: 'tool', tool_call_id: 'call_0', content: expect.stringContaining('About one?') },
+      { role: 'tool', tool_call_id: 'call_1', content: expect.stringContaining('About two?') },
+    ]);
+  });
 });
 
 /** The bodies of the model's calls, by their last message. */
-function bodiesOf(model: typeof bedrock): Map<string, unknown> {
+function bodiesOf(model: ScriptedModel): Map<string, unknown> {
   const bodies = new Map<string, unknown>();
   const respond = (call: ModelCall) => {
     bodies.set(call.request.messages.at(-1)?.content ?? '', call.body);
@@ -79,14 +158,6 @@ describe('effort and service tier', () => {
       prompt_tokens_details: { cached_tokens: 64 },
     });
     expect(await door.rejection({ reasoning_effort: 'much' })).toMatchObject({ param: 'reasoning_effort' });
-  });
-
-  it('are not sent for an agent that sets none', async () => {
-    const bodies = bodiesOf(openai);
-    const tenant = await openTenant(service, { model: 'openai:test', titles: false });
-    expect((await tenant.send(await tenant.createChat(), { message: 'Plain' })).status).toBe(200);
-    expect(bodies.get('Plain')).not.toHaveProperty('reasoning_effort');
-    expect(bodies.get('Plain')).not.toHaveProperty('service_tier');
   });
 });
 
