@@ -100,17 +100,6 @@ it('answers with what was published, not with what the draft says by now', async
   expect((await tenant.send(chat)).status).toBe(500);
 });
 
-it('shows an agent again when it is published again, as the next version', async () => {
-  const tenant = await openTenant(service);
-  const chat = await tenant.createChat();
-  await unpublishAgent(operator(), tenant.agentId);
-  expect(await find(tenant, tenant.agentId)).toBeUndefined();
-  expect(summaryOf(await tenant.send(chat))).toBe('404/10003 Agent version not found');
-  await publishAgent(operator(), tenant.agentId);
-  expect((await find(tenant, tenant.agentId))?.version_number).toBe(2);
-  expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
-});
-
 it('is whole when it is larger than what a function may answer in one piece', async () => {
   const tenant = await openTenant(service);
   // 64 agents with a prompt of 96 KiB are 6 MiB; a buffered response may have 6 MiB.

@@ -202,7 +202,6 @@ function requestOf(
   stream: boolean,
   { system = [], messages, toolConfig }: ConverseBody,
 ): ModelRequest {
-  rejectBrokenRules(messages, toolConfig);
   const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
     type: 'function' as const,
     function: { ...tool, parameters: inputSchema.json },
@@ -235,20 +234,4 @@ function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
   return texts.length === 0 && calls.length === 0
     ? responses
     : [...responses, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
-}
-
-/** Rejects requests to which Converse responds with a ValidationException. */
-function rejectBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
-  const blocks = messages.flatMap(({ content }) => content);
-  const problem = [
-    [messages[0]?.role !== 'user', 'A conversation must start with a user message'],
-    [messages.some(({ role }, index) => role === messages[index - 1]?.role), 'Roles must alternate'],
-    [messages.some(({ content }) => content.length === 0), 'The content of a message is empty'],
-    [blocks.some(({ text }) => text !== undefined && text.trim() === ''), 'A text is blank'],
-    [
-      toolConfig === undefined && blocks.some(({ toolUse, toolResult }) => toolUse ?? toolResult),
-      'The toolConfig field must be defined when using toolUse and toolResult content blocks',
-    ],
-  ].find(([broken]) => broken);
-  if (problem !== undefined) throw new Error(`${problem[1]}`);
 }

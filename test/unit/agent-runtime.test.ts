@@ -9,7 +9,7 @@ import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, kindOf, ToolFailure } from '#agents/tools/agent-tool.ts';
-import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
+import { type PromptMessage, ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
@@ -255,6 +255,50 @@ describe('a fallback model', () => {
     const { called, reply } = runtimeAfter(new ModelFailure('unavailable', 'It broke off'), [text]);
     await expect(reply()).rejects.toMatchObject({ kind: 'unavailable' });
     expect(called).toEqual(['first']);
+  });
+});
+
+describe('a model whose context window is full', () => {
+  const said: PromptMessage[] = ['first', 'second', 'third', 'fourth'].flatMap((content) => [
+    { role: 'user' as const, content, attachments: [] },
+    { role: 'assistant' as const, content: `${content} reply`, reasoningSteps: [] },
+  ]);
+
+  /** A reply after four turns, of a model that takes at most so many messages. */
+  function replyWithin(most: number, history = said) {
+    const prompts: LanguageModelV4CallOptions['prompt'][] = [];
+    const doStream = async ({ prompt }: LanguageModelV4CallOptions) => {
+      const messages = prompt.filter(({ role }) => role !== 'system');
+      prompts.push(messages);
+      if (messages.length > most) throw new ModelFailure('tooLong', 'Too long', undefined, true);
+      return responseOf(['Here I am']);
+    };
+    const runtime = runtimeOf({ providers: scripted(() => ({ doStream })) });
+    const given = { ...request(), history, agent: agentWith('scripted:one') };
+    return { prompts, reply: runtime.reply(given, () => undefined) };
+  }
+  const lengthsOf = (prompts: readonly { length: number }[]) => prompts.map(({ length }) => length);
+
+  it('gets the later half of the earlier messages, and none of them in the end', async () => {
+    const half = replyWithin(5);
+    expect(await half.reply).toMatchObject({ reason: 'stop' });
+    expect(lengthsOf(half.prompts)).toEqual([9, 5]);
+    expect(half.prompts[1]).toEqual(half.prompts[0]?.slice(4));
+    const none = replyWithin(1);
+    expect(await none.reply).toMatchObject({ reason: 'stop' });
+    expect(lengthsOf(none.prompts)).toEqual([9, 5, 1]);
+  });
+
+  it('gets no reply as its first message', async () => {
+    const { prompts, reply } = replyWithin(1, said.slice(0, 6));
+    await reply;
+    expect(lengthsOf(prompts)).toEqual([7, 3, 1]);
+  });
+
+  it('has too long a message in the end', async () => {
+    const { prompts, reply } = replyWithin(0);
+    await expect(reply).rejects.toMatchObject({ kind: 'tooLong' });
+    expect(lengthsOf(prompts)).toEqual([9, 5, 1]);
   });
 });
 

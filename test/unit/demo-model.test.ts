@@ -1,5 +1,5 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { demo } from '#agents/models/demo.ts';
 
 const user = (text: string): LanguageModelV4Prompt[number] => ({
@@ -38,21 +38,6 @@ describe('what it says', () => {
   });
 });
 
-describe('how it says it', () => {
-  it('streams a word a piece, and the pieces are the text', async () => {
-    const { chunks, text } = await send(user('Word by word'));
-    for (const chunk of chunks) expect(chunk.trim()).toMatch(/^\S+$/);
-    const { content } = await demo.model('').doGenerate({ prompt: [user('Word by word')] });
-    expect(content).toEqual([{ type: 'text', text }]);
-  });
-
-  it('counts words as tokens, of the whole prompt and of the reply', async () => {
-    const { chunks, usage } = await send({ role: 'system', content: 'Be kind.' }, user('One two three'));
-    expect(usage?.inputTokens.total).toBe(5);
-    expect(usage?.outputTokens.total).toBe(chunks.length);
-  });
-});
-
 describe('tools', () => {
   const tool = (name: string) => ({ type: 'function' as const, name, inputSchema: {} });
   const callWith = async (names: string[], ...prompt: LanguageModelV4Prompt) => {
@@ -84,16 +69,6 @@ describe('tools', () => {
   ])('get the object behind the name, or the rest if it is none: %j', async (message, input) => {
     expect((await callWith(['look'], user(message))).content).toMatchObject([{ input }]);
   });
-
-  it.each(['{!'.padEnd(20_000, '}'), '{"a":'.repeat(5000) + '}'.repeat(4999), '{"'.padEnd(20_000, '}')])(
-    'parse a long message once (%#)',
-    async (object) => {
-      const parse = vi.spyOn(JSON, 'parse');
-      await callWith(['look'], user(`look ${object}`));
-      expect(parse.mock.calls.length).toBeLessThanOrEqual(1);
-      parse.mockRestore();
-    },
-  );
 
   it('are called once: what they gave is in the answer', async () => {
     const { content } = await callWith(

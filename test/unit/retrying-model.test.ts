@@ -367,23 +367,6 @@ describe('names of errors', () => {
   });
 });
 
-it('asks again when nobody listens, and tells why in the end', async () => {
-  const server = await startScriptedModel();
-  await server.close();
-  const waits: number[] = [];
-  const model = retryingModel(wires.openai.modelAt(server.url), {
-    ...freely,
-    now: () => waits.reduce((sum, wait) => sum + wait, 0),
-    random: () => 0.5,
-    wait: async (milliseconds) => waits.push(milliseconds),
-  });
-  expect((await send(model)).error).toMatchObject({
-    kind: 'unavailable',
-    message: expect.stringContaining('could not be reached (ECONNREFUSED)'),
-  });
-  expect(waits).toEqual([250, 500, 1000]);
-});
-
 async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {
   for await (const part of stream) if (part.type === 'text-delta') yield part.delta;
 }
