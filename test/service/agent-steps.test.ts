@@ -346,15 +346,6 @@ describe('titles', () => {
     expect(await nameOf(chatId)).toBe('Sure things');
   });
 
-  it('are not made of a reply that fails without a text', async () => {
-    const before = model.plainCalls.length;
-    script((call) => call.fail(400));
-    const chatId = await createTitled();
-    expect((await send(titled.client, titled, chatId, 'x')).status).toBe(500);
-    expect(model.plainCalls).toHaveLength(before);
-    expect(await nameOf(chatId)).toBe('Chat');
-  });
-
   it('hold up no JSON answer', async () => {
     const order: string[] = [];
     const { promise: titleCall, resolve: onCall } = Promise.withResolvers<ModelCall>();

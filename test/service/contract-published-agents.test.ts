@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
 import { publishAgent, unpublishAgent, updateAgent } from '#domain/agents/agents.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { type AgentFields, createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
+import { type AgentFields, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
@@ -61,33 +61,6 @@ it('is a plain array in the envelope, without pages, and empty when nothing is p
   expect(await get()).toMatchObject({ status: 200, body: { data: [agent], message: null, error_code: 0 } });
   await unpublishAgent(operator(), agentId);
   expect((await get()).body).toEqual({ data: [], message: null, error_code: 0 });
-});
-
-it('holds published agents alone, in the order of their creation', async () => {
-  const tenant = await openTenant(service);
-  const second = await createPublishedAgent(tenant.workspaceId);
-  await createDraftAgent(tenant.workspaceId);
-  const unpublished = await createPublishedAgent(tenant.workspaceId);
-  await unpublishAgent(operator(), unpublished);
-  const last = await createPublishedAgent(tenant.workspaceId);
-  await publishAgent(operator(), tenant.agentId);
-  expect((await list(tenant)).map(({ id }) => id)).toEqual([tenant.agentId, second, last]);
-});
-
-it('shows what was published, not what the draft says by now', async () => {
-  const tenant = await openTenant(service);
-  const id = await publishFullAgent(tenant.workspaceId);
-  const before = await find(tenant, id);
-  const changed = agentDefinition.parse({ ...definition, name: 'Changed', llm_model: 'demo', meta: {} });
-  await updateAgent(operator(), { agentId: id, definition: changed });
-  expect(await find(tenant, id)).toEqual(before);
-  await publishAgent(operator(), id);
-  const after = await find(tenant, id);
-  expect(after).toMatchObject({
-    ...{ name: 'Changed', meta: {}, version_number: 2, created_at: before?.created_at },
-  });
-  expect(after?.published_version_id).not.toBe(before?.published_version_id);
-  expect(Date.parse(after?.updated_at ?? '')).toBeGreaterThanOrEqual(Date.parse(before?.updated_at ?? ''));
 });
 
 it('answers with what was published, not with what the draft says by now', async () => {

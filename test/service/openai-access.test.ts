@@ -99,7 +99,7 @@ it('a Bearer key opens no route of the service itself', async () => {
   ]);
 });
 
-it('is off in a new workspace, and an operator turns it on and off, which is audited', async () => {
+it('is off in a new workspace, and an operator turns it on and off', async () => {
   const { workspaceId, agentId, apiKey } = await openTenant(service);
   const openai = openAiRequests(service, { apiKey, agentId });
   const agentctl = agentctlOf(service);
@@ -112,16 +112,6 @@ it('is off in a new workspace, and an operator turns it on and off, which is aud
     expect(updated).toMatchObject({ openai: value === 'on' });
     expect((await openai.request('GET', '/models')).status).toBe(status);
   }
-  const { entries } = await agentctl.json<{ entries: { action: string; changes: object }[] }>(
-    ...['audit', '--workspace', workspaceId],
-  );
-  const changes = entries
-    .filter(({ action }) => action === 'workspace updated')
-    .map((entry) => entry.changes);
-  expect(changes.slice(-2)).toEqual([
-    { openAiEnabled: { from: false, to: true } },
-    { openAiEnabled: { from: true, to: false } },
-  ]);
 });
 
 it('in whitelist mode, the parameter user must be listed, before anything else is checked', async () => {

@@ -198,6 +198,7 @@ describe('marks for the cache of prompts', () => {
       'cachePoint' in (content.at(-1) ?? {}) ? [index] : [],
     );
     expect(marked).toEqual([0, messages.length - 1]);
+    expect(messages.filter(({ content }) => content[0]?.toolResult !== undefined)).toHaveLength(5);
   });
 
   it('stand after the system message alone if nobody goes on, as in a request of a batch', async () => {
