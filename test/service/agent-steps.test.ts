@@ -268,16 +268,6 @@ describe('what a model gets wrong', () => {
   });
 });
 
-it('keeps steps that are too large for an item of the table', async () => {
-  const other = await agentWith({});
-  const agentId = await askerOf(other);
-  const long = 'ä'.repeat(250_000);
-  script(callAgent, says(long), says('short'));
-  const { meta, history } = await reply(agentId);
-  expect(meta.reasoning_steps?.[0]?.result?.data).toMatchObject({ reply: long });
-  expect(history.at(-1)?.content).toBe('short');
-});
-
 describe('titles', () => {
   let titled: OpenTenant;
   beforeAll(async () => {

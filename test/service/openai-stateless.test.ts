@@ -116,12 +116,8 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     return { endpoint, post };
   }
 
-  it('gives a good key nothing, and believes a signed caller alone', async () => {
+  it('takes a body of up to 6 MB, and reads none of a caller that is rejected', async () => {
     const { endpoint, post } = await openEndpoint();
-    for (const header of [{ Authorization: `Bearer ${tenant.apiKey}` }, { 'x-api-key': tenant.apiKey }]) {
-      const response = await post(header);
-      expect([response.status, await response.text()]).toEqual([403, '']);
-    }
     const signed = endpoint.headersOf(tenant);
     expect((await post(signed)).status).toBe(200);
     const tooLarge = await post(signed, { more: 'x'.repeat(6 * 1024 * 1024) });

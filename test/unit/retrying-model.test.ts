@@ -226,13 +226,6 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     expect(server.calls).toHaveLength(1);
   });
 
-  it('does not ask again when it is aborted during a call', async () => {
-    const stop = new AbortController();
-    server.onCall = () => stop.abort();
-    expect((await send(model, stop.signal)).error).toMatchObject({ name: 'AbortError' });
-    expect(waits).toEqual([]);
-  });
-
   it('asks again for an answer in one piece', async () => {
     let received = 0;
     const { onPlainCall } = server;
