@@ -56,14 +56,18 @@ const failures: Failure[] = [
     fails: (call, attempt) => (attempt === 1 ? call.fail(500, soon) : respond(call)),
     received: 2,
   },
-  ...[
-    { name: '429 and nothing else', fails: (call: ModelCall) => call.fail(429, soon), error: busy },
-    {
-      name: 'connections cut and nothing else',
-      fails: (call: ModelCall) => call.reset(),
-      error: unreachable,
-    },
-  ].map((failure) => ({ ...failure, received: 4, ...uncounted })),
+  {
+    name: '429 and nothing else',
+    fails: (call) => call.fail(429, soon),
+    error: busy,
+    received: 4,
+    ...uncounted,
+  },
+  {
+    name: 'connections cut and nothing else',
+    fails: (call) => call.reset(),
+    ...{ error: unreachable, received: 4, ...uncounted },
+  },
   { name: '400', fails: (call) => call.fail(400), error: rejected, ...uncounted, ofContent: true },
   { name: '413', fails: (call) => call.fail(413), error: tooLong, ...uncounted, ofContent: true },
   { name: '401', fails: (call) => call.fail(401), error: rejected, ...uncounted },
@@ -188,6 +192,7 @@ describe('a chat whose model fails', async () => {
     'a.txt': await upload('a.txt', 'The text of the file', 'text/plain'),
     'a.png': await upload('a.png', png, 'image/png'),
   };
+
   it('finds nothing with its tool of a turn that was rejected', async () => {
     const chatId = await createChat(client, tenant);
     const attached = { attached_file_uuids: [files['a.txt']] };

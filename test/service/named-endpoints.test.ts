@@ -128,22 +128,6 @@ describe('a failure of one endpoint', () => {
       groq: [`${model} Bearer the key of groq`],
     });
   });
-
-  it('pauses the same model of no other endpoint, and not that of openAiBaseUrl', async () => {
-    azure.onCall = (call) => call.fail(503);
-    const others = [`openai@groq:${model}`, `openai:${model}`];
-    await send(await openAgent(`openai@azure:${model}`, others));
-    for (const [name, fallback] of [others, others.toReversed()] as [string, string][]) {
-      const events = await send(await openAgent(name, [fallback]));
-      expect(events.at(-2)).not.toHaveProperty('model');
-    }
-    const paused = await send(await openAgent(`openai@azure:${model}`, others));
-    expect(paused.at(-2)).toMatchObject({ model: `openai@groq:${model}` });
-    expect(received()).toMatchObject({
-      azure: Array(2).fill(`${model} Bearer the key of azure`),
-      plain: [`${model} Bearer the plain key`],
-    });
-  });
 });
 
 describe('an agent', () => {

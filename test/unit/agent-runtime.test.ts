@@ -27,13 +27,16 @@ const runtimeOf = (settings: Pick<AgentRuntimeSettings, 'providers'> & Partial<A
   });
 
 /** A provider of models with these methods. */
-const scripted = (methodsOf: (name: string) => object): AgentRuntimeSettings['providers'] => {
+const scripted = (
+  methodsOf: (name: string) => object,
+  provider = 'scripted',
+): AgentRuntimeSettings['providers'] => {
   const model = (name: string) =>
     ({
       ...{ specificationVersion: 'v4', provider: 'scripted', modelId: name, supportedUrls: {} },
       ...methodsOf(name),
     }) as unknown as LanguageModelV4;
-  return { scripted: { needsName: true, seesImages: () => false, model } };
+  return { [provider]: { needsName: true, seesImages: () => false, model } };
 };
 
 /** An agent without tools. */
@@ -204,34 +207,45 @@ describe('a fallback model', () => {
   /** Each test has a model of its own, because a model that has failed is paused for a while. */
   let models = 0;
 
-  /** A first model that streams these parts and fails, and a second one that replies. */
+  /** A first model that streams these parts and fails, and a model of the same name at another provider. */
   function runtimeAfter(failure: ModelFailure, parts: LanguageModelV4StreamPart[] = []) {
     models += 1;
-    const first = `scripted:first ${models}`;
     const called: string[] = [];
-    const methodsOf = (name: string) => ({
-      async doStream() {
-        called.push(name.split(' ')[0] ?? '');
-        if (name === 'second') return responseOf(['Here I am']);
-        if (parts.length === 0) throw failure;
-        return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
-      },
-    });
+    const first = scripted(
+      () => ({
+        async doStream() {
+          called.push('first');
+          if (parts.length === 0) throw failure;
+          return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
+        },
+      }),
+      'first',
+    );
+    const second = scripted(
+      () => ({
+        async doStream() {
+          called.push('second');
+          return responseOf(['Here I am']);
+        },
+      }),
+      'second',
+    );
     const clock = manualClock();
-    const runtime = runtimeOf({ providers: scripted(methodsOf), random: () => 0, clock });
-    const agent = agentWith(first, { meta: { fallback_models: ['scripted:second'] } });
+    const runtime = runtimeOf({ providers: { ...first, ...second }, random: () => 0, clock });
+    const fallback = `second:model ${models}`;
+    const agent = agentWith(`first:model ${models}`, { meta: { fallback_models: [fallback] } });
     const ended: string[] = [];
     const reply = () =>
       runtime.reply({ ...request(), agent }, (part) => {
         if (part.type === 'call end' && part.usage.total_calls > 0) ended.push(part.call.model);
       });
-    return { called, ended, clock, reply };
+    return { called, ended, clock, reply, fallback };
   }
 
   it.each(['throttled', 'unavailable'] as const)(
     'is called after two attempts of a model that is %s, and alone for ten seconds',
     async (kind) => {
-      const { called, ended, clock, reply } = runtimeAfter(new ModelFailure(kind, 'It is down'));
+      const { called, ended, clock, reply, fallback } = runtimeAfter(new ModelFailure(kind, 'It is down'));
       expect(await reply()).toMatchObject({ reason: 'stop' });
       expect(called.splice(0)).toEqual(['first', 'first', 'second']);
       await clock.advance(9999);
@@ -240,7 +254,7 @@ describe('a fallback model', () => {
       await clock.advance(1);
       await reply();
       expect(called).toEqual(['first', 'first', 'second']);
-      expect(ended).toEqual(Array(3).fill('scripted:second'));
+      expect(ended).toEqual(Array(3).fill(fallback));
     },
   );
 

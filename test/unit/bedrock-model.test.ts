@@ -4,11 +4,7 @@ import { Sha256 } from '@smithy/core/checksum';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { afterEach, describe, expect, it } from 'vitest';
 import { bedrock } from '#agents/models/bedrock.ts';
-import { retryingModel } from '#agents/retrying-model.ts';
-import { ModelFailure } from '#domain/platform/failures.ts';
-import { clock } from '#runtime/environment/invocation-context.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { freeRetries } from '#support/free-retries.ts';
 import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedrock.ts';
 
@@ -69,22 +65,6 @@ describe('a call', () => {
         await signatureOf(`/model/${encodeURIComponent(name)}/converse-stream`, headers, body, next),
       );
     }
-  });
-
-  it('fails without the words of a chain that found no credentials, and not as a model', async () => {
-    const model = retryingModel(
-      bedrock({
-        credentials: () =>
-          Promise.reject(Object.assign(new Error('a profile name'), { name: 'CredentialsProviderError' })),
-        region,
-      }).model('scripted'),
-      freeRetries(clock),
-    );
-    const error = await model.stream({ prompt: [user('Hi')] }).catch((thrown: unknown) => thrown);
-    expect(error).not.toBeInstanceOf(ModelFailure);
-    expect(error).toMatchObject({ message: 'A call of a model failed with CredentialsProviderError' });
-    expect((error as Error).stack).toContain('bedrock-model.test.ts');
-    expect((error as Error).stack).not.toContain('a profile name');
   });
 });
 
