@@ -34,12 +34,11 @@ const publishFullAgent = (workspaceId: string, changes: AgentFields = {}) =>
   createPublishedAgent(workspaceId, { ...definition, ...changes });
 const list = async ({ client }: OpenTenant) =>
   dataOf(await client.get<AgentResource[]>('/chats/published-agents'));
-const find = async (tenant: OpenTenant, id: string) => (await list(tenant)).find((agent) => agent.id === id);
 
 it('shows a published agent with exactly the fields of the contract', async () => {
   const tenant = await openTenant(service);
   const id = await publishFullAgent(tenant.workspaceId);
-  const shown = await find(tenant, id);
+  const shown = (await list(tenant)).find((agent) => agent.id === id);
   expect(shown).toEqual({
     id,
     workspace_id: tenant.workspaceId,
