@@ -245,13 +245,17 @@ describe('the operations of the playground', () => {
       operate('publish', { agent_id: crypto.randomUUID() }),
       operate('list', { api_key: 'ak_unknown' }),
       operate('rollback', { agent_id: agentId, to: 7 }),
+      operate('create', { api_key: tenant.apiKey, definition: { name: 'Wrong', llm_model: 'none:x' } }),
     ]);
-    expect(rejections.map(({ status }) => status)).toEqual([401, 403, 415, 404, 404, 400, 404, 400, 404]);
+    expect(rejections.map(({ status }) => status)).toEqual([
+      401, 403, 415, 404, 404, 400, 404, 400, 404, 400,
+    ]);
     expect(rejections.slice(5).map(({ body }) => body.errors)).toEqual([
       ['agent_id must be a UUID'],
       ['Agent not found'],
       ['The API key is unknown'],
       ['The agent has no version 7'],
+      [expect.stringContaining('llm_model names the unknown provider none')],
     ]);
     expect((await operator().agents.get(workspaceId, agentId))?.definition.name).toBe('Test agent');
   });

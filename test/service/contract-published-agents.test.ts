@@ -74,12 +74,12 @@ it('answers with what was published, not with what the draft says by now', async
 
 it('is whole when it is larger than what a function may answer in one piece', async () => {
   const tenant = await openTenant(service);
-  // 64 agents with a prompt of 96 KiB are 6 MiB; a buffered response may have 6 MiB.
-  const prompt = '語'.repeat(32_768);
+  // 20 agents with a note of 330,000 bytes are more than 6 MiB, which a buffered response may have.
+  const note = '語'.repeat(110_000);
   const ids = await Promise.all(
-    Array.from({ length: 64 }, () => publishFullAgent(tenant.workspaceId, { system_prompt: prompt })),
+    Array.from({ length: 20 }, () => publishFullAgent(tenant.workspaceId, { meta: { note } })),
   );
   const shown = await list(tenant);
   expect(new Set(shown.map(({ id }) => id))).toEqual(new Set([tenant.agentId, ...ids]));
-  expect(shown.filter(({ system_prompt }) => system_prompt === prompt)).toHaveLength(64);
+  expect(shown.filter(({ meta }) => meta.note === note)).toHaveLength(20);
 });

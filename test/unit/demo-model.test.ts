@@ -20,8 +20,8 @@ async function send(...prompt: LanguageModelV4Prompt) {
 }
 
 describe('what it says', () => {
-  it('tells of the history, but not of the instructions', async () => {
-    const { text } = await send(
+  it('tells of the history, but not of the instructions, a word a piece, and words are its tokens', async () => {
+    const { text, chunks, usage } = await send(
       { role: 'system', content: 'Be kind.' },
       user('One'),
       assistant('Two'),
@@ -29,6 +29,8 @@ describe('what it says', () => {
     );
     expect(text).toContain('I see 2 earlier messages');
     expect(text).not.toContain('Be kind');
+    for (const chunk of chunks) expect(chunk.trim()).toMatch(/^\S+$/);
+    expect([usage?.inputTokens.total, usage?.outputTokens.total]).toEqual([5, chunks.length]);
   });
 
   it('quotes the beginning of a long message, in whole characters', async () => {
