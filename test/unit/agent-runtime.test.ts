@@ -395,8 +395,6 @@ describe('an error that no model caused', () => {
   const reading = (error: Error) => ({ attachments: () => ({ read: async () => throwing(error)() }) });
   it.each<[what: string, thrown: Error, settings: Partial<AgentRuntimeSettings>]>([
     ['a denied read of a file', denied, reading(denied)],
-    ['a throttled table', throttled, reading(throttled)],
-    ['no connection to S3', unreachable, reading(unreachable)],
     ['a defect of the loop', broken, { tools: [tool({ start: throwing(broken) })] }],
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
     const { error, reply: failed } = await reply(settings);

@@ -53,7 +53,6 @@ const failedAtOnce: End = { failure: 'failed', text: '' };
 
 it.each<[name: string, response: string | Send, end?: End]>([
   ['usage without choices', events(hello, stop, { id: 'c', usage }) + done],
-  ['usage with choices that are null', events(hello, stop, { choices: null, usage }) + done],
   ['usage in every chunk', events({ ...hello, usage }, { ...stop, usage }) + done],
   [
     'usage in the choice',
@@ -81,7 +80,6 @@ it.each<[name: string, response: string | Send, end?: End]>([
   ['a connection left open after the end', thenOpen(usual)],
   ['a connection left open after the finish reason', thenOpen(events(hello, stop, usageChunk))],
   ['events after the end', usual + events(chunk({ content: 'More' }))],
-  ['the role model', events(chunk({ role: 'model', content: 'Hello' }), stop, usageChunk) + done],
   [
     'content in parts',
     events(
