@@ -105,28 +105,6 @@ describe('an agent that asks another', () => {
     });
   });
 
-  it('shows the steps of the other one too, inside its own', async () => {
-    const expert = await agentWith({ unified_tools: [formTool] });
-    const agentId = await askerOf(expert);
-    script(callAgent, calls('consultant_request_form', form), says('asked'), says('done'));
-    const { events, meta } = await reply(agentId);
-    expect(typesOf(events)).toEqual([
-      'created',
-      'reasoning_step.start',
-      'reasoning_step.start',
-      'reasoning_step.end',
-      'reasoning_step.end',
-      'output_text.delta',
-      'output_text.completed',
-      '[DONE]',
-    ]);
-    expect(meta.reasoning_steps?.map(({ type }) => type)).toEqual([
-      'consultant_call_agent',
-      'consultant_request_form',
-    ]);
-    expect(meta.token_usage?.total_calls).toBe(4);
-  });
-
   it('never goes round in circles', async () => {
     const first = await agentWith({});
     const second = await askerOf(first);
@@ -219,19 +197,6 @@ describe('a form', () => {
     expect(events.at(-2)).toMatchObject({ type: 'response.output_text.completed', final_text: '' });
     expect(meta).not.toHaveProperty('error');
   });
-
-  it('is the one of the agent when it has one', async () => {
-    const agentId = await agentWith({
-      unified_tools: [{ ...formTool, name: 'ask_address', config: { form } }],
-    });
-    const made = script(calls('ask_address', {}), says('Please.'));
-    const { events } = await reply(agentId);
-    expect(made[0]?.request.tools?.[0]?.function).toMatchObject({
-      name: 'ask_address',
-      parameters: { properties: {} },
-    });
-    expect(stepsOf(events)[0]).toMatchObject({ args: { title: 'Your address' } });
-  });
 });
 
 describe('what a model gets wrong', () => {
@@ -303,52 +268,6 @@ describe('what a model gets wrong', () => {
   });
 });
 
-it('uses several tools at once, each with its own start and end', async () => {
-  const [one, two] = [await agentWith({ name: 'One' }), await agentWith({ name: 'Two' })];
-  const agentId = await agentWith({
-    unified_tools: [
-      { type: 'consultant_call_agent', name: 'one', config: { agent_id: one } },
-      { type: 'consultant_call_agent', name: 'two', config: { agent_id: two } },
-    ],
-  });
-  const waiting: ModelCall[] = [];
-  script(
-    (call) => {
-      call.callTools(
-        { name: 'one', arguments: { message: '1' } },
-        { name: 'two', arguments: { message: '2' } },
-      );
-      call.finish();
-    },
-    // The first call gets its reply only after the second call has arrived.
-    (call) => waiting.push(call),
-    (call) => {
-      says('second')(call);
-      for (const first of waiting) says('first')(first);
-    },
-    says('Both.'),
-  );
-  const { events, meta } = await reply(agentId);
-  expect(typesOf(events).slice(1, 5).toSorted()).toEqual([
-    'reasoning_step.end',
-    'reasoning_step.end',
-    'reasoning_step.start',
-    'reasoning_step.start',
-  ]);
-  expect(meta.reasoning_steps?.map(({ result }) => result?.success)).toEqual([true, true]);
-  expect(new Set(meta.reasoning_steps?.map(({ id }) => id)).size).toBe(2);
-});
-
-it('keeps steps that are too large for an item of the table', async () => {
-  const other = await agentWith({});
-  const agentId = await askerOf(other);
-  const long = 'ä'.repeat(250_000);
-  script(callAgent, says(long), says('short'));
-  const { meta, history } = await reply(agentId);
-  expect(meta.reasoning_steps?.[0]?.result?.data).toMatchObject({ reply: long });
-  expect(history.at(-1)?.content).toBe('short');
-});
-
 describe('titles', () => {
   let titled: OpenTenant;
   beforeAll(async () => {
@@ -415,15 +334,6 @@ describe('titles', () => {
     call.finish();
     expect(typesOf(await events.rest())).toEqual(['output_text.completed', '[DONE]']);
     expect(await nameOf(chatId)).toBe('Sure things');
-  });
-
-  it('are not made of a reply that fails without a text', async () => {
-    const before = model.plainCalls.length;
-    script((call) => call.fail(400));
-    const chatId = await createTitled();
-    expect((await send(titled.client, titled, chatId, 'x')).status).toBe(500);
-    expect(model.plainCalls).toHaveLength(before);
-    expect(await nameOf(chatId)).toBe('Chat');
   });
 
   it('hold up no JSON answer', async () => {

@@ -19,16 +19,12 @@ const openOpenAi = async (options?: Parameters<typeof openTenant>[1]) => {
   const tenant = await openTenant(service, { openai: true, ...options });
   return { ...tenant, openai: openAiRequests(service, tenant) };
 };
+/** One of each route, and a path that is none. */
 const requests = [
   ['GET', '/models'],
-  ['GET', '/models/x'],
-  ['POST', '/chat/completions'],
-  ['GET', '/v1/models'],
   ['GET', '/v1/models/x'],
-  ['POST', '/v1/chat/completions'],
-  ['POST', '/responses'],
+  ['POST', '/chat/completions'],
   ['DELETE', '/models/x'],
-  ['GET', '/chat/completions'],
 ] as const;
 
 describe.each(requests)('%s %s', (method, path) => {
@@ -103,7 +99,7 @@ it('a Bearer key opens no route of the service itself', async () => {
   ]);
 });
 
-it('is off in a new workspace, and an operator turns it on and off, which is audited', async () => {
+it('is off in a new workspace, and an operator turns it on and off', async () => {
   const { workspaceId, agentId, apiKey } = await openTenant(service);
   const openai = openAiRequests(service, { apiKey, agentId });
   const agentctl = agentctlOf(service);
@@ -116,16 +112,6 @@ it('is off in a new workspace, and an operator turns it on and off, which is aud
     expect(updated).toMatchObject({ openai: value === 'on' });
     expect((await openai.request('GET', '/models')).status).toBe(status);
   }
-  const { entries } = await agentctl.json<{ entries: { action: string; changes: object }[] }>(
-    ...['audit', '--workspace', workspaceId],
-  );
-  const changes = entries
-    .filter(({ action }) => action === 'workspace updated')
-    .map((entry) => entry.changes);
-  expect(changes.slice(-2)).toEqual([
-    { openAiEnabled: { from: false, to: true } },
-    { openAiEnabled: { from: true, to: false } },
-  ]);
 });
 
 it('in whitelist mode, the parameter user must be listed, before anything else is checked', async () => {

@@ -47,27 +47,18 @@ describe('a parameter that would change the reply is rejected, with its name and
 describe('a wrong value is rejected', () => {
   it.each([
     [{ model: 5 }, 'model'],
-    [{ model: null }, 'model'],
-    [{ messages: null }, 'messages'],
     [{ messages: [] }, 'messages'],
     [{ messages: [5] }, 'messages[0]'],
-    [{ messages: [{ content: 'x' }] }, 'messages[0].role'],
     [{ messages: [user(5)] }, 'messages[0].content'],
-    [{ messages: [user([{ text: 'x' }])] }, 'messages[0].content[0].type'],
-    [{ messages: [user([null])] }, 'messages[0].content[0]'],
     [{ messages: [user([text('x'), text(5)])] }, 'messages[0].content[1].text'],
-    [{ messages: [user([imageAt('x')])] }, 'messages[0].content[0].image_url'],
     [{ messages: [user([imageAt({ url: null })])] }, 'messages[0].content[0].image_url.url'],
-    [{ messages: [user({})] }, 'messages[0].content'],
     [{ stream: 'yes' }, 'stream'],
     [{ stream_options: { include_usage: 1 } }, 'stream_options.include_usage'],
     [{ temperature: 3 }, 'temperature'],
-    [{ top_p: '1' }, 'top_p'],
     [{ presence_penalty: 3 }, 'presence_penalty'],
     [{ seed: 1.5 }, 'seed'],
     [{ stop: ['1', '2', '3', '4', '5'] }, 'stop'],
     [{ max_tokens: 0 }, 'max_tokens'],
-    [{ max_completion_tokens: -1 }, 'max_completion_tokens'],
     [{ user: '' }, 'user'],
   ])('%j', async (fields, param) => {
     expect(await openai.rejection(fields)).toMatchObject(
@@ -88,13 +79,6 @@ describe('a wrong value is rejected', () => {
       message: expect.stringContaining('too many values: at most 60000 fields and elements together'),
     });
   });
-
-  it('a body that is no JSON object', async () => {
-    for (const body of ['', '{', '[]', 'null'])
-      expect(await (await openai.request('POST', '/chat/completions', { body })).json(), body).toMatchObject({
-        error: { type: 'invalid_request_error', code: null },
-      });
-  });
 });
 
 it('a parameter without effect is accepted, and null is the same as absent', async () => {
@@ -109,14 +93,13 @@ it('a parameter without effect is accepted, and null is the same as absent', asy
   });
   expect(completion.choices[0]?.message.content).toBe('Hello');
   const { body } = model.calls.at(-1) ?? {};
-  for (const name of ['metadata', 'store', 'reasoning_effort', 'unknown_field', 'top_p', 'stop', 'tools'])
+  for (const name of ['metadata', 'store', 'reasoning_effort', 'service_tier', 'unknown_field', 'top_p'])
     expect(body).not.toHaveProperty(name);
 });
 
 describe('messages that agents cannot read are rejected', () => {
   it.each([
     [[user('x'), { role: 'tool', content: 'x', tool_call_id: '1' }], 'messages[1].role', /own tools/],
-    [[{ role: 'function', name: 'f', content: 'x' }, user('x')], 'messages[0].role', /own tools/],
     [[{ role: 'assistant', tool_calls: [{ id: '1' }] }, user('x')], 'messages[0].tool_calls', /own tools/],
     [[{ role: 'assistant', function_call: { name: 'f' } }, user('x')], 'messages[0].function_call', /own/],
     [[{ role: 'assistant', audio: { id: '1' } }, user('x')], 'messages[0].audio', /text/],
@@ -128,7 +111,6 @@ describe('messages that agents cannot read are rejected', () => {
     [[user([])], 'messages[0].content', /not be empty/],
     [[user('\ud800')], 'messages[0].content', /valid Unicode/],
     [[user([{ type: 'file', file: { file_id: 'x' } }])], 'messages[0].content[0].type', /upload it/],
-    [[user([{ type: 'input_audio', input_audio: {} }])], 'messages[0].content[0].type', /upload it/],
     [[{ role: 'system', content: [imageAt(undefined)] }, user('x')], 'messages[0].content[0].type', /text/],
     [[user('x'.repeat(256 * 1024 + 1))], 'messages[0].content', /262144 bytes/],
     [[{ role: 'system', content: '😀'.repeat(65_537) }, user('x')], 'messages', /262144 bytes/],
@@ -187,21 +169,12 @@ describe('an image', () => {
 
   it.each([
     ['an address', 'https://example.com/a.png', /no address is fetched/],
-    ['nothing', '', /data: URL/],
     ['plain text', 'data:image/png,abc', /data: URL/],
     ['millions of parameters', `data:image/png${';'.repeat(5_900_000)}`, /data: URL/],
     ['what is no base64', 'data:image/png;base64,a b', /data: URL/],
     ['another type', urlOf('image/bmp', png), /one of the types/],
-    ['a document', urlOf('application/pdf', png), /one of the types/],
     ['bytes of another type', urlOf('image/jpeg', png), /does not contain an image of the type image\/jpeg/],
     ['bytes of no image', urlOf('image/png', docx('x')), /does not contain an image/],
-    // Nothing after the end of the bytes is read: it belongs to other requests.
-    ...[8, 10, 16, 20, 23].map((length): [string, string, RegExp] => [
-      `the first ${length} bytes of an image`,
-      urlOf('image/png', png.subarray(0, length)),
-      /does not contain an image/,
-    ]),
-    ['the first 6 bytes of an image', urlOf('image/gif', gif.subarray(0, 6)), /does not contain an image/],
     ['no pixels', claiming(0, 0), /does not contain an image/],
     ['too many pixels', claiming(8001, 1), /8001 by 1 pixels: models take at most/],
     // It is not decoded.
@@ -210,13 +183,6 @@ describe('an image', () => {
   ])('with %s is rejected', async (_what, url, message) => {
     expect(await openai.rejection({ messages: [user([image(url)])] })).toMatchObject(
       rejected('messages[0].content[0].image_url.url', message),
-    );
-  });
-
-  it('that is not shown counts with its note', async () => {
-    const many = Array(6000).fill(image(urlOf('image/png', png)));
-    expect(await openai.rejection({ messages: [user(many)] })).toMatchObject(
-      rejected('messages[0].content', /with notes for images that are not shown, may have 262144 bytes/),
     );
   });
 
@@ -283,21 +249,15 @@ describe('an agent with tools', () => {
     expect(offered).toEqual(Array(4).fill(['helper']));
   });
 
-  it('ends with length at its limit of steps, and when a call of a tool was cut, but not of a called agent', async () => {
+  it('ends with length when a call of a tool was cut, but not of a called agent', async () => {
     const agent = await createPublishedAgent(tenant.workspaceId, {
       llm_model: model.sharedName,
       use_search: false,
       unified_tools: [
         { type: 'consultant_call_agent', name: 'helper', config: { agent_id: tenant.agentId } },
       ],
-      meta: { max_steps: 2 },
     });
     restoreModel();
-    model.onCall = (call) => {
-      call.callTools({ name: 'unknown', arguments: {} });
-      call.finish();
-    };
-    expect((await openai.complete({ model: agent })).choices[0]?.finish_reason).toBe('length');
     const calls = model.calls.length;
     model.onCall = (call) => {
       call.callTools({ name: 'helper', arguments: '{"message": "He' });

@@ -4,7 +4,6 @@ import { zodResponseFormat } from 'openai/helpers/zod';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { replyWith } from '#support/model-server.ts';
-import { createPublishedAgent } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { callFor, model, service, tenant } = await useScriptedService(undefined, { openai: true });
@@ -21,26 +20,6 @@ const { completions } = new OpenAI({
 const requestOf = (content: string) => ({
   model: tenant.agentId,
   messages: [{ role: 'user' as const, content }],
-});
-
-describe('OpenAI’s client for Node.js', () => {
-  it('puts a stream with steps together', async () => {
-    const agent = await createPublishedAgent(tenant.workspaceId, {
-      unified_tools: [{ type: 'consultant_call_agent', config: { agent_id: tenant.agentId } }],
-    });
-    const runner = completions.stream({
-      ...requestOf('Please use consultant_call_agent {"message": "Help"}'),
-      model: agent,
-    });
-    const steps: unknown[] = [];
-    runner.on('chunk', (chunk) =>
-      steps.push(...(('agent_steps' in chunk && (chunk.agent_steps as [])) || [])),
-    );
-    const { choices } = await runner.finalChatCompletion();
-    expect(steps).toHaveLength(2);
-    expect(choices[0]?.finish_reason).toBe('stop');
-    expect(choices[0]?.message.content).toMatch(/./);
-  });
 });
 
 describe('OpenAI’s client for Node.js, with a form', () => {

@@ -86,7 +86,10 @@ describe.runIf(webFunctions === 'all')('a client that goes away', () => {
       response.catch(() => undefined);
       const call = await called;
       if (hasStarted) call.chunk('Half');
-      if (hasStarted && stream) await (await response).body?.getReader().read();
+      if (hasStarted && stream) {
+        const reader = (await response).body?.pipeThrough(new TextDecoderStream()).getReader();
+        for (let text = ''; !text.includes('Half'); ) text += (await reader?.read())?.value ?? '';
+      }
       const leftAt = performance.now();
       client.abort();
       await call.gone;
@@ -116,12 +119,8 @@ describe.runIf(webFunctions === 'all')('the web function, called directly', () =
     return { endpoint, post };
   }
 
-  it('gives a good key nothing, and believes a signed caller alone', async () => {
+  it('takes a body of up to 6 MB, and reads none of a caller that is rejected', async () => {
     const { endpoint, post } = await openEndpoint();
-    for (const header of [{ Authorization: `Bearer ${tenant.apiKey}` }, { 'x-api-key': tenant.apiKey }]) {
-      const response = await post(header);
-      expect([response.status, await response.text()]).toEqual([403, '']);
-    }
     const signed = endpoint.headersOf(tenant);
     expect((await post(signed)).status).toBe(200);
     const tooLarge = await post(signed, { more: 'x'.repeat(6 * 1024 * 1024) });

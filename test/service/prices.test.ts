@@ -79,11 +79,8 @@ it('rejects what is not a model, a price or a day, and changes nothing', async (
   const day = ['--from', first];
   for (const [name, input, output, problem, ...more] of [
     ['GPT', '1', '1', 'It must be a model'],
-    ['demo#FLEX', '1', '1', 'It must be a model'],
     ['demo#', '1', '1', 'It must be a model'],
     [model, '1e3', '1', 'It must be dollars per million tokens'],
-    [model, '1', '0.0000001', 'It must be dollars per million tokens'],
-    [model, '1', '-1', 'It must be dollars per million tokens'],
     [model, '1', '1', 'It must be dollars per million tokens', '--cached', '1000000'],
     [model, '1', '1', 'It must be a day', '--from', '2026-02-30'],
   ] as const) {
@@ -123,7 +120,7 @@ it('multiplies the tokens of each day by the prices of that day', async () => {
   await use(workspaceId, first, [call, call]);
   await use(workspaceId, first, [[flex, 'chat', 1000, 50]], 'another-agent');
   await use(workspaceId, second, [[model, 'title', 10_000_001, 1]]);
-  const [ofFirst, ofFlex, ofSecond] = ['0.000352500000', '0.000175000000', '0.000013000001'];
+  const [ofFlex, ofSecond] = ['0.000175000000', '0.000013000001'];
 
   const byDay = await reportOf(workspaceId, 'day');
   expect(byDay.usage).toMatchObject([
@@ -141,15 +138,6 @@ it('multiplies the tokens of each day by the prices of that day', async () => {
     expect((await reportOf(workspaceId, by)).usage).toMatchObject([{ cost_usd: '0.000540500001' }]);
   const text = (await lines(...words(workspaceId, 'day'))).map((line) => line.split(/ +/).at(-1));
   expect(text).toEqual(['dollars', '0.0005', '0.0000', '0.0005']);
-
-  // A change of a price changes only the days from its first one on.
-  await set(model, second, '0', '0');
-  const after = await reportOf(workspaceId, 'day');
-  expect(after.usage.map(({ cost_usd }) => cost_usd)).toEqual(['0.000527500000', '0.000000000000']);
-  expect((await reportOf(workspaceId, 'model')).usage).toMatchObject([
-    { model, cost_usd: ofFirst },
-    { model: flex, cost_usd: ofFlex },
-  ]);
 });
 
 it('knows no cost of calls without a price, and names their models', async () => {

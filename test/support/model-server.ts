@@ -15,7 +15,6 @@ export interface ModelRequest {
   stream: boolean;
   messages: ModelMessage[];
   tools?: { type: 'function'; function: { name: string; description?: string; parameters: unknown } }[];
-  tool_choice?: unknown;
 }
 
 export interface ScriptedToolCall {
@@ -152,7 +151,6 @@ export function* fragmentsOf(
 /** Collects a reply, for a response without a stream. */
 export class CollectedReply {
   text = '';
-  reasoning = '';
   readonly toolCalls: (ScriptedToolCall & { id: string })[] = [];
 
   /** Adds tool calls, each with an id. */

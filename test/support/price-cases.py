@@ -45,5 +45,5 @@ EXACT = [
 ]
 for usage, prices in EXACT:
     print(line(usage, prices))
-for _ in range(294):
+for _ in range(54):
     print(line(tokens(), (price(), price(), price(), price())))

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { EventStreamCodec } from '@smithy/core/event-streams';
 import { fromUtf8, toUtf8 } from '@smithy/core/serde';
 import {
@@ -6,7 +6,6 @@ import {
   fragmentsOf,
   goneOf,
   type ModelCall,
-  type ModelMessage,
   type ModelRequest,
   type ModelUsage,
   type ReceivedRequest,
@@ -60,7 +59,6 @@ const stopReasons = { length: 'max_tokens', content_filter: 'content_filtered' }
 function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
   const route = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(path);
   if (method !== 'POST' || route === null) throw new Error(`No such route: ${method} ${path}`);
-  requireSignature(headers);
   const body = JSON.parse(text) as ConverseBody;
   const stream = route[2] === 'converse-stream';
   const said = new CollectedReply();
@@ -75,7 +73,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     };
     if (events === undefined) {
       response.writeHead(200, { 'Content-Type': 'application/json' });
-      const message = { role: 'assistant', content: plainContent(said) };
+      const message = { role: 'assistant', content: [{ text: said.text }] };
       response.end(JSON.stringify({ output: { message }, stopReason, ...(tokens && { usage: tokens }) }));
       return;
     }
@@ -101,7 +99,6 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       events?.inBlock('text', { text: content });
     },
     reason(content) {
-      said.reasoning += content;
       events?.inBlock('reasoning', { reasoningContent: { text: content } });
     },
     callTools(...calls) {
@@ -175,96 +172,24 @@ function openEvents(response: ServerResponse) {
   };
 }
 
-function plainContent({ text, reasoning, toolCalls }: CollectedReply): unknown[] {
-  return [
-    ...(reasoning === '' ? [] : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
-    ...(text === '' ? [] : [{ text }]),
-    ...toolCalls.map(({ id, name, arguments: input }) => ({ toolUse: { toolUseId: id, name, input } })),
-  ];
-}
-
-/** AWS would reject an unsigned call with 403. */
-function requireSignature({ authorization = '', 'x-amz-date': date }: IncomingHttpHeaders): void {
-  const scope =
-    /^AWS4-HMAC-SHA256 Credential=[^/]+\/\d{8}\/[a-z0-9-]+\/bedrock\/aws4_request, SignedHeaders=/;
-  if (!scope.test(authorization) || date === undefined)
-    throw new Error('The request is not signed for Bedrock');
-}
-
-interface ConverseBlock {
-  text?: string;
-  toolUse?: { toolUseId: string; name: string; input: unknown };
-  toolResult?: { toolUseId: string; content: { text?: string }[] };
-}
-
 export interface ConverseBody {
   system?: { text?: string; cachePoint?: { type: string } }[];
-  messages: { role: 'user' | 'assistant'; content: ConverseBlock[] }[];
-  inferenceConfig?: { maxTokens?: number; temperature?: number };
-  toolConfig?: {
-    tools: { toolSpec: { name: string; description?: string; inputSchema: { json: unknown } } }[];
-    toolChoice?: unknown;
-  };
+  messages: { role: 'user' | 'assistant'; content: { text?: string; toolResult?: object }[] }[];
 }
 
-function requestOf(
+/** Uses and results of tools are left out: `body` has them. */
+const requestOf = (
   model: string,
   stream: boolean,
-  { system = [], messages, toolConfig }: ConverseBody,
-): ModelRequest {
-  rejectBrokenRules(messages, toolConfig);
-  const marks = [...system, ...messages.flatMap(({ content }) => content)].filter(
-    (block) => 'cachePoint' in block,
-  );
-  if (marks.length > 4) throw new Error('A request has at most 4 cache points');
-  if (marks.length > 0 && !/claude-(?:3-7|sonnet-4)|nova-lite/.test(model))
-    throw new Error('The model does not cache prompts');
-  const tools = toolConfig?.tools.map(({ toolSpec: { inputSchema, ...tool } }) => ({
-    type: 'function' as const,
-    function: { ...tool, parameters: inputSchema.json },
-  }));
-  return {
-    model,
-    stream,
-    messages: [
-      ...system.flatMap(({ text }) => (text === undefined ? [] : [{ role: 'system', content: text }])),
-      ...messages.flatMap(({ role, content }) => messagesOf(role, content)),
-    ],
-    ...(tools && { tools, tool_choice: toolConfig?.toolChoice }),
-  };
-}
-
-function messagesOf(role: string, blocks: ConverseBlock[]): ModelMessage[] {
-  const results = blocks.flatMap(({ toolResult }) => (toolResult ? [toolResult] : []));
-  const uses = blocks.flatMap(({ toolUse }) => (toolUse ? [toolUse] : []));
-  const texts = blocks.flatMap(({ text }) => (text === undefined ? [] : [text]));
-  const responses = results.map(({ toolUseId, content }) => ({
-    role: 'tool',
-    content: content.map(({ text }) => text).join(''),
-    tool_call_id: toolUseId,
-  }));
-  const calls = uses.map(({ toolUseId, name, input }) => ({
-    id: toolUseId,
-    type: 'function' as const,
-    function: { name, arguments: JSON.stringify(input) },
-  }));
-  return texts.length === 0 && calls.length === 0
-    ? responses
-    : [...responses, { role, content: texts.join('\n\n'), ...(calls.length > 0 && { tool_calls: calls }) }];
-}
-
-/** Rejects requests to which Converse responds with a ValidationException. */
-function rejectBrokenRules(messages: ConverseBody['messages'], toolConfig: unknown): void {
-  const blocks = messages.flatMap(({ content }) => content);
-  const problem = [
-    [messages[0]?.role !== 'user', 'A conversation must start with a user message'],
-    [messages.some(({ role }, index) => role === messages[index - 1]?.role), 'Roles must alternate'],
-    [messages.some(({ content }) => content.length === 0), 'The content of a message is empty'],
-    [blocks.some(({ text }) => text !== undefined && text.trim() === ''), 'A text is blank'],
-    [
-      toolConfig === undefined && blocks.some(({ toolUse, toolResult }) => toolUse ?? toolResult),
-      'The toolConfig field must be defined when using toolUse and toolResult content blocks',
-    ],
-  ].find(([broken]) => broken);
-  if (problem !== undefined) throw new Error(`${problem[1]}`);
-}
+  { system = [], messages }: ConverseBody,
+): ModelRequest => ({
+  model,
+  stream,
+  messages: [
+    ...system.flatMap(({ text }) => (text === undefined ? [] : [{ role: 'system', content: text }])),
+    ...messages.map(({ role, content }) => ({
+      role,
+      content: content.flatMap(({ text }) => text ?? []).join('\n\n'),
+    })),
+  ],
+});

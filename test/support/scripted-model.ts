@@ -107,7 +107,6 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       delta({ content });
     },
     reason(content) {
-      said.reasoning += content;
       delta({ reasoning_content: content });
     },
     callTools(...calls) {
@@ -144,10 +143,9 @@ function sendJson(
   response.end(JSON.stringify(body));
 }
 
-const plainMessage = ({ text, reasoning, toolCalls }: CollectedReply) => ({
+const plainMessage = ({ text, toolCalls }: CollectedReply) => ({
   role: 'assistant',
   content: text === '' ? null : text,
-  ...(reasoning !== '' && { reasoning_content: reasoning }),
   ...(toolCalls.length > 0 && {
     tool_calls: toolCalls.map(({ id, name, arguments: value }) => ({
       id,

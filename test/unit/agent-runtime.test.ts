@@ -9,7 +9,7 @@ import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import { demo } from '#agents/models/demo.ts';
 import type { AgentRuntimeSettings } from '#agents/reply-loop.ts';
 import { type AgentTool, kindOf, ToolFailure } from '#agents/tools/agent-tool.ts';
-import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
+import { type PromptMessage, ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { collectReply, isFailedByModel } from '#domain/chats/collect-reply.ts';
 import type { ReplyForm } from '#domain/chats/reply-form.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
@@ -27,13 +27,16 @@ const runtimeOf = (settings: Pick<AgentRuntimeSettings, 'providers'> & Partial<A
   });
 
 /** A provider of models with these methods. */
-const scripted = (methodsOf: (name: string) => object): AgentRuntimeSettings['providers'] => {
+const scripted = (
+  methodsOf: (name: string) => object,
+  provider = 'scripted',
+): AgentRuntimeSettings['providers'] => {
   const model = (name: string) =>
     ({
       ...{ specificationVersion: 'v4', provider: 'scripted', modelId: name, supportedUrls: {} },
       ...methodsOf(name),
     }) as unknown as LanguageModelV4;
-  return { scripted: { needsName: true, seesImages: () => false, model } };
+  return { [provider]: { needsName: true, seesImages: () => false, model } };
 };
 
 /** An agent without tools. */
@@ -200,6 +203,119 @@ describe('a call of a model', () => {
   });
 });
 
+describe('a fallback model', () => {
+  /** Each test has a model of its own, because a model that has failed is paused for a while. */
+  let models = 0;
+
+  /** A first model that streams these parts and fails, and a model of the same name at another provider. */
+  function runtimeAfter(failure: ModelFailure, parts: LanguageModelV4StreamPart[] = []) {
+    models += 1;
+    const called: string[] = [];
+    const first = scripted(
+      () => ({
+        async doStream() {
+          called.push('first');
+          if (parts.length === 0) throw failure;
+          return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
+        },
+      }),
+      'first',
+    );
+    const second = scripted(
+      () => ({
+        async doStream() {
+          called.push('second');
+          return responseOf(['Here I am']);
+        },
+      }),
+      'second',
+    );
+    const clock = manualClock();
+    const runtime = runtimeOf({ providers: { ...first, ...second }, random: () => 0, clock });
+    const fallback = `second:model ${models}`;
+    const agent = agentWith(`first:model ${models}`, { meta: { fallback_models: [fallback] } });
+    const ended: string[] = [];
+    const reply = () =>
+      runtime.reply({ ...request(), agent }, (part) => {
+        if (part.type === 'call end' && part.usage.total_calls > 0) ended.push(part.call.model);
+      });
+    return { called, ended, clock, reply, fallback };
+  }
+
+  it.each(['throttled', 'unavailable'] as const)(
+    'is called after two attempts of a model that is %s, and alone for ten seconds',
+    async (kind) => {
+      const { called, ended, clock, reply, fallback } = runtimeAfter(new ModelFailure(kind, 'It is down'));
+      expect(await reply()).toMatchObject({ reason: 'stop' });
+      expect(called.splice(0)).toEqual(['first', 'first', 'second']);
+      await clock.advance(9999);
+      await reply();
+      expect(called.splice(0)).toEqual(['second']);
+      await clock.advance(1);
+      await reply();
+      expect(called).toEqual(['first', 'first', 'second']);
+      expect(ended).toEqual(Array(3).fill(fallback));
+    },
+  );
+
+  it.each(['refused', 'tooLong', 'failed'] as const)('is not called if the model is %s', async (kind) => {
+    const { called, reply } = runtimeAfter(new ModelFailure(kind, 'No'));
+    await expect(reply()).rejects.toMatchObject({ kind });
+    expect(called).toEqual(['first']);
+  });
+
+  it('is not called after the first output', async () => {
+    const text: LanguageModelV4StreamPart = { type: 'text-delta', id: '0', delta: 'Here' };
+    const { called, reply } = runtimeAfter(new ModelFailure('unavailable', 'It broke off'), [text]);
+    await expect(reply()).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(called).toEqual(['first']);
+  });
+});
+
+describe('a model whose context window is full', () => {
+  const said: PromptMessage[] = ['first', 'second', 'third', 'fourth'].flatMap((content) => [
+    { role: 'user' as const, content, attachments: [] },
+    { role: 'assistant' as const, content: `${content} reply`, reasoningSteps: [] },
+  ]);
+
+  /** A reply after four turns, of a model that takes at most so many messages. */
+  function replyWithin(most: number, history = said) {
+    const prompts: LanguageModelV4CallOptions['prompt'][] = [];
+    const doStream = async ({ prompt }: LanguageModelV4CallOptions) => {
+      const messages = prompt.filter(({ role }) => role !== 'system');
+      prompts.push(messages);
+      if (messages.length > most) throw new ModelFailure('tooLong', 'Too long', undefined, true);
+      return responseOf(['Here I am']);
+    };
+    const runtime = runtimeOf({ providers: scripted(() => ({ doStream })) });
+    const given = { ...request(), history, agent: agentWith('scripted:one') };
+    return { prompts, reply: runtime.reply(given, () => undefined) };
+  }
+  const lengthsOf = (prompts: readonly { length: number }[]) => prompts.map(({ length }) => length);
+
+  it('gets the later half of the earlier messages, and none of them in the end', async () => {
+    const half = replyWithin(5);
+    expect(await half.reply).toMatchObject({ reason: 'stop' });
+    expect(lengthsOf(half.prompts)).toEqual([9, 5]);
+    expect(half.prompts[1]).toEqual(half.prompts[0]?.slice(4));
+    const none = replyWithin(1);
+    expect(await none.reply).toMatchObject({ reason: 'stop' });
+    expect(lengthsOf(none.prompts)).toEqual([9, 5, 1]);
+  });
+
+  it('gets no reply as its first message', async () => {
+    const { prompts, reply } = replyWithin(1, said.slice(0, 6));
+    await reply;
+    expect(lengthsOf(prompts)).toEqual([7, 3, 1]);
+  });
+
+  it('has too long a message in the end', async () => {
+    const { prompts, reply } = replyWithin(0);
+    await expect(reply).rejects.toMatchObject({ kind: 'tooLong' });
+    expect(lengthsOf(prompts)).toEqual([9, 5, 1]);
+  });
+});
+
 let logged: { message: string; fields: Record<string, unknown> }[];
 let metered: string[];
 let ofTools: [tool: string, error: unknown][];
@@ -279,8 +395,6 @@ describe('an error that no model caused', () => {
   const reading = (error: Error) => ({ attachments: () => ({ read: async () => throwing(error)() }) });
   it.each<[what: string, thrown: Error, settings: Partial<AgentRuntimeSettings>]>([
     ['a denied read of a file', denied, reading(denied)],
-    ['a throttled table', throttled, reading(throttled)],
-    ['no connection to S3', unreachable, reading(unreachable)],
     ['a defect of the loop', broken, { tools: [tool({ start: throwing(broken) })] }],
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
     const { error, reply: failed } = await reply(settings);

@@ -85,19 +85,6 @@ describe.each(providers)('images to a model of %s', (_name, provider) => {
     expect([first === sdk, second === sdk]).toEqual([true, true]);
     expect(lengths).toEqual(bodies.map((body) => String(Buffer.byteLength(body))));
   });
-
-  it('are sent without a stream', async () => {
-    const model = provider.model('model');
-    const send = (data: string | Uint8Array) =>
-      model.doGenerate({ prompt: [{ role: 'user', content: [imagePart(data)] }] }).then(
-        () => expect.unreachable(),
-        () => undefined,
-      );
-    await send(largest);
-    await send(Buffer.from(largest).toString('base64'));
-    expect(bodies.length).toBe(2);
-    expect(bodies[0] === bodies[1]).toBe(true);
-  });
 });
 
 it('have other tokens in each call', () => {

@@ -79,7 +79,6 @@ it.each([
   ['<think>Hm.</think>\n', ''],
   ['<thin', '<thin'],
   ['<thinker>Hello', '<thinker>Hello'],
-  ['<b>Hello</b>', '<b>Hello</b>'],
   ['  Hello <think>Hm.</think>', '  Hello <think>Hm.</think>'],
   [' \n', ' \n'],
 ])('of %j the text is %j, however it is split', async (given, text) => {

@@ -32,7 +32,7 @@ test("costs are those of Python's decimal", () => {
     if (cost === undefined) expect.unreachable(each);
     expect([formatCost(cost), formatCost(cost, 4)], each).toEqual([exact, rounded]);
   }
-  expect(cases).toHaveLength(300);
+  expect(cases).toHaveLength(60);
 });
 
 describe('a price', () => {

@@ -10,7 +10,6 @@ import { freely, freeRetries } from '#support/free-retries.ts';
 import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { seededRandom } from '#support/seeded-random.ts';
 
 const wires = {
   openai: {
@@ -123,6 +122,12 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     expect(server.calls).toHaveLength(1);
   });
 
+  it('asks once if the stream begins with an error about the content', async () => {
+    always((call) => call.failInStream('invalid request'));
+    expect((await send(model)).error).toMatchObject({ kind: 'refused', isOfContent: true });
+    expect(server.calls).toHaveLength(1);
+  });
+
   it('asks four times at most, and waits twice as long each time', async () => {
     always((call) => call.fail(503));
     expect((await send(model)).error).toMatchObject({
@@ -221,13 +226,6 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     expect(server.calls).toHaveLength(1);
   });
 
-  it('does not ask again when it is aborted during a call', async () => {
-    const stop = new AbortController();
-    server.onCall = () => stop.abort();
-    expect((await send(model, stop.signal)).error).toMatchObject({ name: 'AbortError' });
-    expect(waits).toEqual([]);
-  });
-
   it('asks again for an answer in one piece', async () => {
     let received = 0;
     const { onPlainCall } = server;
@@ -273,69 +271,6 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   });
 });
 
-describe('thirty replies of a throttled provider, in simulated time', () => {
-  /** The times of all calls, in milliseconds. */
-  async function callTimes(retryAfter: string): Promise<number[]> {
-    const server = await startScriptedModel();
-    const times: number[] = [];
-    const waiting: { until: number; resume: () => void }[] = [];
-    let time = 0;
-    let running = 30;
-    server.onCall = (call) => {
-      times.push(time);
-      call.fail(429, { 'Retry-After': retryAfter });
-    };
-    const goOn = () => {
-      // All replies wait: the time moves to the next one.
-      if (waiting.length < running) return;
-      waiting.sort((one, other) => one.until - other.until);
-      const next = waiting.shift();
-      time = next?.until ?? time;
-      next?.resume();
-    };
-    const shared = wires.openai.modelAt(server.url);
-    const random = seededRandom(46);
-    await Promise.all(
-      Array.from({ length: 30 }, async () => {
-        await send(
-          retryingModel(shared, {
-            ...freely,
-            now: () => time,
-            random,
-            wait: (milliseconds) =>
-              new Promise<void>((resume) => {
-                waiting.push({ until: time + milliseconds, resume });
-                goOn();
-              }),
-          }),
-        );
-        running -= 1;
-        goOn();
-      }),
-    );
-    await server.close();
-    return times.sort((one, other) => one - other);
-  }
-
-  it('spread their calls if it says 0', async () => {
-    const times = await callTimes('0');
-    expect(times).toHaveLength(120);
-    expect(times.filter((time) => time < 750).length).toBeLessThan(90);
-    expect(times.at(-1)).toBeGreaterThan(2000);
-  });
-
-  it('call it no earlier than it says', async () => {
-    const times = await callTimes('5');
-    expect(times).toHaveLength(120);
-    // Each answer makes all replies wait.
-    expect(times.filter((time) => time % 5000 !== 0)).toEqual([]);
-    expect(times.filter((time) => time === 0)).toHaveLength(30);
-    expect(times.at(-1)).toBeGreaterThanOrEqual(15_000);
-    // No attempt waits longer than 20 s.
-    expect(times.at(-1)).toBeLessThanOrEqual(60_000);
-  });
-});
-
 describe('names of errors', () => {
   const failureOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
     const server = await wires[wire].start();
@@ -361,17 +296,28 @@ describe('names of errors', () => {
   });
 
   it.each([
-    [{ message: 'm', code: 429 }, 'throttled'],
-    [{ message: 'm', code: '503' }, 'unavailable'],
-    [{ message: 'm', type: 'rate_limit_error' }, 'throttled'],
-    [{ message: 'm', type: 'overloaded_error' }, 'throttled'],
-    [{ message: 'm', type: 'server_error', code: null }, 'unavailable'],
-    [{ message: 'm', type: 'invalid_request_error', code: 'context_length_exceeded' }, 'tooLong'],
-    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, 'refused'],
-    [{ message: 'Rate limit reached' }, 'failed'],
-    ['just a text', 'failed'],
-  ])("%j among OpenAI's events is %s", async (error, kind) => {
-    expect(await kindOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`))).toBe(kind);
+    [{ message: 'm', code: 429 }, 'throttled', false],
+    [{ message: 'm', code: '503' }, 'unavailable', false],
+    [{ message: 'm', type: 'rate_limit_error' }, 'throttled', false],
+    [{ message: 'm', type: 'overloaded_error' }, 'throttled', false],
+    [{ message: 'm', type: 'server_error', code: null }, 'unavailable', false],
+    [{ message: 'm', type: 'server_error', code: 'content_filter' }, 'unavailable', false],
+    [{ message: 'm', code: 400 }, 'refused', true],
+    [{ message: 'm', code: '422', type: 'authentication_error' }, 'refused', true],
+    [{ message: 'm', code: 401, type: 'invalid_request_error' }, 'refused', false],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, 'refused', true],
+    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_api_key' }, 'refused', false],
+    [{ message: 'm', type: 'authentication_error' }, 'refused', false],
+    [{ message: 'm', code: 'model_not_found' }, 'refused', false],
+    [{ message: 'm', type: 'content_policy_violation', code: null }, 'refused', true],
+    [{ message: 'm', type: 'guardrail_intervened' }, 'refused', true],
+    [{ message: 'm', code: 0, type: 'content_filter' }, 'refused', true],
+    [{ message: 'm', type: 'invalid_request_error', code: 'context_length_exceeded' }, 'tooLong', true],
+    [{ message: 'content_filter' }, 'failed', false],
+    ['just a text', 'failed', false],
+  ])("%j among OpenAI's events is %s, about the content: %j", async (error, kind, isOfContent) => {
+    const failure = await failureOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`));
+    expect(failure).toMatchObject({ kind, isOfContent });
   });
 
   it.each([
@@ -382,26 +328,6 @@ describe('names of errors', () => {
       const failure = await failureOf(wire, (call) => call.fail(status));
       expect(failure).toMatchObject({ isOfContent });
     }
-  });
-
-  it.each([
-    [{ message: 'm', code: 400 }, true],
-    [{ message: 'm', code: '422', type: 'authentication_error' }, true],
-    [{ message: 'm', code: 401, type: 'invalid_request_error' }, false],
-    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_value' }, true],
-    [{ message: 'm', type: 'invalid_request_error', code: 'invalid_api_key' }, false],
-    [{ message: 'm', type: 'authentication_error' }, false],
-    [{ message: 'm', code: 'model_not_found' }, false],
-    [{ message: 'm', code: 'content_filter' }, true],
-    [{ message: 'm', type: 'content_policy_violation', code: null }, true],
-    [{ message: 'm', type: 'guardrail_intervened' }, true],
-    [{ message: 'm', code: 'context_length_exceeded' }, true],
-    [{ message: 'm', type: 'server_error', code: 'content_filter' }, false],
-    [{ message: 'm', code: 0, type: 'content_filter' }, true],
-    [{ message: 'content_filter' }, false],
-  ])("%j among OpenAI's events is about the content: %j", async (error, isOfContent) => {
-    const failure = await failureOf('openai', (call) => call.raw(`data: ${JSON.stringify({ error })}\n\n`));
-    expect(failure).toMatchObject({ isOfContent });
   });
 
   it.each([
@@ -432,23 +358,6 @@ describe('names of errors', () => {
   ])('%i %j is %s', async (status, message, kind) => {
     expect(await kindOf('openai', (call) => call.fail(status, {}, message))).toBe(kind);
   });
-});
-
-it('asks again when nobody listens, and tells why in the end', async () => {
-  const server = await startScriptedModel();
-  await server.close();
-  const waits: number[] = [];
-  const model = retryingModel(wires.openai.modelAt(server.url), {
-    ...freely,
-    now: () => waits.reduce((sum, wait) => sum + wait, 0),
-    random: () => 0.5,
-    wait: async (milliseconds) => waits.push(milliseconds),
-  });
-  expect((await send(model)).error).toMatchObject({
-    kind: 'unavailable',
-    message: expect.stringContaining('could not be reached (ECONNREFUSED)'),
-  });
-  expect(waits).toEqual([250, 500, 1000]);
 });
 
 async function* textsOf(stream: AsyncIterable<LanguageModelV4StreamPart>): AsyncGenerator<string> {

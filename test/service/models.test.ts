@@ -1,22 +1,63 @@
 import { describe, expect, it } from 'vitest';
 import { requestsOf, resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { type ModelCall, replyWith } from '#support/model-server.ts';
+import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
-import { startScriptedModel } from '#support/scripted-model.ts';
+import { replyIn, says, scriptCalls } from '#support/scripted-steps.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { modelsUsedIn } from '#support/usage-today.ts';
-import { useService } from '#support/use-service.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
-const openai = closeAfterTests(await startScriptedModel());
+const llm_model = 'bedrock:eu.amazon.nova-lite-v1:0';
+
 const bedrock = closeAfterTests(await startScriptedBedrock());
-const service = await useService({
-  variables: { OPENAI_BASE_URL: openai.url, AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url },
+const {
+  model: openai,
+  service,
+  tenant,
+  client,
+} = await useScriptedService({ variables: { AWS_ENDPOINT_URL_BEDROCK_RUNTIME: bedrock.url } });
+
+describe('an agent with a model of Bedrock', () => {
+  it('is asked as its agent says: profile, system prompt, bounds, signed for the role', async () => {
+    const agentId = await createPublishedAgent(tenant.workspaceId, {
+      llm_model,
+      system_prompt: 'Be brief.',
+      meta: { temperature: 0.2, max_output_tokens: 64 },
+    });
+    const calls = scriptCalls(bedrock, says('Yes.'));
+    const { events, meta } = await replyIn(client, agentId, 'Well?');
+    expect(events.at(-2)).toMatchObject({ final_text: 'Yes.', usage: { total_tokens: 18, total_calls: 1 } });
+    expect(meta).toMatchObject({ token_usage: { total_prompt_tokens: 11, total_completion_tokens: 7 } });
+    expect(calls[0]?.request).toMatchObject({
+      model: 'eu.amazon.nova-lite-v1:0',
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Well?' },
+      ],
+    });
+    expect(calls[0]?.body).toMatchObject({ inferenceConfig: { maxTokens: 64, temperature: 0.2 } });
+    expect(calls[0]?.headers).toMatchObject({
+      'x-amz-security-token': expect.any(String),
+      authorization: expect.stringContaining('/bedrock/aws4_request'),
+    });
+  });
+
+  it('makes titles, with a call that is not streamed', async () => {
+    const { client: titled, agentId } = await openTenant(service, { model: llm_model });
+    bedrock.onPlainCall = says('All about fish');
+    scriptCalls(bedrock, says('Fish swim.'));
+    const { events } = await replyIn(titled, agentId, 'Fish?');
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'response.chat.title.updated', name: 'All about fish' }),
+    );
+  });
 });
 
 /** The bodies of the model's calls, by their last message. */
-function bodiesOf(model: typeof bedrock): Map<string, unknown> {
+function bodiesOf(model: ScriptedModel): Map<string, unknown> {
   const bodies = new Map<string, unknown>();
   const respond = (call: ModelCall) => {
     bodies.set(call.request.messages.at(-1)?.content ?? '', call.body);
@@ -79,14 +120,6 @@ describe('effort and service tier', () => {
       prompt_tokens_details: { cached_tokens: 64 },
     });
     expect(await door.rejection({ reasoning_effort: 'much' })).toMatchObject({ param: 'reasoning_effort' });
-  });
-
-  it('are not sent for an agent that sets none', async () => {
-    const bodies = bodiesOf(openai);
-    const tenant = await openTenant(service, { model: 'openai:test', titles: false });
-    expect((await tenant.send(await tenant.createChat(), { message: 'Plain' })).status).toBe(200);
-    expect(bodies.get('Plain')).not.toHaveProperty('reasoning_effort');
-    expect(bodies.get('Plain')).not.toHaveProperty('service_tier');
   });
 });
 
