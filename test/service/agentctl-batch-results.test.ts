@@ -131,9 +131,8 @@ describe('agentctl batch results', () => {
       response.end(`],"pagination":{"total_records":${count},"next_page":null}}`);
     };
     const args = ['batch', 'results', batchId, '--out', out];
-    expect(await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended).toMatchObject(
-      ended(0, ''),
-    );
+    const { code } = await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended;
+    expect(code).toBe(0);
     expect((await stat(out)).size).toBeGreaterThan(80_000_000);
   });
 
@@ -170,11 +169,9 @@ describe('agentctl batch results', () => {
     expect(front.requests.filter(isPage).every(({ path }) => path.endsWith('&status=success'))).toBe(true);
   });
 
-  it.each([
-    [['--status', 'done'], /--status.*pending, processing, success, failed/],
-    [['--base-url', 'ftp://example.com'], /not an http or https address/],
-  ])('refuses %j', async (args, said) => {
-    expect(await download(...args)).toMatchObject(ended(2, said));
+  it('refuses an unknown status', async () => {
+    const said = /--status.*pending, processing, success, failed/;
+    expect(await download('--status', 'done')).toMatchObject(ended(2, said));
     expect(front.requests).toEqual([]);
   });
 });
