@@ -508,15 +508,4 @@ describe('agentctl batch submit', () => {
     expect(await agentctl.json(...submitArgs(file))).toMatchObject({ earlier_batches: 1 });
     expect([batches.taken.length, await readdir(folder)]).toEqual([1, ['requests.csv']]);
   });
-
-  it('says which folder it needs for journals', async () => {
-    const file = await writeCsv(1);
-    const state = await write('state', '');
-    const { code, stderr } = await agentctl.start(submitArgs(file), { XDG_STATE_HOME: state }).ended;
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/cannot be created: not a directory; XDG_STATE_HOME can/),
-    ]);
-    expect(front.requests).toEqual([]);
-  });
 });

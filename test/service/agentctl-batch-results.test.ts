@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -134,18 +134,6 @@ describe('agentctl batch results', () => {
     const { code } = await agentctl.start(args, { NODE_OPTIONS: '--max-old-space-size=64' }).ended;
     expect(code).toBe(0);
     expect((await stat(out)).size).toBeGreaterThan(80_000_000);
-  });
-
-  it('leaves an earlier file alone when it fails, and nothing beside it', async () => {
-    await writeFile(out, 'earlier');
-    serveResults('completed', (request, _, offset) => {
-      if (offset === 0) return false;
-      request.respond(404, { data: null, message: 'Batch not found', error_code: 10003 });
-      return true;
-    });
-    expect(await download()).toMatchObject(ended(1, 'Batch not found (code 10003)\n'));
-    expect(await readFile(out, 'utf8')).toBe('earlier');
-    expect(await readdir(folder)).toEqual(['results.jsonl']);
   });
 
   it('fails when results are missing', async () => {

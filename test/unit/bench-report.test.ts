@@ -33,18 +33,6 @@ it('compares each run of the service with the bare one of the same run', () => {
   ]);
 });
 
-it('marks what was not measured, and has no ratio to zero', () => {
-  const table = reportTable([
-    runOf(1, 'bare', { 'emulators, MB': 0, threads: 11 }),
-    runOf(1, 'service', { 'emulators, MB': 12.34, threads: 47, 'requests a second': 123.4 }),
-  ]);
-  expect(cellsOf(table).slice(2)).toEqual([
-    ['emulators, MB', '0', '12.3', '–'],
-    ['threads', '11', '47', '4.27'],
-    ['requests a second', '–', '123', '–'],
-  ]);
-});
-
 it('counts no reply that says something else, and tells of it', async () => {
   const timed = { firstByte: 1, firstDelta: 2, closed: 3 };
   let created = 0;
