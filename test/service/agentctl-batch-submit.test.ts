@@ -100,11 +100,9 @@ describe('agentctl batch', () => {
     expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /was submitted with another schema/));
   });
 
-  it.each([
-    ['plain', 'x'.repeat(200_000), 33],
+  it('fills batches up to what the service takes', async () => {
     // A quotation mark has one byte in the message, two in the body, and four in the function's payload.
-    ['quoted', '"'.repeat(100_000), 17],
-  ])('fills batches up to what the service takes: %s', async (_, message, count) => {
+    const [message, count] = ['"'.repeat(100_000), 17];
     await writeLines(Array.from({ length: count }, () => ({ message })));
     const { submitted } = await agentctl.json<Submission>(...submitArgs());
     expect(submitted.length).toBe(2);
