@@ -126,7 +126,6 @@ describe('agentctl', () => {
       [['batch', 'list', '--limt', '1'], /unknown option '--limt' \(Did you mean --limit\?\)/],
       [['batch', 'list', '--limit', '0'], /--limit .*from 1 to.* Try agentctl batch list --help$/],
       [['batch', 'list', '--base-url', 'ftp://x'], /is not an http or https address/],
-      [['batch', 'list', '--base-url', 'https:/x'], /is not an http or https address/],
       [['batch', 'list', '--base-url', 'https://x '], /is not an http or https address/],
     ];
     for (const [args, line] of cases) {
