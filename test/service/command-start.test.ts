@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -157,20 +157,6 @@ describe('npm start', () => {
       expect(threads, String(name)).toBeGreaterThan(0);
       expect(bytes / threads, String(name)).toBeGreaterThan(4_000_000);
     }
-  });
-
-  it('tells programs the same in connection.json, and leaves its folder to the owner', async () => {
-    expect((await stat(join(data, 'connection.json'))).mode & 0o777).toBe(0o600);
-    expect(await openToOthers(data)).toEqual([]);
-    expect(await readConnection()).toMatchObject({
-      base_url: expect.any(String),
-      api_key: expect.stringMatching(/^ak_/),
-      workspace_id: expect.stringMatching(/^ws_/),
-      agent_id: expect.any(String),
-      pid: expect.any(Number),
-      access_key_id: expect.stringMatching(/^AKIA/),
-      secret_access_key: expect.any(String),
-    });
   });
 
   it('says that a port is in use', async () => {
