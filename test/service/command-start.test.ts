@@ -20,7 +20,6 @@ import { createChat, historyOf } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import type { Connection } from '../../bin/local/connection.ts';
 import type { MemoryPart } from '../../bin/local/memory-by-part.ts';
-import manifest from '../../package.json' with { type: 'json' };
 
 /** Settings of the stage. */
 const settings = ['--set', 'batchTimeoutSeconds=7200'];
@@ -139,11 +138,6 @@ describe('npm start', () => {
     expectLine(unclear, 2, /NAME=VALUE.*: one, two$/);
   });
 
-  it('says that a new data folder has no restored table', async () => {
-    const ended = await run('--port', '0', '--data', join(folder, 'new'), '--set', 'restoredTable=restored');
-    expectLine(ended, 1, /^The setting restoredTable names the table restored, but .* has no tables$/);
-  });
-
   it('tells its memory by part when it gets SIGUSR2', async () => {
     const file = join(data, 'memory.json');
     process.kill((await readConnection()).pid, 'SIGUSR2');
@@ -198,7 +192,7 @@ describe('npm start', () => {
       ...['bin', 'local', 'package.json'].map((name) => cp(name, join(copy, name), { recursive: true })),
     ]);
     const program = (...words: string[]) => startProgram([process.execPath, ...words]).ended;
-    const [isFile, readOnly, madeByNewer, madeByOlder, old, bare, bug, printed] = await Promise.all([
+    const [isFile, readOnly, madeByNewer, madeByOlder, old, bare, bug] = await Promise.all([
       run('--data', file),
       run('--data', '/sys/service'),
       run('--data', newer, '--port', '0'),
@@ -206,7 +200,6 @@ describe('npm start', () => {
       program('--no-experimental-strip-types', 'bin/local.js'),
       program(join(copy, 'bin/local.js')),
       program('--import', 'data:text/javascript,process.getuid=process.umask=()=>null.x', 'bin/local.js'),
-      run('--version'),
     ]);
     const another = 'Choose another folder with --data FOLDER\\.$';
     expectLine(isFile, 1, new RegExp(`file is a file\\. ${another}`));
@@ -219,7 +212,6 @@ describe('npm start', () => {
       code: 1,
       stderr: expect.stringMatching(/report.*CONTRIBUTING.*\n(.*\n)* +at /),
     });
-    expect(printed).toMatchObject({ code: 0, stdout: `${manifest.version}\n`, stderr: '' });
   });
 
   it('does not empty a folder that holds something else', async () => {
