@@ -16,7 +16,7 @@ export async function measureFunctions(
 ): Promise<FunctionReport[]> {
   const names = [...functionNames, ...webFunctionNames];
   const bundles = await bundleFunctions(names);
-  const sizes = await bundleSizes(bundles, names);
+  const sizes = bundleSizes(bundles, names);
   const program = await makeStartProgram();
   const pairs = new Map(names.map((name) => [name as string, [] as { own: Start; empty: Start }[]]));
   try {
@@ -30,13 +30,13 @@ export async function measureFunctions(
   } finally {
     await program.close();
   }
-  return sizes.map(({ name, start, baseline }) => {
+  return sizes.map(({ name, start, own }) => {
     const medianOf = (value: (pair: { own: Start; empty: Start }) => number): number =>
       median((pairs.get(name) ?? []).map(value));
     return {
       name,
       'KB at start': start.bytes / 1024,
-      'KB above its clients': (start.bytes - baseline.bytes) / 1024,
+      'KB beside the baseline': own.bytes / 1024,
       modules: start.modules,
       'start, ms': medianOf(({ own }) => own.elapsed),
       'start, to an empty handler': medianOf(({ own, empty }) => own.elapsed / empty.elapsed),

@@ -7,54 +7,49 @@ import { theBundles } from './synthesize.ts';
 const names = [...functionNames, ...webFunctionNames];
 
 /**
- * The limit for the project's own code and all packages outside the baseline at a function's start: 132 KB of 1,024
- * bytes, a tenth above today's largest function without a limit of its own. A limit finds a package that came in
- * unseen, so raise it, back to a tenth above the printed size, when our own code needs it.
+ * The limit for the project's own code and all packages outside the baseline at a function's start, in KB of 1,024
+ * bytes: a tenth above today's largest function without a limit of its own, but for receive-uploads, which takes 132. A
+ * limit finds a package that came in unseen, so raise it above the printed size when our own code needs it.
  */
-const budgetBytes = 132 * 1024;
+const budgetBytes = 133 * 1024;
 
-/**
- * What functions take that call models, above today's sizes as above: the largest serves chats, and so both sends messages
- * and resumes streams.
- */
+/** What functions take that call models: the largest serves chats, and so both sends messages and resumes streams. */
 const budgetBytesOf: Partial<Record<string, number>> = {
-  'complete-chat': 165 * 1024,
-  'process-batch-items': 178 * 1024,
-  'send-message': 176 * 1024,
-  'serve-chats': 194 * 1024,
-  'test-agent': 135 * 1024,
+  'complete-chat': 161 * 1024,
+  'process-batch-items': 175 * 1024,
+  'send-message': 172 * 1024,
+  'serve-chats': 185 * 1024,
+  'test-agent': 130 * 1024,
 };
 
 /**
- * A tenth above today's maximum, 100 and 176: there is room for some files of our own, and a package of many small
+ * A tenth above today's maximum, 102 and 144: there is room for some files of our own, and a package of many small
  * modules fails the test. Raise a limit as above.
  */
-const budgetModules = 110;
-const budgetModulesWithModel = 194;
+const budgetModules = 112;
+const budgetModulesWithModel = 158;
+
+/** A tenth above today's maximum, that of the functions with files. */
+const baselineBytes = 515 * 1024;
 
 const remedy =
   'import what few calls need at its first use, as functions/runtime/composition/services.ts does with tool-adapters.ts';
 
 const bundles = await theBundles();
 const metafile = bundles.metafile();
-const sizes = await bundleSizes(bundles, names);
+const sizes = bundleSizes(bundles, names);
 console.log(tableOf(sizes));
 
-test.each(sizes)(
-  '$name starts with at most its budget above its clients alone',
-  ({ name, start, baseline, hasModel }) => {
-    // The baseline must not be empty or larger than the function, else the measurement is wrong. The smallest is that of
-    // prepare-attachment, which has no client of AWS.
-    expect(baseline.bytes).toBeGreaterThan(100_000);
-    expect(start.bytes - baseline.bytes).toBeGreaterThan(0);
-    expect(start.bytes - baseline.bytes, `bytes at the start: ${remedy}`).toBeLessThanOrEqual(
-      budgetBytesOf[name] ?? budgetBytes,
-    );
-    expect(start.modules - baseline.modules, `modules at the start: ${remedy}`).toBeLessThanOrEqual(
-      hasModel ? budgetModulesWithModel : budgetModules,
-    );
-  },
-);
+test.each(sizes)('$name starts with at most its budget beside the baseline', ({ name, start, own }) => {
+  // Else the measurement is wrong.
+  expect(start.bytes - own.bytes).toBeGreaterThan(100_000);
+  expect(start.bytes - own.bytes, `bytes of the baseline: ${remedy}`).toBeLessThanOrEqual(baselineBytes);
+  expect(own.bytes).toBeGreaterThan(20_000);
+  expect(own.bytes, `bytes at the start: ${remedy}`).toBeLessThanOrEqual(budgetBytesOf[name] ?? budgetBytes);
+  expect(own.modules, `modules at the start: ${remedy}`).toBeLessThanOrEqual(
+    name in budgetBytesOf ? budgetModulesWithModel : budgetModules,
+  );
+});
 
 const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
 
@@ -87,15 +82,14 @@ test.each(withTools)('%s loads at most 230 KB at the first call of MCP, and noth
 function tableOf(entries: readonly BundleSize[]): string {
   const kilobytes = (bytes: number): string => (bytes / 1024).toFixed(1);
   return markdownTable([
-    ['function', 'KB at start', 'clients alone', 'above', 'loaded later', 'modules', 'clients alone'],
-    ...entries.map(({ name, start, baseline, deferred }) => [
+    ['function', 'KB at start', 'beside the baseline', 'loaded later', 'modules', 'beside the baseline'],
+    ...entries.map(({ name, start, own, deferred }) => [
       name,
       kilobytes(start.bytes),
-      kilobytes(baseline.bytes),
-      kilobytes(start.bytes - baseline.bytes),
+      kilobytes(own.bytes),
       kilobytes(deferred.bytes),
       String(start.modules),
-      String(baseline.modules),
+      String(own.modules),
     ]),
   ]);
 }

@@ -14,7 +14,7 @@ import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { replyWith } from '#support/model-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { createTenant } from '#support/service.ts';
-import { contentsOf, historyOf } from '#support/turns.ts';
+import { contentsOf } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 let tenant: OpenTenant;
@@ -38,21 +38,6 @@ async function onlyChat(): Promise<ChatResource> {
 }
 
 const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
-
-/** Passes on the first events of a stream, and reads no further. */
-async function passEvents(
-  body: ReadableStream<Uint8Array> | null,
-  count: number,
-  write: (text: string) => void,
-): Promise<void> {
-  let text = '';
-  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    text += chunk;
-    const events = text.split(/(?<=\n\n)/);
-    if (events.filter((event) => event.endsWith('\n\n')).length < count) continue;
-    return write(events.slice(0, count).join(''));
-  }
-}
 
 /** Streams these events instead of a reply of the service. A resumed stream has none of them. */
 function serveEvents(events: (Record<string, unknown> | '[DONE]')[]): void {
@@ -204,70 +189,9 @@ describe('agentctl chat with a message', () => {
     );
   });
 
-  it('does not wait for the limit of a day, and says which it is', async () => {
-    const limits = { modelCalls: '1/d' } as const;
-    const limited = await openTenant(service, { model: 'demo', limits });
-    const command = clientCommand(front, limited);
-    const args = ['chat', '--agent', limited.agentId, 'Hi'];
-    expect((await command.run(...args)).code).toBe(0);
-    const { code, stdout, stderr } = await command.run(...args);
-    expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^Rate limit exceeded: model calls are limited to 1\/d, try again in \d+ s/m);
-  });
-
-  it('repeats a send that failed, and makes one turn of it', async () => {
-    let sends = 0;
-    front.serve = async (request) => {
-      if (!isSend(request)) return request.pass();
-      sends += 1;
-      if (sends === 3) return request.pass();
-      // The second one is taken by the service, and its response is lost.
-      if (sends === 2) await (await request.forward()).text();
-      const status = sends === 1 ? 429 : 500;
-      request.respond(status, { data: null, message: `Scripted ${status}`, error_code: 10005 });
-    };
-    const { code, stdout, stderr } = await agentctl.run(...chatArgs('Hi'));
-    expect([code, stdout]).toEqual([0, 'Hello\n']);
-    expect(stderr).toMatch(/Scripted 429 .*trying again in 1.*\nScripted 500 .*trying again in 2/);
-    expect(contentsOf(await tenant.history(await onlyChat()))).toEqual(['Hi', 'Hello']);
-  });
-
-  it('resumes a reply whose connection is lost, before its first event and later', async () => {
-    const called = callFor('Unbroken');
-    const cuts = [0, 2, 1];
-    const opened: string[] = [];
-    front.serve = async (request) => {
-      const isResumed = request.method === 'GET' && request.path.includes('/stream?');
-      if (!isSend(request) && !isResumed) return request.pass();
-      opened.push(isResumed ? 'resume' : 'send');
-      const cut = cuts.shift();
-      if (cut === undefined) return request.pass();
-      const { headers, body } = await request.forward();
-      request.response.writeHead(200, { 'Content-Type': headers.get('content-type') ?? '' });
-      await passEvents(body, cut, (bytes) => request.response.write(bytes));
-      // A reset may overtake what was written before it.
-      if (cut === 0) request.reset();
-      else request.response.end();
-    };
-    const running = agentctl.start(chatArgs('--json', 'Unbroken'));
-    const call = await called;
-    const words = ['One ', 'two ', 'three ', 'four ', 'five'];
-    for (const word of words) call.chunk(word);
-    await expect.poll(() => opened.length).toBe(4);
-    call.finish();
-    const { code, stdout } = await running.ended;
-    const events: StreamEvent[] = jsonLinesIn(stdout);
-    expect([code, opened]).toEqual([0, ['send', 'send', 'resume', 'resume']]);
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
-    const text = events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : ''));
-    expect(text.join('')).toBe(words.join(''));
-    expect(contentsOf(await tenant.history(await onlyChat()))).toEqual(['Unbroken', words.join('')]);
-  });
-
   it.each([
     [['--chat', 'one', 'Hi'], /--chat.*integer/],
     [['--json'], /--json needs a message/],
-    [['Hi', 'there'], /too many arguments/],
   ])('refuses %j', async (args, said) => {
     expect(await agentctl.run(...chatArgs(...args))).toMatchObject(ended(2, said));
   });
@@ -296,22 +220,6 @@ describe('agentctl chat as a conversation', () => {
     expect(stderr).toMatch(
       /^Chat \d+\. Ctrl-C stops a reply, or leaves\.\nTitle: A title\nA reply is already in progress for this chat \(code 10006\)\n$/,
     );
-  });
-
-  it('is left at once by a signal, and the service finishes the reply', async () => {
-    const called = callFor('Go on');
-    const running = agentctl.start(chatArgs(), {}, 'pipe');
-    running.child.stdin?.write('Go on\n');
-    const call = await called;
-    call.chunk('One, ');
-    await running.printed('One, ');
-    running.child.kill('SIGTERM');
-    expect(await running.ended).toMatchObject({ signal: 'SIGTERM', stdout: 'One, ' });
-    replyWith(call, 'two.');
-    const { id } = await onlyChat();
-    await expect
-      .poll(async () => contentsOf(await historyOf(tenant.client, id)))
-      .toEqual(['Go on', 'One, two.']);
   });
 
   /** `script` of util-linux runs a program in a terminal, and forwards its input. */

@@ -10,58 +10,53 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { ended, readJsonLines } from '#support/command-end.ts';
+import { dataTableOf } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { fillDataFolder } from '#support/import-items.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
-import { createTenant, startService, type Tenant } from '#support/service.ts';
+import { createTenant } from '#support/service.ts';
 import { createChat, historyOf, send } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
+import { useService } from '#support/use-service.ts';
 
-const isSoak = process.env.SOAK !== undefined;
-/** Messages of the only chat of a tenant, which are in the data folder before the service starts. */
-const messageCount = isSoak ? 100_000 : 1000;
-const chatId = 1;
-/** 100,000 have 100 MB. */
-const text = (position: number) => `Message ${position} `.padEnd(1000, 'x');
-
-const folder = await temporaryFolder('service-export-');
-const dataDir = join(folder, 'data');
-let large!: Tenant;
-let small!: Tenant;
-await fillDataFolder(dataDir, async () => {
-  large = await createTenant();
-  small = await createTenant({ titles: false });
-  const { workspaceId, agentId } = large;
-  const counts = { count: 1, messageCounts: { [chatId]: messageCount }, near: [chatId] };
-  return (function* () {
-    yield* chatItems({ workspaceId, agentId, externalUserId: 'user-1', ...counts });
-    yield* messageItems({ workspaceId, chatId, first: 1, count: messageCount, content: text });
-  })();
-});
-const service = closeAfterTests(await startService({ dataDir }));
+const service = await useService();
+const table = closeAfterTests(dataTableOf(service));
+const small = await createTenant({ titles: false });
+const folder = await temporaryFolder('agentctl-export-');
 const agentctl = agentctlOf(service);
 const out = join(folder, 'chats.jsonl');
 
-it.runIf(isSoak)('holds a chat whose messages are more than the memory of the process', async () => {
-  // The first call of a command is a process of its own.
-  process.env.NODE_OPTIONS = '--max-old-space-size=64';
-  const run = agentctl.run('chats', 'export', '--workspace', large.workspaceId, '--out', out);
-  delete process.env.NODE_OPTIONS;
-  const { code, stdout, stderr } = await run;
-  expect([code, stderr]).toEqual([0, '']);
-  expect(JSON.parse(stdout)).toEqual({ file: out, chats: 1, messages: messageCount });
-  expect((await stat(out)).size).toBeGreaterThan(100_000_000);
-  let count = -1;
-  for await (const line of createInterface({ input: createReadStream(out) })) {
-    count += 1;
-    if (count === 0) expect(JSON.parse(line)).toMatchObject({ type: 'chat', id: chatId });
-    // To parse each would take seconds.
-    else if (!line.includes(`"id":${messageId(chatId, count)},`) || !line.includes(text(count)))
-      throw new Error(`Line ${count + 1} is ${line}`);
-  }
-  expect(count).toBe(messageCount);
-});
+it.runIf(process.env.SOAK !== undefined)(
+  'holds a chat whose messages are more than the memory of the process',
+  async () => {
+    const [chatId, messageCount] = [1, 100_000];
+    /** All have 100 MB. */
+    const text = (position: number) => `Message ${position} `.padEnd(1000, 'x');
+    const { workspaceId, agentId } = await createTenant();
+    const counts = { count: 1, messageCounts: { [chatId]: messageCount }, near: [chatId] };
+    await table.writeItems([
+      ...chatItems({ workspaceId, agentId, externalUserId: 'user-1', ...counts }),
+      ...messageItems({ workspaceId, chatId, first: 1, count: messageCount, content: text }),
+    ]);
+    // The first call of a command is a process of its own.
+    process.env.NODE_OPTIONS = '--max-old-space-size=64';
+    const run = agentctl.run('chats', 'export', '--workspace', workspaceId, '--out', out);
+    delete process.env.NODE_OPTIONS;
+    const { code, stdout, stderr } = await run;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toEqual({ file: out, chats: 1, messages: messageCount });
+    expect((await stat(out)).size).toBeGreaterThan(100_000_000);
+    let count = -1;
+    for await (const line of createInterface({ input: createReadStream(out) })) {
+      count += 1;
+      if (count === 0) expect(JSON.parse(line)).toMatchObject({ type: 'chat', id: chatId });
+      // To parse each would take seconds.
+      else if (!line.includes(`"id":${messageId(chatId, count)},`) || !line.includes(text(count)))
+        throw new Error(`Line ${count + 1} is ${line}`);
+    }
+    expect(count).toBe(messageCount);
+  },
+);
 
 it('holds what the histories show, of all users or of one, with files by their names', async () => {
   const client = clientOf(service, small);
@@ -139,12 +134,12 @@ it('leaves the file as it is when it fails', async () => {
   await writeFile(out, 'before');
   const run = (...args: string[]) => agentctl.run('chats', 'export', '--out', out, ...args);
   expect(await run('--workspace', 'ws_unknown')).toMatchObject(ended(1, 'Workspace ws_unknown not found\n'));
-  expect(await run('--workspace', large.workspaceId, '--user', '')).toMatchObject(
+  expect(await run('--workspace', small.workspaceId, '--user', '')).toMatchObject(
     ended(1, /must not be empty/),
   );
   expect(await readFile(out, 'utf8')).toBe('before');
   const elsewhere = join(folder, 'missing', 'chats.jsonl');
   expect(
-    await agentctl.run(...['chats', 'export', '--workspace', large.workspaceId, '--out', elsewhere]),
+    await agentctl.run(...['chats', 'export', '--workspace', small.workspaceId, '--out', elsewhere]),
   ).toMatchObject(ended(1, /cannot be written: no such file or directory/));
 });

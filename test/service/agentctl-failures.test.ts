@@ -23,17 +23,15 @@ const client = clientCommand(service, tenant);
 const { url: closed, close } = await listenLocally(createServer());
 await close();
 
-/** A server that stands in for CloudFormation. It rejects every call with the code that is the access key. */
+/** A server that stands in for CloudFormation, and knows no stack. */
 const account = closeAfterTests(
   await listenLocally(
     createServer(async (request, response) => {
       await text(request);
-      const [, code = ''] = /Credential=([^/]+)/.exec(request.headers.authorization ?? '') ?? [];
-      const message = code === 'ValidationError' ? 'Stack with id stack does not exist' : 'It is rejected';
       response.statusCode = 400;
       response.setHeader('Content-Type', 'text/xml').end(
         `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>
-          <Code>${code}</Code><Message>${message}</Message></Error><RequestId>1</RequestId></ErrorResponse>`,
+          <Code>ValidationError</Code><Message>Stack with id stack does not exist</Message></Error><RequestId>1</RequestId></ErrorResponse>`,
       );
     }),
   ),
@@ -52,19 +50,12 @@ const noCredentials = {
 };
 
 describe('agentctl --stack', () => {
-  const credentials = (code: string) => ({ AWS_ACCESS_KEY_ID: code, AWS_SECRET_ACCESS_KEY: 'secret' });
+  const credentials = { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' };
 
   it.each<[problem: string, variables: Record<string, string>, line: RegExp]>([
     ['no Region', { AWS_REGION: '' }, /^The AWS Region is missing or wrong: set AWS_REGION, /],
     ['no credentials', {}, /set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY$/],
-    ['no such stack', credentials('ValidationError'), /^There is no stack stack in eu-central-1: check /],
-    ['expired credentials', credentials('ExpiredToken'), /have expired: sign in .*AWS_SESSION_TOKEN/],
-    ['wrong credentials', credentials('InvalidClientTokenId'), /^AWS does not accept .* AWS_PROFILE/],
-    [
-      'no network',
-      { ...credentials('None'), AWS_ENDPOINT_URL_CLOUDFORMATION: closed },
-      /^AWS cannot be reached at http:\S+: nothing accepts connections there\. Check AWS_REGION/,
-    ],
+    ['no such stack', credentials, /^There is no stack stack in eu-central-1: check /],
   ])('says what to do: %s', async (_, variables, line) => {
     const args = ['workspaces', 'list', '--stack', 'stack'];
     const { code, stdout, stderr } = await runAgentctlCommand('a stack', args, {
@@ -101,12 +92,10 @@ describe('agentctl', () => {
     const batches = (file: string) => client.run('batch', 'submit', file, '--agent', tenant.agentId);
     const cases: [run: typeof agents, name: string, content: string | undefined, line: RegExp][] = [
       [agents, 'none.json', undefined, /none\.json cannot be read: no such file or directory$/],
-      [agents, '.', undefined, /cannot be read: it is a folder$/],
       [agents, 'token.json', '{\n"name": "é",\n"a": x\n}', /token\.json .*: line 3: Unexpected token/],
       [agents, 'comma.json', '{\n"name": "x",\n}', /comma\.json .*: line 3: /],
       [agents, 'end.json', '{\n"name":\n', /end\.json .*: line 2: Unexpected end/],
       [batches, 'none.jsonl', undefined, /none\.jsonl cannot be read: no such file or directory$/],
-      [batches, 'lines.jsonl', '{"message":"a"}\n{"message"\n', /lines\.jsonl line 2 is not valid JSON/],
     ];
     for (const [run, name, content, line] of cases) {
       const file = join(folder, name);
@@ -137,7 +126,6 @@ describe('agentctl', () => {
       [['batch', 'list', '--limt', '1'], /unknown option '--limt' \(Did you mean --limit\?\)/],
       [['batch', 'list', '--limit', '0'], /--limit .*from 1 to.* Try agentctl batch list --help$/],
       [['batch', 'list', '--base-url', 'ftp://x'], /is not an http or https address/],
-      [['batch', 'list', '--base-url', 'https:/x'], /is not an http or https address/],
       [['batch', 'list', '--base-url', 'https://x '], /is not an http or https address/],
     ];
     for (const [args, line] of cases) {

@@ -70,7 +70,6 @@ it('uses the service as a client, a line for each step, and leaves no key and no
 
 const ids = { 'x-request-id': 'broken' };
 const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
-const streams = ({ body }: FrontRequest) => (JSON.parse(body) as { stream: boolean }).stream;
 
 /** Passes the stream on, without its last line. */
 async function withoutDone(request: FrontRequest): Promise<void> {
@@ -81,7 +80,6 @@ async function withoutDone(request: FrontRequest): Promise<void> {
 }
 
 const noAgents = { data: [], message: null, error_code: 0 };
-const internalError = { data: null, message: 'An internal error', error_code: 10_005 };
 const isList = ({ path }: FrontRequest) => path.endsWith('published-agents');
 
 /** A deployment that breaks one thing: the failed step, what is wrong, and how it responds to which requests. */
@@ -92,12 +90,6 @@ const broken: [string, string, is: (request: FrontRequest) => boolean, (request:
       'an unknown key is rejected: the key is accepted',
       isList,
       (request) => request.respond(200, noAgents, ids),
-    ],
-    [
-      'rejects an unknown key without the envelope',
-      'an unknown key is rejected: The service responded with HTTP 401',
-      () => true,
-      ({ response }) => response.writeHead(401, ids).end('Unauthorized'),
     ],
     [
       'lists no agents',
@@ -115,12 +107,6 @@ const broken: [string, string, is: (request: FrontRequest) => boolean, (request:
       ({ response }) => response.writeHead(502, ids).end('Bad gateway'),
     ],
     ['breaks streams off', 'a reply is streamed: the stream has no [DONE]', isSend, withoutDone],
-    [
-      'breaks replies as JSON',
-      'a reply is sent as JSON: An internal error (code 10005)',
-      (request) => isSend(request) && !streams(request),
-      (request) => request.respond(500, internalError, ids),
-    ],
   ];
 
 describe('a deployment that', () => {

@@ -3,8 +3,8 @@ import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { positionOf } from '#domain/chats/message.ts';
 import { clientOf } from '#support/client.ts';
-import { temporaryFolder } from '#support/close-after-tests.ts';
-import { fillDataFolder } from '#support/import-items.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
 import { chatItems, messageItems } from '#support/seed.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { createChat } from '#support/turns.ts';
@@ -50,15 +50,9 @@ function* itemsOf({ workspaceId, agentId }: Tenant) {
     });
 }
 
-const dataDir = await temporaryFolder('service-data-');
-const filled = Promise.withResolvers<Tenant>();
-await fillDataFolder(dataDir, async () => {
-  const created = await createTenant();
-  filled.resolve(created);
-  return itemsOf(created);
-});
-const tenant = await filled.promise;
-const service = await useService({ dataDir, recordCalls: true, maxConcurrency: 1 });
+const service = await useService({ recordCalls: true, maxConcurrency: 1 });
+const tenant = await createTenant();
+await closeAfterTests(dataTableOf(service)).writeItems(itemsOf(tenant));
 const client = clientOf(service, tenant);
 // The service itself creates the last chat, which shows that it accepts the seeded items.
 expect(await createChat(client, tenant, { external_user_id: user })).toBe(count);

@@ -13,7 +13,7 @@ import { createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { playgroundAddress } from '../../bin/local/playground.ts';
 
-/** With `SCREENSHOTS=FOLDER`, tests write pictures of the page to the folder. */
+/** With `SCREENSHOTS=FOLDER`, a test writes a picture of the page to the folder. */
 const screenshots = process.env.SCREENSHOTS;
 
 const { service, tenant, client, model } = await useScriptedService();
@@ -571,21 +571,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await messageOf(page).inputValue()).toHaveLength(300_000);
   });
 
-  it('submits a batch and watches it end', async () => {
-    script = (call) => `Reply to ${lastMessage(call)?.content}`;
-    const page = await open('/batches');
-    await page.getByRole('textbox', { name: 'Messages' }).fill('First question\n\nSecond question\n');
-    await page.getByText('2 requests', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Submit the batch' }).click();
-    await page.getByRole('heading', { name: 'Batch completed' }).waitFor();
-    await page.getByText('Reply to Second question').waitFor();
-    await page.getByText('2 completed, 0 failed, 2 in all').waitFor();
-    await page
-      .getByRole('link', { name: /2 requests ?completed/ })
-      .first()
-      .waitFor();
-  });
-
   it('submits a file, shows each question, the failed alone, and what is to download', async () => {
     script = (call) => `Reply to ${lastMessage(call)?.content}`;
     const page = await open('/batches');
@@ -810,19 +795,9 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(findings.flat()).toEqual([]);
   });
 
-  it.skipIf(screenshots === undefined).each([
-    ['light', 1120, ''],
-    ['dark', 1120, '-dark'],
-    ['light', 400, '-narrow'],
-  ] as const)('has its picture taken: %s, %i pixels', async (colorScheme, width, suffix) => {
-    const page = await open('', { colorScheme, viewport: { width, height: 680 } });
+  it.skipIf(screenshots === undefined)('has its picture taken', async () => {
+    const page = await open('', { viewport: { width: 1120, height: 680 } });
     await page.getByLabel('Agent').selectOption({ label: 'Researcher' });
-    await picture(page);
-    await page.screenshot({ path: `${screenshots}/playground${suffix}.png` });
-  });
-
-  /** A conversation for a picture. */
-  async function picture(page: Page): Promise<void> {
     script = (call) =>
       lastMessage(call)?.role === 'tool' ? pictureReply : 'A right that ends by itself unless it is renewed.';
     const called = callFor('What is a lease?');
@@ -831,7 +806,8 @@ describe.skipIf(browser === undefined)('the playground', () => {
     call.callTools({ name: 'expert', arguments: { message: 'Define lease' } });
     call.finish();
     await replyEnded(page);
-  }
+    await page.screenshot({ path: `${screenshots}/playground.png` });
+  });
 });
 
 const fileOf = (name: string, content: string, mimeType = '') => ({

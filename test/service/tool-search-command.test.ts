@@ -14,7 +14,6 @@ import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.t
 import { useLocalTable } from '../../bin/operator.ts';
 
 const functionArn = 'arn:aws:lambda:eu-central-1:123456789012:function:orders:live';
-const noFunction = 'It must be ARN=FILE, with the alias of the function.';
 const unreached = /^The (address is not allowed|server cannot be reached)$/;
 
 const folder = await temporaryFolder('service-command-');
@@ -96,16 +95,11 @@ describe('npm start', () => {
     expect(body.data).toContain(JSON.stringify({ tool: 'orders_find', variables }));
   });
 
-  it.each([
-    ['--tool-function', 'orders.mjs', noFunction],
-    ['--tool-function', `${functionArn.slice(0, -5)}=orders.mjs`, noFunction],
-    ['--tool-function', `${functionArn}=missing.mjs`, 'There is no module of JavaScript: '],
+  it.each<[option: string, value: string, problem: string]>([
+    ['--tool-function', `${functionArn.slice(0, -5)}=orders.mjs`, 'It must be ARN=FILE, with the alias of '],
     ['--tool-function', `${functionArn}=package.json`, 'There is no module of JavaScript: '],
-    ...['127.0.0.1', 'http://127.0.0.1:80', '127.0.0.1:0', '::1:80', ''].map((value) => [
-      ...['--allow-outbound', value],
-      'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or wiki.internal:443.',
-    ]),
-  ])('refuses %s %j in one line', async (option = '', value = '', problem = '') => {
+    ['--allow-outbound', '::1:80', 'It must be HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or '],
+  ])('refuses %s %j in one line', async (option, value, problem) => {
     const { code, stderr } = await startCommand([option, value]).ended;
     expect([code, stderr.trim().split('\n')]).toEqual([2, [expect.stringContaining(problem)]]);
   });
@@ -115,14 +109,6 @@ describe('npm start', () => {
     expect((await read({ url: `https://localhost:${secure.port}` })).result).toMatchObject({
       data: { content: 'a secret page' },
     });
-  });
-
-  it('has a demo model that reads the page that a message names', async () => {
-    const agent = { unified_tools: [{ type: 'consultant_fetch_web_content' }] };
-    const { body } = await replyOf(`consultant_fetch_web_content {"url":"${web.url}/page"}`, {
-      ...{ model: 'demo', agent },
-    });
-    expect(body.data).toContain('"content":"a page"');
   });
 
   it("shows a provider's error on the terminal, which is in no log line and no file; they have its names", async () => {

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { operatorCredentials } from '#local/iam/operator-credentials.ts';
 import { targetResources } from '../../bin/local/connection.ts';
-import { agentctlWords, runAgentctlCommand } from './agentctl-process.ts';
+import { agentctlWords, jsonOf, runAgentctlCommand } from './agentctl-process.ts';
 import { type RunningCommand, startProgram } from './command.ts';
 import type { CommandEnd } from './serve-agentctl.ts';
 import type { Service } from './service.ts';
@@ -69,9 +69,7 @@ export function agentctlOf(
     },
     /** @throws Error with its stderr if the exit code is not 0 */
     async json<ApiResponse>(...args: string[]): Promise<ApiResponse> {
-      const { code, stdout, stderr } = await run(...args);
-      if (code !== 0) throw new Error(`agentctl ${args.join(' ')}: ${stderr}`);
-      return JSON.parse(stdout) as ApiResponse;
+      return jsonOf(args, await run(...args));
     },
   };
 }

@@ -56,13 +56,13 @@ describe('a line of progress', () => {
 
 describe('where it is drawn', () => {
   const progress = { done: 10, total: 10, from: 0, counted: '10 requests' };
-  const terminal = (isTTY: boolean) => {
+  const terminal = (isTTY: boolean, now?: () => number) => {
     let written = '';
     const write = (text: string): boolean => {
       written += text;
       return true;
     };
-    return { line: progressLine({ isTTY, columns: 40, write }), written: () => written };
+    return { line: progressLine({ isTTY, columns: 40, write }, now), written: () => written };
   };
 
   it('is a terminal: within its width, below what is told, and gone in the end', () => {
@@ -82,19 +82,14 @@ describe('where it is drawn', () => {
 
   it('is a line every ten seconds elsewhere, without control codes', () => {
     let seconds = 0;
-    let written = '';
-    const write = (text: string): boolean => {
-      written += text;
-      return true;
-    };
-    const line = progressLine({ isTTY: false, columns: 0, write }, () => seconds * 1000);
+    const { line, written } = terminal(false, () => seconds * 1000);
     for (const done of [10, 20, 30, 40]) {
       line.show({ done, total: 40, from: 0, counted: `${done} requests` });
       seconds += 5;
     }
     line.log('Too many requests');
     line.clear();
-    expect(written).toBe('[#########...]   75%  30 requests  3.0/s  4 s left\nToo many requests\n');
+    expect(written()).toBe('[#########...]   75%  30 requests  3.0/s  4 s left\nToo many requests\n');
   });
 
   it('never goes back', () => {
@@ -106,37 +101,20 @@ describe('where it is drawn', () => {
   });
 });
 
-function openSteps(isTTY: boolean) {
+it('the steps of a start have a line each, and on a terminal seconds that go on', () => {
   vi.useFakeTimers();
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
   const write = (text: string): boolean => written.push(text) > 0;
-  return { steps: startSteps({ isTTY, write }), written };
-}
-
-describe('the steps of a start', () => {
-  it('have a line each, and on a terminal seconds that go on', () => {
-    const { steps, written } = openSteps(true);
-    steps.start('Synthesizing');
-    vi.advanceTimersByTime(2500);
-    steps.start('Ready');
-    steps.end();
-    vi.advanceTimersByTime(5000);
-    steps.end();
-    expect(written).toEqual([
-      ...['[0.0 s] Synthesizing', '\r[1.0 s] Synthesizing', '\r[2.0 s] Synthesizing', '\n'],
-      ...['[2.5 s] Ready', '\n'],
-    ]);
-  });
-
-  it('are lines alone in a file', () => {
-    const { steps, written } = openSteps(false);
-    steps.start('Synthesizing');
-    vi.advanceTimersByTime(2500);
-    steps.start('Ready');
-    steps.end();
-    expect(written).toEqual(['[0.0 s] Synthesizing\n', '[2.5 s] Ready\n']);
-  });
+  const steps = startSteps({ isTTY: true, write });
+  steps.start('Synthesizing');
+  vi.advanceTimersByTime(2500);
+  steps.start('Ready');
+  steps.end();
+  vi.advanceTimersByTime(5000);
+  steps.end();
+  expect(written).toEqual([
+    ...['[0.0 s] Synthesizing', '\r[1.0 s] Synthesizing', '\r[2.0 s] Synthesizing', '\n'],
+    ...['[2.5 s] Ready', '\n'],
+  ]);
 });
