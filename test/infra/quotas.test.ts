@@ -7,10 +7,11 @@ import { evaluate, synthesize } from './synthesize.ts';
 const { template, statements, resources, resource } = synthesize({
   settings: {
     webFunctions: 'all',
+    bothEntryPoints: true,
     firewall: {},
     alarmEmails: ['someone@example.com'],
     webSearch: { provider: 'brave' },
-    bedrockModels: Array.from({ length: 20 }, (_, n) => `eu.vendor.model-of-some-length-${n}-v1:0`),
+    bedrockModels: Array.from({ length: 20 }, (_, n) => `eu.anthropic.claude-sonnet-4-20250514-v1:${n}`),
     bedrockKnowledgeBases: Array.from({ length: 20 }, (_, n) => `KNOWLEDGE${String.fromCharCode(65 + n)}`),
   },
 });
@@ -137,21 +138,6 @@ test('no resource has a name of its own that would stand in the way of its succe
 
 /** The property by which CloudFormation would name a resource of this type for the account or the Region. */
 const isNameOf = (type: string, property: string): boolean =>
-  ({
-    'AWS::CloudFront::Function': 'Name',
-    'AWS::CloudWatch::Alarm': 'AlarmName',
-    'AWS::CloudWatch::Dashboard': 'DashboardName',
-    'AWS::CodeDeploy::Application': 'ApplicationName',
-    'AWS::DynamoDB::GlobalTable': 'TableName',
-    'AWS::Events::Rule': 'Name',
-    'AWS::IAM::Role': 'RoleName',
-    'AWS::KMS::Alias': 'AliasName',
-    'AWS::Lambda::Function': 'FunctionName',
-    'AWS::Logs::LogGroup': 'LogGroupName',
-    'AWS::S3::Bucket': 'BucketName',
-    'AWS::SNS::Topic': 'TopicName',
-    'AWS::SQS::Queue': 'QueueName',
-    'AWS::SecretsManager::Secret': 'Name',
-    'AWS::StepFunctions::StateMachine': 'StateMachineName',
-    'AWS::WAFv2::WebACL': 'Name',
-  })[type] === property;
+  !/^AWS::(ApiGateway|CloudFront::Response|IAM::Policy|Lambda::(Alias|WebFunction))/.test(type) &&
+  property.endsWith('Name') &&
+  type.endsWith(property.slice(0, -4));
