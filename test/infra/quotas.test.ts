@@ -87,14 +87,26 @@ test('API Gateway: 300 resources, 29 s buffered and 15 minutes streamed, and fun
   expect(Object.keys(resources('AWS::ApiGateway::Method'))).toHaveLength(
     Object.values<Route>(routes).flatMap(pathsOf).length,
   );
+  const integrated: unknown[] = [];
   for (const { Properties } of Object.values(resources('AWS::ApiGateway::Method'))) {
-    const { ResponseTransferMode, TimeoutInMillis = 29_000 } = Properties.Integration as {
+    const {
+      ResponseTransferMode,
+      TimeoutInMillis = 29_000,
+      Uri,
+    } = Properties.Integration as {
       ResponseTransferMode?: string;
       TimeoutInMillis?: number;
+      Uri: unknown;
     };
+    // Web functions: web-function-routes.test.ts.
+    const called = functions.filter(([id]) => JSON.stringify(Uri).includes(`"${id.slice(0, -8)}Live`));
+    for (const [id, handler] of called)
+      expect([id, TimeoutInMillis / 1000 >= Number(handler.Properties.Timeout)]).toEqual([id, true]);
+    integrated.push(...called);
     expect(TimeoutInMillis).toBeGreaterThanOrEqual(50);
     expect(TimeoutInMillis).toBeLessThanOrEqual(ResponseTransferMode === 'STREAM' ? 900_000 : 29_000);
   }
+  expect(integrated.length).toBeGreaterThan(15);
 });
 
 test('Step Functions: a definition of 1 MB, states of 80 characters', () => {

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Template } from 'aws-cdk-lib/assertions';
 import type { Stack } from 'aws-cdk-lib/core';
 import { describe, expect, test } from 'vitest';
@@ -39,23 +37,7 @@ function methodOf(resources: Resources, { method, path }: Route): Method {
   return resources[id]?.Properties as unknown as Method;
 }
 
-const isOfChats = (name: string): boolean => chatRoutes.some((route) => route === name);
-const [endpointId = ''] = idsOf(all, 'AWS::Lambda::WebFunctionEndpoint').filter((id) =>
-  id.startsWith('Chats'),
-);
-
 describe('with web functions for all', () => {
-  test.each(['decisions/014-shared-environments.md', 'architecture.md'])(
-    'docs/%s names these and no others',
-    (page) => {
-      const text = readFileSync(join(import.meta.dirname, '../../docs', page), 'utf8');
-      const [, list = ''] =
-        /\bfour routes(?: have two entry points and one core)?: ([^.]*)\./i.exec(text) ?? [];
-      const named = [...list.matchAll(/`([a-z-]+)`/g)].map(([, name]) => name);
-      expect(named.toSorted()).toEqual(chatRoutes.toSorted());
-    },
-  );
-
   test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
     const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
       id.startsWith('Chats'),
@@ -63,21 +45,11 @@ describe('with web functions for all', () => {
     const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig as {
       TimeoutSeconds: number;
     };
-    const times = Object.fromEntries(
-      chatRoutes.map((name) => {
-        const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
-        expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
-        expect(TimeoutSeconds, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
-        return [name, [routes[name].timeoutSeconds, TimeoutInMillis / 1000]];
-      }),
-    );
-    expect(TimeoutSeconds).toBe(900);
-    expect(times).toEqual({
-      'send-message': [315, 325],
-      'complete-chat': [315, 325],
-      'create-chat': [29, 29],
-      'resume-stream': [900, 900],
-    });
+    for (const name of chatRoutes) {
+      const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
+      expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+      expect(TimeoutSeconds, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+    }
   });
 });
 
@@ -109,23 +81,6 @@ test('no stage has a function or web function that nobody calls, but while it ch
   expect(() => templateOf('none')).not.toThrow();
   expect(() => bothFor('none')).toThrow('bothEntryPoints: must be false if webFunctions is none');
 });
-
-test.each(['all', 'uploads', 'none'])(
-  'with web functions for %s, each route has its server',
-  (webFunctions) => {
-    const resources = templateOf(webFunctions);
-    const servedByWebFunction = webFunctions === 'all' ? isOfChats : () => false;
-    for (const [name, route] of Object.entries<Route>(routes))
-      for (const path of pathsOf(route))
-        expect([name, methodOf(resources, { ...route, path }).Integration.Type]).toEqual([
-          name,
-          servedByWebFunction(name) ? 'HTTP_PROXY' : 'AWS_PROXY',
-        ]);
-    expect(idsOf(resources, 'AWS::ApiGateway::Method')).toHaveLength(
-      Object.values<Route>(routes).flatMap(pathsOf).length,
-    );
-  },
-);
 
 test('the gateway caches what an authorizer says: another one, with another name, has nothing from before', () => {
   const authorizerOf = (resources: Resources, header: string): [id: string, name: unknown] => {
@@ -167,17 +122,6 @@ test('between all and uploads, with both entry points, only the gateway, the res
     'ResumeStream',
     'SendMessage',
   ]);
-  // The stage only has another deployment.
-  const [stageId = ''] = idsOf(all, 'AWS::ApiGateway::Stage');
-  const stageOf = (resources: Resources) => ({ ...resources[stageId]?.Properties, DeploymentId: undefined });
-  expect(stageOf(all)).toEqual(stageOf(uploads));
-  // A method of another route only has another authorizer.
-  for (const [name, route] of Object.entries<Route>(routes))
-    if (!isOfChats(name))
-      expect({ ...methodOf(all, route), AuthorizerId: undefined }).toEqual({
-        ...methodOf(uploads, route),
-        AuthorizerId: undefined,
-      });
 });
 
 /** The logical id of the gateway's deployment, if the endpoint of chats has these properties. */
@@ -202,14 +146,6 @@ test('a new endpoint makes a new deployment of the gateway, whose copy would cal
   expect(new Set([before, ...after]).size).toBe(3);
   // Where the gateway does not call the endpoint, it does not matter.
   expect(deploymentIdWith('uploads', { endpointName: 'second' })).toBe(deploymentIdWith('uploads', {}));
-});
-
-test('the deployment depends on the stage’s name and Region, of which the name of the endpoint is made', () => {
-  const { stack } = createService({ settings: { webFunctions: 'all' } });
-  const { endpointId: identity } = serverOf(stack);
-  const text = JSON.stringify(stack.resolve(identity));
-  for (const part of [endpointId, 'AWS::Region', '-agent-service-production-chats', ' prod ', 'HomeRegion'])
-    expect(text).toContain(part);
 });
 
 const serverOf = (stack: Stack): WebServer => stack.node.findChild('Chats').node.defaultChild as WebServer;

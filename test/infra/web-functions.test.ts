@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
-import { uploadsPerEnvironment } from '#lib/concurrency.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
@@ -138,16 +137,6 @@ test('the web function of chats has the variables of the functions that it stand
     [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
     [variables.authorizerCacheSeconds]: '60',
   });
-});
-
-test('an environment takes 32 uploads at most', () => {
-  for (const [requestsPerEnvironment = 0, uploads] of [
-    [1, 1],
-    [31, 31],
-    [33, 32],
-    [128, 32],
-  ])
-    expect(uploadsPerEnvironment({ requestsPerEnvironment })).toBe(uploads);
 });
 
 test('the endpoints and environments of web functions are as the settings say', () => {
