@@ -47,17 +47,6 @@ describe('the secret of the distribution', () => {
     const created = Object.keys(stage.resources('AWS::SecretsManager::Secret')).map((id) => secretsIn([id]));
     expect(created.flat().toSorted()).toEqual(accepted.toSorted());
   });
-
-  it.each([
-    [1, 2],
-    [2, 3],
-    [3, 2],
-  ])('of generation %d becomes %d: in any order of updates, whatever is sent is accepted', (from, to) => {
-    const stages = [generation(from), generation(to)];
-    for (const value of stages.flatMap(sentBy))
-      for (const [id, accepted] of stages.flatMap((stage) => Object.entries(acceptedBy(stage))))
-        expect(accepted, id).toContain(value);
-  });
 });
 
 it('of a stage says to operators which secret of callers to rotate, and how long signatures are cached', () => {
@@ -67,9 +56,4 @@ it('of a stage says to operators which secret of callers to rotate, and how long
   expect(outputs.CallerSecretArn?.Value).toEqual({ Ref: expect.stringMatching(/^CallerSecret/) });
   expect(outputs.AuthorizerCacheSeconds?.Value).toBe('300');
   expect(outputsOf(synthesize({ settings: { webFunctions: 'none' } }))).not.toHaveProperty('CallerSecretArn');
-});
-
-it('of callers is used by functions that know how long the gateway caches their signatures', () => {
-  for (const id of ['AuthorizeRequest', 'Chats'])
-    expect(generation(1).environments.get(id)).toMatchObject({ [variables.authorizerCacheSeconds]: '300' });
 });

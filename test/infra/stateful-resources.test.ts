@@ -108,11 +108,6 @@ test('what clients know the address of keeps its logical id', () => {
 
 test('the table can be restored to any second, forgets by ttl, and in production cannot be deleted', () => {
   const table = (deletionProtection: boolean) => ({
-    BillingMode: 'PAY_PER_REQUEST',
-    KeySchema: [
-      { AttributeName: 'pk', KeyType: 'HASH' },
-      { AttributeName: 'sk', KeyType: 'RANGE' },
-    ],
     TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
     Replicas: [
       {
