@@ -77,3 +77,8 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
   const assets: { source: { path: string } }[] = Object.values(read('AgentService.assets.json').files);
   for (const { source } of assets) expect(existsSync(join(output, source.path))).toBe(true);
 });
+
+test('in the Region of CloudFront’s metrics, the stack of the service has the alarm of the distribution', () => {
+  const { read } = runApp('us-east-1', { settings: { firewall: {} }, unchecked: true }, 'us-east-1');
+  expect(stacksOf(read('manifest.json').artifacts)).toEqual(['AgentService', 'Firewall']);
+});

@@ -65,30 +65,7 @@ export function startsWith(whole: AttributeValue | undefined, part: AttributeVal
   return whole?.S !== undefined && part.S !== undefined && whole.S.startsWith(part.S);
 }
 
-export function hasMember(whole: AttributeValue | undefined, part: AttributeValue): boolean {
-  if (whole?.S !== undefined && part.S !== undefined) return whole.S.includes(part.S);
-  if (whole?.SS !== undefined && part.S !== undefined) return whole.SS.includes(part.S);
-  return whole?.L?.some((member) => isEqual(member, part)) ?? false;
-}
-
-export function sizeOf(value: AttributeValue | undefined): AttributeValue | undefined {
-  if (value === undefined) return undefined;
-  const size =
-    value.S !== undefined
-      ? Buffer.byteLength(value.S)
-      : (value.L ?? value.SS ?? Object.keys(value.M ?? {})).length;
-  return { N: String(size) };
-}
-
 export function added(before: AttributeValue | undefined, value: AttributeValue): AttributeValue {
   if (value.N !== undefined) return { N: String(Number(before?.N ?? 0) + Number(value.N)) };
   return { SS: [...new Set([...(before?.SS ?? []), ...(value.SS ?? [])])] };
-}
-
-export function withoutMembers(
-  before: AttributeValue | undefined,
-  value: AttributeValue,
-): AttributeValue | undefined {
-  const left = (before?.SS ?? []).filter((member) => value.SS?.includes(member) !== true);
-  return left.length === 0 ? undefined : { SS: left };
 }

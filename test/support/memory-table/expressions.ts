@@ -1,17 +1,14 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import {
   added,
-  hasMember,
   InvalidExpression,
   isEqual,
   order,
   type Path,
   required,
-  sizeOf,
   startsWith,
   valueAt,
   type WireItem,
-  withoutMembers,
 } from './attribute-values.ts';
 
 /** What the placeholders of an expression stand for. */
@@ -25,7 +22,7 @@ export type Update = (item: WireItem, given: Placeholders) => WireItem;
 
 type Operand = (item: WireItem, given: Placeholders) => AttributeValue | undefined;
 
-const tokenPattern = /\s*([#:]?[A-Za-z_][\w]*|#[\w]+|:[\w]+|\d+|<>|<=|>=|[=<>()[\],.+-])\s*/y;
+const tokenPattern = /\s*([#:]?\w+|<>|<=|>=|[=<>()[\],.+-])\s*/y;
 
 /** Splits an expression into its words and signs. */
 function tokensOf(expression: string): string[] {
@@ -53,7 +50,7 @@ const comparisons: Readonly<Record<string, (one: AttributeValue, other: Attribut
   '>=': (one, other) => order(one, other) >= 0,
 };
 
-/** Reads the grammar of DynamoDB's expressions. A call compiles one expression to a function. */
+/** Reads what the stores use of the grammar of DynamoDB's expressions. A call compiles one expression to a function. */
 class Parser {
   readonly #expression: string;
   readonly #tokens: string[];
@@ -99,14 +96,11 @@ class Parser {
       const value = this.#sum();
       return (before, given, after) => after.set(path(given), required(value(before, given)));
     }
-    if (clause !== 'ADD' && clause !== 'DELETE') throw this.#error();
+    if (clause !== 'ADD') throw this.#error();
     const operand = this.#operand();
-    const change = clause === 'ADD' ? added : withoutMembers;
     return (before, given, after) => {
       const at = path(given);
-      const value = change(valueAt(before, at), required(operand(before, given)));
-      if (value === undefined) after.remove(at);
-      else after.set(at, value);
+      after.set(at, added(valueAt(before, at), required(operand(before, given))));
     };
   }
 
@@ -139,10 +133,6 @@ class Parser {
   }
 
   #single(): Condition {
-    if (this.#takeWord('NOT')) {
-      const condition = this.#single();
-      return (item, given) => !condition(item, given);
-    }
     if (this.#take('(')) {
       const condition = this.#either();
       this.#expect(')');
@@ -161,14 +151,13 @@ class Parser {
       this.#expect(')');
       return (item, given) => (valueAt(item, path(given)) !== undefined) === (name === 'attribute_exists');
     }
-    if (name !== 'begins_with' && name !== 'contains') return undefined;
+    if (name !== 'begins_with') return undefined;
     this.#at += 2;
     const whole = this.#operand();
     this.#expect(',');
     const part = this.#operand();
     this.#expect(')');
-    const test = name === 'begins_with' ? startsWith : hasMember;
-    return (item, given) => test(whole(item, given), required(part(item, given)));
+    return (item, given) => startsWith(whole(item, given), required(part(item, given)));
   }
 
   #comparison(): Condition {
@@ -187,16 +176,6 @@ class Parser {
         );
       };
     }
-    if (isWord(operator, 'IN')) {
-      this.#expect('(');
-      const members = [this.#operand()];
-      while (this.#take(',')) members.push(this.#operand());
-      this.#expect(')');
-      return (item, given) => {
-        const value = first(item, given);
-        return value !== undefined && members.some((member) => isEqual(value, required(member(item, given))));
-      };
-    }
     const compare = comparisons[operator];
     if (compare === undefined) throw this.#error();
     const second = this.#operand();
@@ -209,13 +188,7 @@ class Parser {
 
   #operand(): Operand {
     const token = this.#tokens[this.#at];
-    const name = token?.toLowerCase();
-    if (this.#tokens[this.#at + 1] === '(' && name !== undefined) {
-      this.#at += 2;
-      const operand = this.#call(name);
-      this.#expect(')');
-      return operand;
-    }
+    if (token?.toLowerCase() === 'if_not_exists') return this.#default();
     if (token?.startsWith(':')) {
       this.#at += 1;
       return (_item, { values }) => {
@@ -228,20 +201,14 @@ class Parser {
     return (item, given) => valueAt(item, path(given));
   }
 
-  #call(name: string): Operand {
-    if (name === 'size') {
-      const path = this.#path();
-      return (item, given) => sizeOf(valueAt(item, path(given)));
-    }
-    const first = name === 'if_not_exists' ? undefined : this.#operand();
-    const path = first === undefined ? this.#path() : undefined;
+  #default(): Operand {
+    this.#at += 1;
+    this.#expect('(');
+    const path = this.#path();
     this.#expect(',');
-    const second = this.#operand();
-    if (path !== undefined) return (item, given) => valueAt(item, path(given)) ?? second(item, given);
-    if (name !== 'list_append' || first === undefined) throw this.#error();
-    return (item, given) => ({
-      L: [...(first(item, given)?.L ?? []), ...(second(item, given)?.L ?? [])],
-    });
+    const otherwise = this.#operand();
+    this.#expect(')');
+    return (item, given) => valueAt(item, path(given)) ?? otherwise(item, given);
   }
 
   #path(): (given: Placeholders) => Path {
