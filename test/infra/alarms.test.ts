@@ -16,7 +16,7 @@ type AlarmProperties = Evaluated & { AlarmDescription: string; AlarmActions?: un
 const alarms = Object.entries(resources('AWS::CloudWatch::Alarm')).map(([id, { Properties }]) => ({
   logicalId: id,
   id: id.replace(/^Alarms|[0-9A-F]{8}$/g, ''),
-  ...(Properties as unknown as AlarmProperties),
+  ...(Properties as AlarmProperties),
 }));
 const headingOf = ({ AlarmDescription }: AlarmProperties): string =>
   / See docs\/runbook\.md#([a-z0-9-]+)$/.exec(AlarmDescription)?.[1] ?? `none in: ${AlarmDescription}`;
@@ -43,9 +43,7 @@ test('every part of the runbook says what it means, where to look and what to do
 test('every alarm tells the topic, which is encrypted and which CloudWatch alone may tell anything', () => {
   const [topicId] = Object.keys(resources('AWS::SNS::Topic'));
   for (const { id, AlarmActions } of alarms) expect([id, AlarmActions]).toEqual([id, [{ Ref: topicId }]]);
-  const { KmsMasterKeyId } = resource('AWS::SNS::Topic').Properties as {
-    KmsMasterKeyId: { 'Fn::GetAtt': [string, string] };
-  };
+  const { KmsMasterKeyId } = resource('AWS::SNS::Topic').Properties;
   const key = resources('AWS::KMS::Key')[KmsMasterKeyId['Fn::GetAtt'][0]];
   expect(key?.Properties.KeyPolicy).toMatchObject({
     Statement: expect.arrayContaining([
@@ -55,17 +53,11 @@ test('every alarm tells the topic, which is encrypted and which CloudWatch alone
       }),
     ]),
   });
-  const { Statement } = resource('AWS::SNS::TopicPolicy').Properties.PolicyDocument as {
-    Statement: { Effect: string; Principal: unknown; Action: string }[];
-  };
-  expect(
-    Statement.map(({ Effect, Principal, Action }) => [Effect, JSON.stringify(Principal), Action]),
-  ).toEqual(
-    expect.arrayContaining([
-      ['Deny', '"*"', 'sns:Publish'],
-      ['Allow', '{"Service":"cloudwatch.amazonaws.com"}', 'sns:Publish'],
-    ]),
-  );
+  const publish = { Principal: { Service: 'cloudwatch.amazonaws.com' }, Action: 'sns:Publish' };
+  expect(resource('AWS::SNS::TopicPolicy').Properties.PolicyDocument.Statement).toMatchObject([
+    { Effect: 'Deny', Principal: '*', Action: 'sns:Publish' },
+    { Effect: 'Allow', ...publish },
+  ]);
   expect(resource('AWS::SNS::Subscription').Properties).toMatchObject({
     Protocol: 'email',
     Endpoint: 'someone@example.com',
@@ -98,7 +90,7 @@ test.each(['all', 'uploads', 'none'])(
       .filter((id) => !id.startsWith('Custom') && !id.startsWith('AWSCDK'))
       .map((id) => id.replace(/[0-9A-F]{8}$/, ''));
     const watching = Object.values(form.resources('AWS::CloudWatch::Alarm'))
-      .map(({ Properties }) => Properties as unknown as AlarmProperties)
+      .map(({ Properties }) => Properties as AlarmProperties)
       .filter((alarm) => headingOf(alarm) === 'function-errors');
     const watched = watching.flatMap(({ Metrics }) => functionsOf(Metrics, 'Errors'));
     const others = ['AuthorizeRequest', 'DeleteUnusedChats', 'TestAgent'];
@@ -115,9 +107,7 @@ test('a filter of the gateway’s log counts the responses with 429, as the log 
       { MetricName: 'Responses429', MetricNamespace: 'agent-service-production', MetricValue: '1' },
     ],
   });
-  const { AccessLogSetting } = resource('AWS::ApiGateway::Stage').Properties as {
-    AccessLogSetting: { Format: string };
-  };
+  const { AccessLogSetting } = resource('AWS::ApiGateway::Stage').Properties;
   expect(JSON.parse(AccessLogSetting.Format)).toMatchObject({ status: '$context.status' });
 });
 
@@ -125,8 +115,7 @@ test('the alarm of CloudFront is made where CloudFront tells its metrics, of dim
   const [alarm] = Object.entries(template.findResources('AWS::CloudWatch::Alarm')).filter(([id]) =>
     id.includes('DistributionErrors'),
   );
-  const { Conditions } = template.toJSON() as { Conditions: Record<string, unknown> };
-  expect(Conditions[alarm?.[1].Condition]).toEqual({
+  expect(template.toJSON().Conditions[alarm?.[1].Condition]).toEqual({
     'Fn::Equals': [{ Ref: 'AWS::Region' }, 'us-east-1'],
   });
   const properties = alarm?.[1].Properties as AlarmProperties | undefined;
@@ -177,7 +166,7 @@ test('a rollout goes back when a function of its group crashes or the gateway an
   const groups = Object.entries(resources('AWS::CodeDeploy::DeploymentGroup'));
   expect(groups).toHaveLength(Object.keys(resources('AWS::Lambda::Alias')).length);
   for (const [id, { Properties }] of groups) {
-    const { Alarms } = Properties.AlarmConfiguration as { Alarms: { Name: { Ref: string } }[] };
+    const { Alarms }: { Alarms: { Name: { Ref: string } }[] } = Properties.AlarmConfiguration;
     const name = id.replace(/^Rollout|[0-9A-F]{8}$/g, '');
     const [gateway, ...own] = Alarms.map(({ Name }) => Name.Ref).toReversed();
     expect(gateway).toMatch(/^AlarmsGatewayErrors/);

@@ -71,9 +71,7 @@ test('the pages of operators have commands of each kind', () => {
 });
 
 test('the resources that the pages of operators name are in the template', () => {
-  const { Resources } = synthesize({ settings: { webFunctions: 'all' } }).template.toJSON() as {
-    Resources: Record<string, { Type: string }>;
-  };
+  const { Resources } = synthesize({ settings: { webFunctions: 'all' } }).template.toJSON();
   const words = ['runbook.md', 'deploy.md'].flatMap((page) =>
     commandsOf(textOf(page)).map((found) => found.words),
   );

@@ -4,27 +4,13 @@ import { type Resource, synthesize } from './synthesize.ts';
 
 /** The resources that CloudFormation creates before each resource, because of a reference or a DependsOn. */
 function dependenciesOf(resources: Readonly<Record<string, object>>): Map<string, Set<string>> {
-  const referred = (value: unknown): string[] => {
-    if (typeof value !== 'object' || value === null) return [];
-    return Object.entries(value).flatMap(([name, inner]: [string, unknown]) => {
-      if (name === 'Ref') return [String(inner)];
-      if (name === 'DependsOn') return [inner].flat().map(String);
-      if (name === 'Fn::GetAtt') return [String([inner].flat()[0]).split('.')[0] ?? ''];
-      if (name === 'Fn::Sub') {
-        const [text, variables] = [inner].flat();
-        return [
-          ...[...String(text).matchAll(/\$\{([^!.}]+)/g)].map(([, id = '']) => id),
-          ...referred(variables),
-        ];
-      }
-      return referred(inner);
-    });
-  };
   return new Map(
-    Object.entries(resources).map(([id, resource]) => [
-      id,
-      new Set(referred(resource).filter((other) => other !== id && other in resources)),
-    ]),
+    Object.entries(resources).map(([id, resource]) => {
+      // In `Ref`, `Fn::GetAtt` and `DependsOn` an id is a whole text, in `Fn::Sub` it stands in braces.
+      const texts = JSON.stringify(resource).matchAll(/"(\w+)"|\$\{(\w+)/g);
+      const ids = [...texts].map(([, whole, inText]) => whole ?? inText ?? '');
+      return [id, new Set(ids.filter((other) => other !== id && other in resources))];
+    }),
   );
 }
 

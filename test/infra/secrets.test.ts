@@ -13,10 +13,10 @@ const secretsIn = (part: unknown): string[] =>
 
 /** The value that each origin gets. */
 function sentBy({ resource }: Stage): string[] {
-  const { DistributionConfig } = resource('AWS::CloudFront::Distribution').Properties as {
-    DistributionConfig: { Origins: { OriginCustomHeaders: unknown }[] };
-  };
-  return DistributionConfig.Origins.flatMap(({ OriginCustomHeaders }) => secretsIn(OriginCustomHeaders));
+  const { Origins } = resource('AWS::CloudFront::Distribution').Properties.DistributionConfig;
+  return Origins.flatMap(({ OriginCustomHeaders }: { OriginCustomHeaders: unknown }) =>
+    secretsIn(OriginCustomHeaders),
+  );
 }
 
 /** The values that each part of the template accepts: the firewall of the gateway, functions and web functions. */
@@ -50,8 +50,7 @@ describe('the secret of the distribution', () => {
 });
 
 it('of a stage says to operators which secret of callers to rotate, and how long signatures are cached', () => {
-  const outputsOf = ({ template }: Stage) =>
-    (template.toJSON() as { Outputs: Record<string, { Value: unknown }> }).Outputs;
+  const outputsOf = ({ template }: Stage) => template.toJSON().Outputs;
   const outputs = outputsOf(generation(1));
   expect(outputs.CallerSecretArn?.Value).toEqual({ Ref: expect.stringMatching(/^CallerSecret/) });
   expect(outputs.AuthorizerCacheSeconds?.Value).toBe('300');

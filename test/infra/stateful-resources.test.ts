@@ -86,7 +86,7 @@ test('nothing else outlives a stack', () => {
 test('buckets that go with their stack are emptied first, and only those', () => {
   const emptied = ({ resources }: typeof production) =>
     Object.values(resources('Custom::S3AutoDeleteObjects')).map(
-      ({ Properties }) => (Properties.BucketName as { Ref: string }).Ref,
+      ({ Properties }) => Properties.BucketName.Ref,
     );
   expect(emptied(development).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
   expect(emptied(production)).toEqual([]);

@@ -34,7 +34,7 @@ function methodOf(resources: Resources, { method, path }: Route): Method {
     (key) => key.slice(0, -8) === start,
   );
   expect(others).toEqual([]);
-  return resources[id]?.Properties as unknown as Method;
+  return resources[id]?.Properties as Method;
 }
 
 describe('with web functions for all', () => {
@@ -42,9 +42,7 @@ describe('with web functions for all', () => {
     const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
       id.startsWith('Chats'),
     );
-    const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig as {
-      TimeoutSeconds: number;
-    };
+    const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig;
     for (const name of chatRoutes) {
       const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
       expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);

@@ -6,26 +6,9 @@ import { synthesize } from './synthesize.ts';
 
 const { template, resource, resources, environments } = synthesize({ settings: { webFunctions: 'all' } });
 
-interface Behavior {
-  PathPattern?: string;
-  TargetOriginId: string;
-}
-
-const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
-  DistributionConfig: {
-    Origins: { Id: string; DomainName: unknown; OriginPath?: string; CustomOriginConfig: object }[];
-    CacheBehaviors: Behavior[];
-    DefaultCacheBehavior: Behavior;
-    CustomErrorResponses?: object[];
-  };
-};
+const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties;
 /** The id of a web function's construct, from a logical id. */
 const nameOf = (logicalId: string): string => logicalId.replace(/Server.*$/, '');
-const originOf = ({ TargetOriginId }: Behavior) => {
-  const origin = config.Origins.find(({ Id }) => Id === TargetOriginId);
-  if (origin === undefined) throw new Error(`no origin ${TargetOriginId}`);
-  return origin;
-};
 
 test('they are on unless a stage turns them off, and then nothing of them is there', () => {
   const byDefault = synthesize({ settings: {} });
@@ -52,16 +35,15 @@ test('both ways keep nothing, gather nothing, pass all but the host, and are enc
       ViewerProtocolPolicy: 'https-only',
       Compress: false,
     });
-    const origin = originOf(behavior);
+    const origin = config.Origins.find(({ Id }: { Id: string }) => Id === behavior.TargetOriginId);
     expect(origin.CustomOriginConfig).toMatchObject({
       OriginProtocolPolicy: 'https-only',
       OriginSSLProtocols: ['TLSv1.2'],
       OriginReadTimeout: 120,
     });
     expect(origin).not.toHaveProperty('OriginPath');
-    const [header] = (origin as unknown as { OriginCustomHeaders: { HeaderName: string }[] })
-      .OriginCustomHeaders;
-    expect(header?.HeaderName).toBe(originSecretHeader);
+    const [header] = origin.OriginCustomHeaders;
+    expect(header.HeaderName).toBe(originSecretHeader);
     expect(JSON.stringify(header)).toMatch(/resolve:secretsmanager:.*OriginSecret.*SecretString/);
   }
 });
@@ -77,10 +59,7 @@ test('no error is cached, of any status whose caching CloudFront lets one config
 });
 
 test('origins are told which address was asked for, whatever a viewer claims', () => {
-  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties as {
-    FunctionCode: string;
-    FunctionConfig: object;
-  };
+  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties;
   expect(FunctionConfig).toMatchObject({ Runtime: 'cloudfront-js-2.0' });
   const handler = new Function(`${FunctionCode}; return handler;`)() as (event: object) => unknown;
   const headers = { host: { value: 'viewer.example' }, [viewerHostHeader]: { value: 'evil.example' } };
@@ -112,9 +91,9 @@ describe.each([
       ]);
     const [functionId = '', revisionId = '', endpointId = ''] = types.map(idOf);
     // A plain name is not a reference, so DependsOn has to give the order.
-    const { Resources } = template.toJSON() as { Resources: Record<string, { DependsOn: string[] }> };
-    expect(Resources[revisionId]?.DependsOn).toContain(functionId);
-    expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
+    const { Resources } = template.toJSON();
+    expect(Resources[revisionId].DependsOn).toContain(functionId);
+    expect(Resources[endpointId].DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
   });
 
   test('names no other entry point than index.js, the default, and sets no variable that Lambda reserves', () => {
@@ -145,9 +124,7 @@ test('the endpoints and environments of web functions are as the settings say', 
     settings: { webRequestsPerSecond: 0, webEnvironments: 2, requestsPerEnvironment },
   });
   const atOnce = (id: string) => {
-    const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
-      ServiceConfig: { MaxConcurrencyPerEnvironment: number };
-    };
+    const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties;
     return ServiceConfig.MaxConcurrencyPerEnvironment;
   };
   expect([atOnce('Chats'), atOnce('Uploads')]).toEqual([requestsPerEnvironment, uploads]);
@@ -168,8 +145,10 @@ test('every function, also one of the library, logs into a group of the template
   expect(functions).toHaveLength(functionNames.length - chatRoutes.length + 1 + webFunctionNames.length);
   const groups = resources('AWS::Logs::LogGroup');
   for (const [id, { Properties }] of functions) {
-    const { LogGroup } = (Properties.LoggingConfig ?? {}) as { LogGroup?: { Ref: string } };
-    expect([id, Object.keys(groups)]).toEqual([id, expect.arrayContaining([LogGroup?.Ref])]);
+    expect([id, Object.keys(groups)]).toEqual([
+      id,
+      expect.arrayContaining([Properties.LoggingConfig?.LogGroup.Ref]),
+    ]);
   }
   for (const { Properties } of Object.values(groups))
     expect(Properties).toMatchObject({ RetentionInDays: 30 });
