@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
 export type WireItem = Readonly<Record<string, AttributeValue>>;
@@ -28,19 +29,7 @@ export function isEqual(one: AttributeValue, other: AttributeValue): boolean {
     return one.N !== undefined && other.N !== undefined && Number(one.N) === Number(other.N);
   if (one.SS !== undefined && other.SS !== undefined)
     return JSON.stringify(one.SS.toSorted()) === JSON.stringify(other.SS.toSorted());
-  if (one.L !== undefined && other.L !== undefined)
-    return (
-      one.L.length === other.L.length &&
-      one.L.every((value, index) => isEqual(value, other.L?.[index] as AttributeValue))
-    );
-  if (one.M !== undefined && other.M !== undefined) {
-    const names = Object.keys(one.M);
-    return (
-      names.length === Object.keys(other.M).length &&
-      names.every((name) => other.M?.[name] && isEqual(one.M?.[name] as AttributeValue, other.M[name]))
-    );
-  }
-  return JSON.stringify(one) === JSON.stringify(other);
+  return isDeepStrictEqual(one, other);
 }
 
 /** Values of different types have no order: every comparison of them fails. */

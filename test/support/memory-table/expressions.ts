@@ -20,6 +20,8 @@ export interface Placeholders {
 export type Condition = (item: WireItem, given: Placeholders) => boolean;
 export type Update = (item: WireItem, given: Placeholders) => WireItem;
 
+/** A part of an update: it reads the item before, and returns the item after. */
+type Step = (before: WireItem, given: Placeholders, after: WireItem) => WireItem;
 type Operand = (item: WireItem, given: Placeholders) => AttributeValue | undefined;
 
 const tokenPattern = /\s*([#:]?\w+|<>|<=|>=|[=<>()[\],.+-])\s*/y;
@@ -68,17 +70,13 @@ class Parser {
   }
 
   update(): Update {
-    const steps: ((before: WireItem, given: Placeholders, after: Draft) => void)[] = [];
+    const steps: Step[] = [];
     while (this.#at < this.#tokens.length) {
       const clause = this.#next().toUpperCase();
       do steps.push(this.#action(clause));
       while (this.#take(','));
     }
-    return (item, given) => {
-      const draft = new Draft(item);
-      for (const step of steps) step(item, given, draft);
-      return draft.item;
-    };
+    return (item, given) => steps.reduce((after, step) => step(item, given, after), item);
   }
 
   paths(): ((given: Placeholders) => Path)[] {
@@ -88,19 +86,23 @@ class Parser {
     return paths;
   }
 
-  #action(clause: string): (before: WireItem, given: Placeholders, after: Draft) => void {
+  #action(clause: string): Step {
     const path = this.#path();
-    if (clause === 'REMOVE') return (_before, given, after) => after.remove(path(given));
+    if (clause === 'REMOVE')
+      return (_before, given, after) => {
+        const at = path(given);
+        return valueAt(after, at) === undefined ? after : changed(after, at, undefined);
+      };
     if (clause === 'SET') {
       this.#expect('=');
       const value = this.#sum();
-      return (before, given, after) => after.set(path(given), required(value(before, given)));
+      return (before, given, after) => changed(after, path(given), required(value(before, given)));
     }
     if (clause !== 'ADD') throw this.#error();
     const operand = this.#operand();
     return (before, given, after) => {
       const at = path(given);
-      after.set(at, added(valueAt(before, at), required(operand(before, given))));
+      return changed(after, at, added(valueAt(before, at), required(operand(before, given))));
     };
   }
 
@@ -266,24 +268,9 @@ class Parser {
   }
 }
 
-/** An item that is being changed. The item before stays as it is, because readers may have it. */
-class Draft {
-  item: WireItem;
-
-  constructor(item: WireItem) {
-    this.item = item;
-  }
-
-  set(path: Path, value: AttributeValue): void {
-    this.item = withValue({ M: this.item as Record<string, AttributeValue> }, path, value).M as WireItem;
-  }
-
-  remove(path: Path): void {
-    if (valueAt(this.item, path) !== undefined)
-      this.item = withValue({ M: this.item as Record<string, AttributeValue> }, path, undefined)
-        .M as WireItem;
-  }
-}
+/** The item with another value at the path; undefined removes it. The item before stays as it is: readers may have it. */
+const changed = (item: WireItem, path: Path, value: AttributeValue | undefined): WireItem =>
+  withValue({ M: item as Record<string, AttributeValue> }, path, value).M as WireItem;
 
 function withValue(
   container: AttributeValue | undefined,
