@@ -53,18 +53,8 @@ describe('what the gateway answers itself', () => {
     },
   );
 
+  // Service tests see the others.
   test.each([
-    ['UNAUTHORIZED', '400', 10001, 'Missing or invalid API key: send a valid key in the header x-api-key'],
-    ['ACCESS_DENIED', '403', 10001, 'Access denied'],
-    ['MISSING_AUTHENTICATION_TOKEN', '404', 10003, 'Resource not found'],
-    [
-      'REQUEST_TOO_LARGE',
-      '400',
-      10006,
-      expect.stringMatching(
-        /^The request is too large: address and headers may have 10 KB together, .* up to 50 MB/,
-      ),
-    ],
     ['THROTTLED', '429', 10029, 'Rate limit exceeded'],
     ['DEFAULT_4XX', '400', 10006, 'Bad request'],
     ['DEFAULT_5XX', '500', 10005, 'Internal server error, request id $context.requestId'],

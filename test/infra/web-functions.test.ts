@@ -101,23 +101,6 @@ describe.each([
   });
 });
 
-test('the web function of chats has the variables of the functions that it stands in for, and the caller’s secret', () => {
-  const functions = synthesize({ settings: { webFunctions: 'uploads' } }).environments;
-  // How Node.js finds source maps and keeps connections is set for Lambda functions alone.
-  const own = Object.values(variables) as string[];
-  const needed = Object.fromEntries(
-    Object.entries({ ...functions.get('CreateChat'), ...functions.get('SendMessage') }).filter(([key]) =>
-      own.includes(key),
-    ),
-  );
-  expect(Object.keys(needed).length).toBeGreaterThan(15);
-  expect(environments.get('Chats')).toEqual({
-    ...needed,
-    [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
-    [variables.authorizerCacheSeconds]: '60',
-  });
-});
-
 test('the endpoints and environments of web functions are as the settings say', () => {
   const [requestsPerEnvironment, uploads] = [33, 32];
   const stage = synthesize({
@@ -152,20 +135,4 @@ test('every function, also one of the library, logs into a group of the template
   }
   for (const { Properties } of Object.values(groups))
     expect(Properties).toMatchObject({ RetentionInDays: 30 });
-});
-
-test('the distribution removes what Lambda adds to a response', () => {
-  const { ResponseHeadersPolicyConfig } = resource('AWS::CloudFront::ResponseHeadersPolicy').Properties;
-  expect(ResponseHeadersPolicyConfig).toEqual({
-    Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
-    Comment: expect.any(String),
-    RemoveHeadersConfig: {
-      Items: ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'].map((Header) => ({
-        Header,
-      })),
-    },
-  });
-  const [policyId] = Object.keys(resources('AWS::CloudFront::ResponseHeadersPolicy'));
-  for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
-    expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
 });
