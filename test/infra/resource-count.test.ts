@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
 import { type RouteName, routes } from '#contract/routes.ts';
@@ -50,14 +49,4 @@ test('31 routes fit into the largest form, the new ones each with a new path', (
   } finally {
     for (const [name] of added) delete all[name];
   }
-});
-
-test('the recipe for a route says how many resources it adds', () => {
-  const recipe = readFileSync(new URL('../../docs/recipes/add-a-route.md', import.meta.url), 'utf8');
-  const [, stated, withCors] = /adds (\d+) resources.*?(\d+) with `corsOrigins`/s.exec(recipe) ?? [];
-  const counts = ([corsOrigins]: string[][]) =>
-    idsOf({ ...(corsOrigins !== undefined && { corsOrigins }) }).filter((id) =>
-      /StopReply|v1chatschatidstop/.test(id),
-    ).length;
-  expect([counts([]), counts([['https://app.example.com']])]).toEqual([Number(stated), Number(withCors)]);
 });
