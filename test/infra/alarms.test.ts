@@ -112,14 +112,13 @@ test('a filter of the gateway’s log counts the responses with 429, as the log 
 });
 
 test('the alarm of CloudFront is made where CloudFront tells its metrics, of dimensions that they have', () => {
-  const [alarm] = Object.entries(template.findResources('AWS::CloudWatch::Alarm')).filter(([id]) =>
-    id.includes('DistributionErrors'),
-  );
-  expect(template.toJSON().Conditions[alarm?.[1].Condition]).toEqual({
+  const found = Object.entries(template.findResources('AWS::CloudWatch::Alarm'));
+  const [, alarm = {}] = found.find(([id]) => id.includes('DistributionErrors')) ?? [];
+  expect(template.toJSON().Conditions[alarm.Condition]).toEqual({
     'Fn::Equals': [{ Ref: 'AWS::Region' }, 'us-east-1'],
   });
-  const properties = alarm?.[1].Properties as AlarmProperties | undefined;
-  const watched = (properties?.Metrics ?? []).flatMap(({ MetricStat }) => MetricStat?.Metric ?? []);
+  const { Metrics = [] } = alarm.Properties as AlarmProperties;
+  const watched = Metrics.flatMap(({ MetricStat }) => MetricStat?.Metric ?? []);
   expect(watched.map(({ MetricName }) => MetricName).toSorted()).toEqual(['5xxErrorRate', 'Requests']);
   for (const { Dimensions } of watched)
     expect(Dimensions).toEqual([

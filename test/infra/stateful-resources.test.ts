@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { functionNames } from '#lib/bundles/function-bundles.ts';
+import { pascalCase } from '#lib/function-names.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 /**
@@ -18,9 +19,6 @@ const stateful = [
 
 /** With `Retain`, each failed first deployment would leave empty resources behind. */
 const retained = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
-
-const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
 const production = synthesize();
 const development = synthesize({ stage: 'development' });
