@@ -24,7 +24,7 @@ export type Update = (item: WireItem, given: Placeholders) => WireItem;
 type Step = (before: WireItem, given: Placeholders, after: WireItem) => WireItem;
 type Operand = (item: WireItem, given: Placeholders) => AttributeValue | undefined;
 
-const tokenPattern = /\s*([#:]?\w+|<>|<=|>=|[=<>()[\],.+-])\s*/y;
+const tokenPattern = /\s*([#:]?\w+|<>|<=|>=|[=<>()[\],.+])\s*/y;
 
 /** Splits an expression into its words and signs. */
 function tokensOf(expression: string): string[] {
@@ -108,16 +108,13 @@ class Parser {
 
   #sum(): Operand {
     const first = this.#operand();
-    for (const sign of ['+', '-'])
-      if (this.#take(sign)) {
-        const second = this.#operand();
-        return (item, given) => {
-          const [one, other] = [required(first(item, given)), required(second(item, given))];
-          if (one.N === undefined || other.N === undefined) throw new InvalidExpression('Not a number');
-          return { N: String(Number(one.N) + (sign === '+' ? 1 : -1) * Number(other.N)) };
-        };
-      }
-    return first;
+    if (!this.#take('+')) return first;
+    const second = this.#operand();
+    return (item, given) => {
+      const [one, other] = [required(first(item, given)), required(second(item, given))];
+      if (one.N === undefined || other.N === undefined) throw new InvalidExpression('Not a number');
+      return { N: String(Number(one.N) + Number(other.N)) };
+    };
   }
 
   #either(): Condition {
