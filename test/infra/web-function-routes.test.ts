@@ -1,6 +1,6 @@
 import { Template } from 'aws-cdk-lib/assertions';
 import type { Stack } from 'aws-cdk-lib/core';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dialects } from '#contract/routes/dialect.ts';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
@@ -29,18 +29,16 @@ function methodOf(resources: Resources, { method, path }: Route): Resource['Prop
   return resources[id]?.Properties ?? {};
 }
 
-describe('with web functions for all', () => {
-  test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
-    const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
-      id.startsWith('Chats'),
-    );
-    const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig;
-    for (const name of chatRoutes) {
-      const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
-      expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
-      expect(TimeoutSeconds, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
-    }
-  });
+test('neither Lambda nor the gateway ends a route of the web function before the route does', () => {
+  const [revision = ''] = idsOf(all, 'AWS::Lambda::WebFunctionRevision').filter((id) =>
+    id.startsWith('Chats'),
+  );
+  const { TimeoutSeconds } = (all[revision] as Resource).Properties.ServiceConfig;
+  for (const name of chatRoutes) {
+    const { TimeoutInMillis } = methodOf(all, routes[name]).Integration;
+    expect(TimeoutInMillis / 1000, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+    expect(TimeoutSeconds, name).toBeGreaterThanOrEqual(routes[name].timeoutSeconds);
+  }
 });
 
 /** The servers of `chatRoutes` that a stage has, and those that its gateway calls. */
