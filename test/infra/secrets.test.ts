@@ -56,3 +56,8 @@ it('of a stage says to operators which secret of callers to rotate, and how long
   expect(outputs.AuthorizerCacheSeconds?.Value).toBe('300');
   expect(outputsOf(synthesize({ settings: { webFunctions: 'none' } }))).not.toHaveProperty('CallerSecretArn');
 });
+
+it('of callers is used by functions that know how long the gateway caches their signatures', () => {
+  for (const id of ['AuthorizeRequest', 'Chats'])
+    expect(generation(1).environments.get(id)).toMatchObject({ [variables.authorizerCacheSeconds]: '300' });
+});
