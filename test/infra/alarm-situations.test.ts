@@ -55,16 +55,12 @@ function readTemplate(form: Form, settings: Readonly<Record<string, unknown>> = 
   const alarmIds = Object.keys(resources('AWS::CloudWatch::Alarm'));
   const idOf = (logicalId: string) => withoutHash(logicalId).replace(/^Alarms/, '');
   const groups = Object.entries(resources('AWS::CodeDeploy::DeploymentGroup')).map(([id, { Properties }]) => {
-    const { Alarms } = Properties.AlarmConfiguration as { Alarms: { Name: { Ref: string } }[] };
+    const { Alarms }: { Alarms: { Name: { Ref: string } }[] } = Properties.AlarmConfiguration;
     return [withoutHash(id).replace(/^Rollout/, ''), Alarms.map(({ Name }) => idOf(Name.Ref))] as const;
   });
   return {
     alarms: alarmIds.map(
-      (id) =>
-        [
-          idOf(id),
-          resources('AWS::CloudWatch::Alarm')[id]?.Properties as unknown as AlarmProperties,
-        ] as const,
+      (id) => [idOf(id), resources('AWS::CloudWatch::Alarm')[id]?.Properties as AlarmProperties] as const,
     ),
     rolloutAlarms: new Map(groups),
     accountConcurrency: Number(settings.accountConcurrency ?? 1000),

@@ -78,13 +78,7 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
   for (const { source } of assets) expect(existsSync(join(output, source.path))).toBe(true);
 });
 
-test('the app takes its stage and single settings from the context, as text or as an object', () => {
-  const settings = { streamTimeoutSeconds: 2, firewall: {} };
-  const { read, stderr } = runApp('local', { stage: 'local', settings, unchecked: true }, 'us-east-1');
-  const { artifacts } = read('manifest.json');
-  expect(artifacts.AgentService.properties.stackName).toBe('agent-service-local');
-  expect(stderr).toBe('');
-  // In the Region of CloudFront's metrics, the distribution's alarm is in the stack of the service.
-  expect(stacksOf(artifacts)).toEqual(['AgentService', 'Firewall']);
-  expect(JSON.stringify(read('AgentService.template.json'))).toContain('"STREAM_TIMEOUT_SECONDS":"2"');
+test('in the Region of CloudFront’s metrics, the stack of the service has the alarm of the distribution', () => {
+  const { read } = runApp('us-east-1', { settings: { firewall: {} }, unchecked: true }, 'us-east-1');
+  expect(stacksOf(read('manifest.json').artifacts)).toEqual(['AgentService', 'Firewall']);
 });

@@ -1,26 +1,12 @@
 import validate from 'asl-validator';
-import * as emulator from 'aws-local-stepfunctions';
 import { describe, expect, test } from 'vitest';
-import type { RunContext } from '#local/run-context.ts';
-import { readDefinition } from '#local/step-functions/read-definition.ts';
-import { runExecution } from '#local/step-functions/run-execution.ts';
-import { createTaskTokens } from '#local/step-functions/task-tokens.ts';
 import { evaluate, synthesize } from './synthesize.ts';
-
-interface Retrier {
-  ErrorEquals: string[];
-  IntervalSeconds: number;
-  BackoffRate: number;
-  MaxAttempts: number;
-  MaxDelaySeconds: number;
-  JitterStrategy: string;
-}
 
 interface State {
   Type: string;
   TimeoutSeconds?: number;
   Next?: string;
-  Retry?: Retrier[];
+  Retry?: { ErrorEquals: string[] }[];
   Catch?: { ErrorEquals: string[]; Next: string }[];
 }
 
@@ -73,7 +59,7 @@ test('the reconciler runs every minute, and a run that comes too late is dropped
   expect(Number(Timeout)).toBeLessThanOrEqual(60);
 });
 
-test('every wait ends by itself, looks again, and fails the batch only when it goes on failing', () => {
+test('every wait ends by itself, and looks again', () => {
   const waits = Object.entries(workflowDefinition().States).filter(
     ([, { TimeoutSeconds }]) => TimeoutSeconds,
   );
@@ -82,16 +68,9 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
     ['Wait for the requests that are left', 86_400],
     ['Wait for the requests in work', 40],
   ]);
-  for (const [, { Catch, Next }] of waits) {
-    expect(Catch?.map(({ ErrorEquals, Next: next }) => [ErrorEquals, next])).toEqual([
-      [['States.Timeout'], 'See what has become of the batch'],
-      [
-        expect.arrayContaining(['ServiceUnavailable', 'Lambda.ServiceException']),
-        'Leave the batch to the reconciler',
-      ],
-      [['States.ALL'], 'Fail what is left of the batch'],
-    ]);
-    expect(Next).toBe('See what has become of the batch');
+  for (const [, state] of waits) {
+    expect(nextAfter(state, 'States.Timeout')).toBe('See what has become of the batch');
+    expect(state.Next).toBe('See what has become of the batch');
   }
   const shorter = workflowDefinition({
     settings: JSON.stringify({ webFunctions: 'none', batchTimeoutSeconds: 60 }),
@@ -101,7 +80,6 @@ test('every wait ends by itself, looks again, and fails the batch only when it g
 
 const definition = workflowDefinition();
 const tasks = Object.entries(definition.States).filter(([, { Type }]) => Type === 'Task');
-const names = tasks.map(([name]) => name);
 
 /** The errors of Lambda and of functions if they are throttled or unavailable. */
 const transient = [
@@ -116,7 +94,7 @@ const transient = [
 ];
 
 /** As Step Functions does: the first retrier that names the error, or all errors of tasks, decides alone. */
-const retrierOf = ({ Retry = [] }: State, error: string): Retrier | undefined =>
+const retrierOf = ({ Retry = [] }: State, error: string) =>
   Retry.find(({ ErrorEquals }) =>
     ErrorEquals.some(
       (name) =>
@@ -126,154 +104,38 @@ const retrierOf = ({ Retry = [] }: State, error: string): Retrier | undefined =>
     ),
   );
 
-/** The seconds of all waits of a retrier. With full jitter each wait is anything from zero to its longest. */
-function secondsOf({ IntervalSeconds, BackoffRate, MaxAttempts, MaxDelaySeconds, JitterStrategy }: Retrier) {
-  const longest = Array.from({ length: MaxAttempts }, (_, index) =>
-    Math.min(IntervalSeconds * BackoffRate ** index, MaxDelaySeconds),
-  );
-  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
-  const hasJitter = JitterStrategy === 'FULL';
-  const average = sum(longest) * (hasJitter ? 0.5 : 1);
-  // A sum of many independent waits is nearly normal: 998 of 1,000 sums are within 3.09 standard deviations.
-  const spread = hasJitter ? 3.09 * Math.sqrt(sum(longest.map((wait) => wait ** 2 / 12))) : 0;
-  return { least: average - spread, average, most: average + spread, limit: sum(longest) };
-}
+/** The state after a task whose retries have all failed: that of the first catcher of the error. */
+const nextAfter = ({ Catch = [] }: State, error: string): string | undefined =>
+  Catch.find(({ ErrorEquals }) => ErrorEquals.includes(error) || ErrorEquals.includes('States.ALL'))?.Next;
 
-const hour = 3600;
+/** Waits that grow from a second and spread the retries of many batches. */
+const waits = { IntervalSeconds: 1, BackoffRate: 2, JitterStrategy: 'FULL' };
 
-describe.each(tasks)('%s', (_, state) => {
+describe.each(tasks)('%s', (name, state) => {
+  // Their executions fail, and the reconciler starts another one.
+  const failsItself = ['Deliver the webhook', 'Fail what is left of the batch'].includes(name);
+
+  // docs/batches.md says how long they last.
   test.each(transient)('goes on through %s for hours, in no lockstep', (error) => {
-    const retrier = retrierOf(state, error);
-    expect(retrier).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 300, MaxAttempts: 400 });
-    const { least, average, most, limit } = secondsOf(retrier as Retrier);
-    // The figures of docs/batches.md.
-    expect([least, average, most, limit].map((seconds) => (seconds / hour).toFixed(1))).toEqual([
-      '14.9',
-      '16.4',
-      '17.8',
-      '32.7',
-    ]);
+    expect(retrierOf(state, error)).toMatchObject({ ...waits, MaxDelaySeconds: 300, MaxAttempts: 400 });
   });
 
   test('goes on through any other error for minutes', () => {
-    const retrier = retrierOf(state, 'TypeError');
-    expect(retrier).toMatchObject({ JitterStrategy: 'FULL', MaxDelaySeconds: 60, MaxAttempts: 10 });
-    const { average, limit } = secondsOf(retrier as Retrier);
-    expect([average, limit]).toEqual([151.5, 303]);
+    expect(retrierOf(state, 'TypeError')).toMatchObject({ ...waits, MaxDelaySeconds: 60, MaxAttempts: 10 });
   });
 
   test('never repeats a wait that has timed out', () => {
     expect(retrierOf(state, 'States.Timeout')).toBeUndefined();
   });
 
-  test('has a history far below the 25,000 events that an execution may have', () => {
-    // Scheduled, started, submitted, failed, and the next retry, for the attempts of all retriers.
-    const attempts = (state.Retry ?? []).reduce((sum, { MaxAttempts }) => sum + MaxAttempts, 1);
-    expect(attempts * 5).toBeLessThan(25_000 / 10);
-  });
-
   test('ends the execution, and not the batch, if a service stays unavailable', () => {
-    for (const error of transient) {
-      const next = state.Catch?.find(
-        ({ ErrorEquals }) => ErrorEquals.includes(error) || ErrorEquals.includes('States.ALL'),
-      )?.Next;
-      expect([undefined, 'Leave the batch to the reconciler'], error).toContain(next);
-    }
-  });
-});
-
-/** Seconds become 10 µs: the waits of 16 hours take the timers of a second. */
-const scale = 1e-5;
-
-const scaled = Object.fromEntries(
-  Object.entries(definition.States).map(([name, state]) => [
-    name,
-    {
-      ...state,
-      ...(state.Retry && {
-        Retry: state.Retry.map((retrier) => ({
-          ...retrier,
-          IntervalSeconds: retrier.IntervalSeconds * scale,
-          MaxDelaySeconds: retrier.MaxDelaySeconds * scale,
-        })),
-      }),
-    },
-  ]),
-);
-
-/** Runs the definition from a state on the runner's engine, and counts the attempts of each function. */
-async function runFrom(state: string, errorType: string) {
-  const attempts: Record<string, number> = {};
-  const functionIds = new Set(JSON.stringify(scaled).match(/(?<=function:)\w+/g));
-  const functions = [...functionIds].map((functionName) => ({
-    functionName,
-    functionArn: `arn:aws:lambda:us-east-1:000000000000:function:${functionName}`,
-    qualifiers: ['live'],
-    async invoke() {
-      attempts[functionName] = (attempts[functionName] ?? 0) + 1;
-      const [service, name] = errorType.split('Lambda.');
-      return {
-        succeeded: false,
-        errorType: name ?? service,
-        errorMessage: 'as the test says',
-        // The error of Lambda itself, whose name gets the prefix.
-        ...(name !== undefined && { throttle: 'ConcurrentInvocationLimitExceeded' }),
-      };
-    },
-  }));
-  const context = {
-    options: {},
-    functions: new Map(functions.map((one) => [one.functionName, one])),
-    access: { rejectionOf: () => undefined },
-  } as unknown as RunContext;
-  const execution = runExecution(
-    {
-      ...{ arn: 'execution', machineArn: 'machine', name: 'batch-1', startedAt: 0, status: 'RUNNING' },
-      input: JSON.stringify({ workspaceId: 'w', batchId: 'b' }),
-    },
-    {
-      emulator,
-      machine: {
-        ...{ arn: 'machine', name: 'machine', role: { accessKeyId: 'role' } as never },
-        // The emulator's check takes only whole seconds.
-        definition: readDefinition(JSON.stringify({ StartAt: state, States: scaled }), emulator, context, {
-          isChecked: true,
-        }),
-      },
-      tokens: createTaskTokens(),
-      context,
-    },
-  );
-  return { outcome: await execution.outcome, attempts: Object.values(attempts) };
-}
-
-describe('the machine runs', () => {
-  const failsItself = ['Deliver the webhook', 'Fail what is left of the batch'];
-  const failsBatch = names.filter((name) => !failsItself.includes(name));
-
-  test.each(['ServiceUnavailable', 'Lambda.ServiceException', 'Sandbox.Timedout'])(
-    'with 400 retries through %s, and leaves the batch to the reconciler',
-    async (error) => {
-      const ended = await Promise.all(names.map((name) => runFrom(name, error)));
-      expect(ended.map(({ attempts }) => attempts)).toEqual(names.map(() => [401]));
-      expect(ended.map(({ outcome }) => outcome)).toEqual(
-        names.map((name) =>
-          expect.objectContaining({
-            status: 'FAILED',
-            error: failsItself.includes(name) ? error : 'ServiceUnavailable',
-          }),
-        ),
+    for (const error of transient)
+      expect(nextAfter(state, error), error).toBe(
+        failsItself ? undefined : 'Leave the batch to the reconciler',
       );
-    },
-  );
+  });
 
-  test('with ten retries through an error of the code, and then fails the batch', async () => {
-    const ofBatch = await Promise.all(failsBatch.map((name) => runFrom(name, 'TypeError')));
-    // The attempts of the task, and then those of the function that fails the batch.
-    expect(ofBatch.map(({ attempts }) => attempts)).toEqual(failsBatch.map(() => [11, 11]));
-    const ofThemselves = await Promise.all(failsItself.map((name) => runFrom(name, 'TypeError')));
-    expect(ofThemselves.map(({ attempts }) => attempts)).toEqual(failsItself.map(() => [11]));
-    for (const { outcome } of [...ofBatch, ...ofThemselves])
-      expect(outcome).toMatchObject({ status: 'FAILED', error: 'TypeError' });
+  test('fails the batch if any other error stays', () => {
+    expect(nextAfter(state, 'TypeError')).toBe(failsItself ? undefined : 'Fail what is left of the batch');
   });
 });

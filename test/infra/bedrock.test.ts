@@ -90,16 +90,3 @@ test('outputs tell operators what agents may name', () => {
     BedrockKnowledgeBases: { Value: '["ABCDE12345","FGHIJ67890"]' },
   });
 });
-
-test('as many models as a stage may list, with long names, fit into the policies of a role', () => {
-  const bedrockModels = Array.from(
-    { length: 20 },
-    (_, n) => `eu.anthropic.claude-3-7-sonnet-20250219-v1:${n}`,
-  );
-  const { statements, template } = synthesize({ settings: { bedrockModels, webFunctions: 'all' } });
-  for (const id of ['ProcessBatchItems', 'Chats', 'TestAgent']) {
-    const policy = JSON.stringify(evaluate(template, statements.get(id), pseudoParameters, (name) => name));
-    expect(policy).toContain('claude-3-7-sonnet-20250219-v1:19');
-    expect([id, policy.length]).toEqual([id, expect.toSatisfy((length) => length < 10_240)]);
-  }
-});

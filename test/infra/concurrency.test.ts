@@ -1,10 +1,10 @@
 import { Match } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
+import { isChatRoute } from '#lib/chat-routes.ts';
 import { planConcurrency } from '#lib/concurrency.ts';
 import { concurrencyThreshold } from '#lib/function-alarms.ts';
 import type { FunctionName } from '#lib/function-names.ts';
 import { parseSettings } from '#lib/settings.ts';
-import configuration from '../../cdk.json' with { type: 'json' };
 import { synthesize } from './synthesize.ts';
 
 const plain = { webFunctions: 'none' };
@@ -57,21 +57,6 @@ test('the authorizer and all that may run for long have reservations, which leav
   expect(warnings).toEqual([]);
 });
 
-test.each([{ webFunctions: 'all' }, { webFunctions: 'all', bothEntryPoints: true }])(
-  'with %j, nothing is reserved for functions that the gateway does not call',
-  (settings) => {
-    const { reserved, warnings } = concurrencyOf(settings);
-    expect(reserved).toEqual({
-      AuthorizeRequest: 200,
-      DeliverWebhook: 50,
-      DispatchBatch: 20,
-      PrepareAttachment: 50,
-      ReconcileBatches: 1,
-    });
-    expect(warnings).toEqual([]);
-  },
-);
-
 test('send-message has what the others leave of a large account, and its part of a small one', () => {
   expect(reservedIn({ ...plain, accountConcurrency: 3000 }, 'send-message')).toBe(2257);
   const given = { ...plain, preparationConcurrency: 100 };
@@ -119,6 +104,8 @@ test.each(['all', 'uploads', 'none'])(
               'has authorizers': authorizers >= 10,
               'has one reconciler': reserved.get('reconcile-batches') === 1,
               'can send': (reserved.get('send-message') ?? 10) >= 10,
+              'reserves for no function without calls':
+                webFunctions !== 'all' || ![...reserved.keys()].some(isChatRoute),
               'reserves for each': Math.min(...reserved.values()) >= 1,
               'a larger account has no less': [...before].every(
                 ([name, executions]) => (reserved.get(name) ?? 0) >= executions,
@@ -168,13 +155,3 @@ test('an account of 10, as new ones have, reserves nothing, has two workers, and
   );
   expect(plan({ accountConcurrency: 100 })).toMatchObject({ reserved: new Map(), batchWorkers: 20 });
 });
-
-test.each(['staging', 'development'] as const)(
-  '%s reserves nothing, so that it fits beside another stage, and is not warned of',
-  (stage) => {
-    expect(plan(configuration.context.stages[stage])).toMatchObject({
-      reserved: new Map(),
-      warning: undefined,
-    });
-  },
-);

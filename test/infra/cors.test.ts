@@ -2,11 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { allowedHeaders, allowedMethods, exposedHeaders } from '#contract/headers.ts';
 import { documentedRoutes } from '#contract/routes.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
-import { variables } from '#runtime/environment/variables.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 const origin = 'https://app.example.com';
-const other = 'http://localhost:5173';
 
 type Synthesized = ReturnType<typeof synthesize>;
 
@@ -18,36 +16,13 @@ const methodsOf = ({ resources }: Synthesized, httpMethod: string): Resource[] =
 // The OpenAI-compatible routes are not for pages in browsers.
 const paths = new Set(documentedRoutes.map(({ path }) => path));
 
-test('with several origins, every path takes a preflight without a key, and says nothing of origins by itself', () => {
-  const stage = synthesize({ settings: { webFunctions: 'all', corsOrigins: [origin, other] } });
-  const { template } = stage;
-  const preflights = methodsOf(stage, 'OPTIONS');
+test('every path takes a preflight without a key', () => {
+  const preflights = methodsOf(synthesize({ settings: { corsOrigins: [origin] } }), 'OPTIONS');
   expect(preflights).toHaveLength(paths.size);
   for (const { Properties } of preflights) {
-    expect(Properties).toMatchObject({
-      AuthorizationType: 'NONE',
-      Integration: { Type: 'MOCK', PassthroughBehavior: 'NEVER' },
-    });
+    expect(Properties).toMatchObject({ AuthorizationType: 'NONE', Integration: { Type: 'MOCK' } });
     expect(Properties).not.toHaveProperty('AuthorizerId');
   }
-  const { Resources } = template.toJSON() as { Resources: Record<string, Resource> };
-  const speaking = Object.values(Resources).filter((entry) =>
-    /access-control-|AccessControl/i.test(JSON.stringify(entry)),
-  );
-  expect(speaking.map(({ Type }) => Type)).toEqual(['AWS::CloudFront::ResponseHeadersPolicy']);
-  for (const given of stage.environments.values()) expect(given).not.toHaveProperty(variables.corsOrigin);
-});
-
-test('with one origin, without a distribution, every response of the gateway itself names it', () => {
-  const stage = synthesize({ settings: { webFunctions: 'none', corsOrigins: [origin] } });
-  const responses = Object.values(stage.resources('AWS::ApiGateway::GatewayResponse'));
-  expect(responses.length).toBeGreaterThan(10);
-  for (const { Properties } of responses)
-    expect(Properties.ResponseParameters).toMatchObject({
-      'gatewayresponse.header.Access-Control-Allow-Origin': `'${origin}'`,
-      'gatewayresponse.header.Access-Control-Expose-Headers': `'${exposedHeaders.join(', ')}'`,
-      'gatewayresponse.header.Vary': "'Origin'",
-    });
 });
 
 test.each(['all', 'uploads', 'none'])(

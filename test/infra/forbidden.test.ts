@@ -337,6 +337,7 @@ for (const name of functions) {
   request('lambda:InvokeFunction', `${arnOf(name)}:live`, callsIt);
   request('lambda:InvokeFunction', arnOf(name));
   request('lambda:UpdateAlias', arnOf(name), among('Rollout'));
+  request('lambda:GetProvisionedConcurrencyConfig', `${arnOf(name)}:live`, among('Rollout'));
   for (const action of ['UpdateFunctionCode', 'UpdateFunctionConfiguration', 'AddPermission'])
     request(`lambda:${action}`, arnOf(name));
 }

@@ -1,23 +1,9 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import {
-  buildBundles,
-  bundleFunctions,
-  functionNames,
-  webFunctionNames,
-} from '#lib/bundles/function-bundles.ts';
+import { buildBundles, functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { filesOfFunction, filesOfStart } from '#support/bundle-sizes.ts';
 import { makeStartProgram } from '#support/function-start.ts';
 import { theBundles } from './synthesize.ts';
@@ -34,17 +20,6 @@ const outputsOf = (name: string) =>
 const program = await makeStartProgram();
 afterAll(() => program.close());
 
-const withModel = [
-  /^object-stores\.mjs$/,
-  /^text-thread\.mjs$/,
-  /^bedrock-agent-client\.mjs$/,
-  /^amazon-bedrock\.mjs$/,
-  /^demo-model\.mjs$/,
-  /^reply-form\.mjs$/,
-  /^tool-adapters-\w+\.mjs$/,
-  /^function-tools-\w+\.mjs$/,
-];
-
 /** The source files in a function's bundle after tree shaking, without its worker threads. */
 const sourcesOf = (name: string): string[] =>
   Object.entries(metafile.outputs)
@@ -52,20 +27,6 @@ const sourcesOf = (name: string): string[] =>
     .flatMap(([, { inputs }]) => Object.entries(inputs))
     .filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     .map(([source]) => source);
-
-/** Entry points that a function has in addition to its handler, without the chunks that they share. */
-const entryPoints: Readonly<Record<string, readonly RegExp[]>> = {
-  'create-batch': [/^reply-form\.mjs$/, /^webhook-clients\.mjs$/],
-  'list-batch-results': [/^object-stores\.mjs$/],
-  'list-messages': [/^object-stores\.mjs$/],
-  'prepare-attachment': [/^extraction-thread\.mjs$/, /^shrinking-thread\.mjs$/],
-  'purge-chat': [/^object-stores\.mjs$/],
-  'complete-chat': withModel,
-  'process-batch-items': withModel,
-  'send-message': withModel,
-  'serve-chats': withModel,
-  'test-agent': withModel,
-};
 
 const isServer = (name: string): boolean => (webFunctionNames as readonly string[]).includes(name);
 
@@ -82,21 +43,7 @@ describe.each(allNames)('%s', (name) => {
     expect(files).toEqual(
       [...modules, ...maps, ...(isServer(name) ? ['index.js', 'package.json'] : [])].toSorted(),
     );
-    const others = modules.filter((module) => module !== 'index.mjs');
-    const expected = entryPoints[name] ?? [];
-    for (const pattern of expected) expect(others).toContainEqual(expect.stringMatching(pattern));
-    // With a model there are more files: entry points share chunks, and the SDK has deferred imports.
-    if (expected !== withModel) expect(others).toHaveLength(expected.length);
     expect(sourcesOf(name).filter((source) => source.endsWith('.node'))).toEqual([]);
-  });
-
-  test('has data of a package if it reads PDFs', () => {
-    const data = join(folder, 'node_modules');
-    const files = existsSync(data) ? readdirSync(data, { recursive: true }).map(String) : [];
-    if (name !== 'prepare-attachment') return expect(files).toEqual([]);
-    const expected = /^pdfjs-dist(\/package\.json|\/cmaps(\/[\w-]+\.bcmap|\/LICENSE)?)?$/;
-    expect(files.filter((file) => !expected.test(file))).toEqual([]);
-    expect(files).toContain('pdfjs-dist/cmaps/UniJIS-UTF16-H.bcmap');
   });
 
   test('needs nothing but its own files and Node.js', () => {
@@ -115,10 +62,6 @@ describe.each(allNames)('%s', (name) => {
     expect(bytes).toBeLessThan(25_000_000);
   });
 
-  test('loads as Lambda loads it: as an ES module, which has no require of its own', async () => {
-    expect((await program.load(join(folder, 'index.mjs'))).processor).toBeGreaterThan(0);
-  });
-
   test('maps its stack traces to paths of the project, wherever the project stands', () => {
     const map = JSON.parse(readFileSync(join(folder, 'index.mjs.map'), 'utf8'));
     expect(map.sources).toContainEqual(
@@ -129,26 +72,23 @@ describe.each(allNames)('%s', (name) => {
 });
 
 test.each(webFunctionNames)(
-  '%s starts from the index.js that Lambda runs, whether it imports or requires it',
+  '%s starts if Lambda requires its index.js: no module waits at its start',
   async (name) => {
-    const entry = join(bundles.folderOf(name), 'index.js');
-    expect((await program.load(entry)).processor).toBeGreaterThan(0);
     const requiring = join(mkdtempSync(join(tmpdir(), 'requiring-')), name);
     mkdirSync(requiring);
-    writeFileSync(join(requiring, 'index.cjs'), `require(${JSON.stringify(entry)});`);
+    const entry = JSON.stringify(join(bundles.folderOf(name), 'index.js'));
+    writeFileSync(join(requiring, 'index.cjs'), `require(${entry});`);
     expect((await program.load(join(requiring, 'index.cjs'))).processor).toBeGreaterThan(0);
     rmSync(dirname(requiring), { recursive: true });
   },
 );
 
-const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
-
-test('only the functions that ask models carry what speaks with models', () => {
-  const carriers = allNames.filter((name) =>
-    sourcesOf(name).some((source) => /node_modules\/@ai-sdk\//.test(source)),
-  );
-  expect(carriers.toSorted()).toEqual(withTools);
+test('the function that reads PDFs has the tables of Chinese, Japanese and Korean encodings', () => {
+  const tables = join(bundles.folderOf('prepare-attachment'), 'node_modules/pdfjs-dist/cmaps');
+  expect(readdirSync(tables)).toContain('UniJIS-UTF16-H.bcmap');
 });
+
+const withTools = ['complete-chat', 'process-batch-items', 'send-message', 'serve-chats', 'test-agent'];
 
 test('no function carries the messages of zod in other languages, which come along with all of zod', () => {
   const languages = allNames
@@ -189,12 +129,6 @@ test.each([
   },
 );
 
-test('no function carries the program that runs a template on one machine, or the stack', () => {
-  const sources = allNames.flatMap(sourcesOf);
-  expect(sources.length).toBeGreaterThan(100);
-  expect(sources.filter((source) => /^(local|lib|bin|test)\//.test(source))).toEqual([]);
-});
-
 test.each([
   ["import { Gunzip } from 'node:zlib'; export const handler = () => new Gunzip();"],
   ["import * as zlib from 'node:zlib'; export const handler = () => zlib.constants;"],
@@ -204,10 +138,4 @@ test.each([
   writeFileSync(file, source);
   await expect(buildBundles({ 'late/index': file })).rejects.toThrow(/Gunzip|constants/);
   rmSync(folder, { recursive: true });
-});
-
-test('a function without its source file is named', async () => {
-  await expect(bundleFunctions(['create-chat', 'archive-chat'])).rejects.toThrow(
-    'No source file for a function: functions/http/archive-chat.ts or functions/web/archive-chat.ts',
-  );
 });

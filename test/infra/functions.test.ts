@@ -15,52 +15,12 @@ test('unless a stage says otherwise, its functions reach public addresses alone,
   expect([...given].filter((name) => /OUTBOUND|SEARCH/.test(name))).toEqual([]);
 });
 
-test('whoever calls a function calls its alias: the gateway, queues, the workflow, the schedule, other functions', () => {
-  const aliases = Object.entries(resources('AWS::Lambda::Alias'));
-  expect(aliases).toHaveLength(functions.length);
-  for (const [id, { Properties }] of aliases) {
-    expect(Properties.Name).toBe('live');
-    expect(JSON.stringify(Properties.FunctionVersion)).toContain('CurrentVersion');
-    expect(id).toContain(String((Properties.FunctionName as { Ref: string }).Ref).slice(0, -8));
-  }
-  const callers = [
-    'AWS::ApiGateway::Authorizer',
-    'AWS::ApiGateway::Method',
-    'AWS::Events::Rule',
-    'AWS::Lambda::EventSourceMapping',
-    'AWS::Lambda::Function',
-    'AWS::Lambda::Permission',
-    'AWS::StepFunctions::StateMachine',
-  ];
-  const ids = Object.keys(resources('AWS::Lambda::Function'));
-  for (const type of callers)
-    for (const [id, { Properties }] of Object.entries(resources(type)))
-      expect([id, referredIn(Properties).filter((other) => ids.includes(other))]).toEqual([id, []]);
-  const { DefinitionString } = resource('AWS::StepFunctions::StateMachine').Properties;
-  expect(new Set(aliasesNamedIn(DefinitionString)).size).toBe(4);
-  const invocations = [...statements.values()]
-    .flat()
-    .filter(({ Action }) => Action === 'lambda:InvokeFunction');
-  expect(invocations.length).toBeGreaterThan(3);
-  for (const { Resource } of invocations) {
-    expect(aliasesNamedIn(Resource).length).toBeGreaterThan(0);
-    expect(referredIn(Resource)).toEqual([]);
-  }
+test('queues call aliases, which no permission of a role shows', () => {
+  const mappings = Object.values(resources('AWS::Lambda::EventSourceMapping'));
+  expect(mappings).toHaveLength(2);
+  for (const { Properties } of mappings)
+    expect(JSON.stringify(Properties.FunctionName)).toMatch(/"\w+Live[0-9A-F]{8}"|":live"/);
 });
-
-const aliasByName = /\{"Fn::GetAtt":\["(\w+)","Arn"\]\},":live/g;
-
-/** Logical ids of functions whose alias a value names through the function's ARN. */
-const aliasesNamedIn = (value: unknown): string[] =>
-  [...JSON.stringify(value).matchAll(aliasByName)].map(([, id = '']) => id);
-
-/** Logical ids of all other references. */
-const referredIn = (value: unknown): string[] =>
-  [
-    ...JSON.stringify(value)
-      .replaceAll(aliasByName, '"')
-      .matchAll(/"(?:Ref":|Fn::GetAtt":\[)"([\w:]+)"/g),
-  ].map(([, id = '']) => id);
 
 test('time-outs of a reply stand in order: lease, stall, plain reply, function', () => {
   const given = environments.get('SendMessage') ?? {};
@@ -75,15 +35,12 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test('without functions as tools the template is the same, and with some an output tells what agents may name', () => {
-  const templateOf = (settings = {}) => synthesize({ settings }).template.toJSON();
-  expect(templateOf({ toolFunctions: [] })).toEqual(templateOf());
-  expect(templateOf().Outputs).not.toHaveProperty('ToolFunctions');
+test('an output tells which functions agents may name as tools', () => {
   const toolFunctions = ['orders:live', 'refunds:7'].map(
     (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`,
   );
-  expect(templateOf({ toolFunctions }).Outputs.ToolFunctions).toEqual({
-    Value: JSON.stringify(toolFunctions),
+  expect(synthesize({ settings: { toolFunctions } }).template.findOutputs('ToolFunctions')).toEqual({
+    ToolFunctions: { Value: JSON.stringify(toolFunctions) },
   });
 });
 

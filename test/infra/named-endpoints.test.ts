@@ -40,9 +40,6 @@ const stack = synthesize({ settings: { webFunctions: 'all', openAiEndpoints } })
 test('a stage without the setting has no variable, secret or output of endpoints', () => {
   const { template } = synthesize({ settings: { webFunctions: 'all' } });
   expect(JSON.stringify(template.toJSON())).not.toMatch(/OpenAiEndpoints|OPENAI_ENDPOINTS|OpenAiApiKey[a-z]/);
-  expect(synthesize({ settings: { webFunctions: 'all', openAiEndpoints: {} } }).template.toJSON()).toEqual(
-    template.toJSON(),
-  );
 });
 
 test('each endpoint has a secret with a fixed id, which outlives a production stack', () => {
@@ -51,18 +48,6 @@ test('each endpoint has a secret with a fixed id, which outlives a production st
       DeletionPolicy: 'RetainExceptOnCreate',
       UpdateReplacePolicy: 'Retain',
     });
-});
-
-test('names, addresses and secrets are in one variable of the functions that call models, and in the output', () => {
-  const expected = {
-    groq: { ...openAiEndpoints.groq, secret: 'OpenAiApiKeygroq' },
-    ownVllm2: { ...openAiEndpoints.ownVllm2, secret: 'OpenAiApiKeyownVllm2' },
-  };
-  const read = (value: unknown): unknown => JSON.parse(String(evaluate(stack.template, value, {})));
-  const having = [...stack.environments].filter(([, set]) => variables.openAiEndpoints in set);
-  expect(having.map(([id]) => id).toSorted()).toEqual(['Chats', 'ProcessBatchItems', 'TestAgent']);
-  for (const [, set] of having) expect(read(set[variables.openAiEndpoints])).toEqual(expected);
-  expect(read(stack.template.findOutputs('OpenAiEndpoints').OpenAiEndpoints?.Value)).toEqual(expected);
 });
 
 const named = (count: number, url = 'https://models.example/v1') =>
@@ -74,9 +59,6 @@ describe('is refused with a reason:', () => {
     ['a hyphen', { 'my-vllm': { url: 'https://a.example' } }, 'openAiEndpoints: must have names of'],
     ['21 characters', { ['n'.repeat(21)]: { url: 'https://a.example' } }, 'openAiEndpoints: must have names'],
     ['eleven', named(11), 'openAiEndpoints: must be at most 10 endpoints'],
-    ['another protocol', { a: { url: 'ftp://a.example' } }, 'openAiEndpoints.a.url: must be http://HOST or'],
-    ['no address', { a: {} }, 'openAiEndpoints.a.url: missing'],
-    ['a key', { a: { url: 'https://a.example', key: 'k' } }, 'openAiEndpoints.a.key: no such setting'],
     [
       'more than fits',
       named(10, `https://models.example/${'p'.repeat(100)}`),

@@ -1,24 +1,21 @@
 import { expect, test } from 'vitest';
 import { pathsOf } from '#contract/routes/route.ts';
 import { type Route, routes } from '#contract/routes.ts';
-import { evaluate, synthesize } from './synthesize.ts';
+import { evaluate, type Resource, synthesize } from './synthesize.ts';
 
 /** The template of the settings that make it largest. */
 const { template, statements, resources, resource } = synthesize({
   settings: {
     webFunctions: 'all',
+    bothEntryPoints: true,
     firewall: {},
     alarmEmails: ['someone@example.com'],
     webSearch: { provider: 'brave' },
-    bedrockModels: Array.from({ length: 20 }, (_, n) => `eu.vendor.model-of-some-length-${n}-v1:0`),
+    bedrockModels: Array.from({ length: 20 }, (_, n) => `eu.anthropic.claude-sonnet-4-20250514-v1:${n}`),
     bedrockKnowledgeBases: Array.from({ length: 20 }, (_, n) => `KNOWLEDGE${String.fromCharCode(65 + n)}`),
   },
 });
-const whole = template.toJSON() as {
-  Description: string;
-  Outputs: Record<string, unknown>;
-  Resources: Record<string, { Type: string; Properties?: Record<string, unknown> }>;
-};
+const whole = template.toJSON();
 const bytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 const functions = Object.entries(resources('AWS::Lambda::Function'));
 /** The longest ARN or URL that AWS puts in place of a Ref or GetAtt, in characters. */
@@ -52,8 +49,8 @@ test('IAM: the policies of a role have 10,240 characters, and their references w
 test('Lambda: 4 KB of variables, 256 characters of description, 15 minutes, 10,240 MB', () => {
   expect(functions.length).toBeGreaterThan(20);
   for (const [id, { Properties }] of functions) {
-    const { Variables = {} } = (Properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
-    const room = Object.entries(Variables).reduce(
+    const variables: Record<string, unknown> = Properties.Environment?.Variables ?? {};
+    const room = Object.entries(variables).reduce(
       (sum, [name, value]) =>
         sum + name.length + (typeof value === 'string' ? Buffer.byteLength(value) : arnCharacters),
       0,
@@ -71,11 +68,11 @@ test('SQS and Lambda: a queue hides its messages for six times as long as their 
   for (const { Properties } of mappings) {
     const name = JSON.stringify(Properties.FunctionName);
     const [, handler] = functions.find(([id]) => name.includes(id.slice(0, -8))) ?? [];
-    const queueId = (Properties.EventSourceArn as { 'Fn::GetAtt': [string, string] })['Fn::GetAtt'][0];
+    const [queueId] = Properties.EventSourceArn['Fn::GetAtt'];
     const { VisibilityTimeout } = resource('AWS::SQS::Queue', queueId).Properties;
     expect(Number(VisibilityTimeout)).toBeGreaterThanOrEqual(6 * Number(handler?.Properties.Timeout));
     expect(Number(VisibilityTimeout)).toBeLessThanOrEqual(43_200);
-    const { MaximumConcurrency = 2 } = (Properties.ScalingConfig ?? {}) as { MaximumConcurrency?: number };
+    const { MaximumConcurrency = 2 } = Properties.ScalingConfig ?? {};
     expect(MaximumConcurrency).toBeGreaterThanOrEqual(2);
     expect(MaximumConcurrency).toBeLessThanOrEqual(1000);
   }
@@ -86,22 +83,24 @@ test('API Gateway: 300 resources, 29 s buffered and 15 minutes streamed, and fun
   expect(Object.keys(resources('AWS::ApiGateway::Method'))).toHaveLength(
     Object.values<Route>(routes).flatMap(pathsOf).length,
   );
+  const integrated: unknown[] = [];
   for (const { Properties } of Object.values(resources('AWS::ApiGateway::Method'))) {
-    const { ResponseTransferMode, TimeoutInMillis = 29_000 } = Properties.Integration as {
-      ResponseTransferMode?: string;
-      TimeoutInMillis?: number;
-    };
+    const { ResponseTransferMode, TimeoutInMillis = 29_000, Uri } = Properties.Integration;
+    // Web functions: web-function-routes.test.ts.
+    const called = functions.filter(([id]) => JSON.stringify(Uri).includes(`"${id.slice(0, -8)}Live`));
+    for (const [id, handler] of called)
+      expect([id, TimeoutInMillis / 1000 >= Number(handler.Properties.Timeout)]).toEqual([id, true]);
+    integrated.push(...called);
     expect(TimeoutInMillis).toBeGreaterThanOrEqual(50);
     expect(TimeoutInMillis).toBeLessThanOrEqual(ResponseTransferMode === 'STREAM' ? 900_000 : 29_000);
   }
+  expect(integrated.length).toBeGreaterThan(15);
 });
 
 test('Step Functions: a definition of 1 MB, states of 80 characters', () => {
-  const { DefinitionString } = resource('AWS::StepFunctions::StateMachine').Properties as {
-    DefinitionString: { 'Fn::Join': [string, unknown[]] };
-  };
+  const { DefinitionString } = resource('AWS::StepFunctions::StateMachine').Properties;
   const text = DefinitionString['Fn::Join'][1]
-    .map((part) => (typeof part === 'string' ? part : 'x'.repeat(arnCharacters)))
+    .map((part: unknown) => (typeof part === 'string' ? part : 'x'.repeat(arnCharacters)))
     .join('');
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(1024 * 1024);
   for (const name of Object.keys((JSON.parse(text) as { States: object }).States))
@@ -110,7 +109,7 @@ test('Step Functions: a definition of 1 MB, states of 80 characters', () => {
 
 test('CloudWatch: ten metrics an alarm, 500 widgets and 1,024 characters of description', () => {
   for (const { Properties } of Object.values(resources('AWS::CloudWatch::Alarm'))) {
-    const queries = (Properties.Metrics ?? []) as { Expression?: string }[];
+    const queries: { Expression?: string }[] = Properties.Metrics ?? [];
     // Ten metrics, and ten expressions.
     const expressions = queries.filter(({ Expression }) => Expression !== undefined);
     expect(queries.length - expressions.length).toBeLessThanOrEqual(10);
@@ -120,10 +119,11 @@ test('CloudWatch: ten metrics an alarm, 500 widgets and 1,024 characters of desc
 });
 
 test('no resource has a name of its own that would stand in the way of its successor', () => {
-  const names = Object.entries(whole.Resources).flatMap(([id, { Type, Properties = {} }]) =>
-    Object.entries(Properties)
-      .filter(([property]) => isNameOf(Type, property))
-      .map(() => `${Type} ${id.replace(/[0-9A-F]{8}$/, '')}`),
+  const names = Object.entries<Partial<Resource>>(whole.Resources).flatMap(
+    ([id, { Type = '', Properties = {} }]) =>
+      Object.entries(Properties)
+        .filter(([property]) => isNameOf(Type, property))
+        .map(() => `${Type} ${id.replace(/[0-9A-F]{8}$/, '')}`),
   );
   expect(names.toSorted()).toEqual([
     // Aliases and gateway responses are missing here: their names need only be unique in their function or API.
@@ -137,21 +137,6 @@ test('no resource has a name of its own that would stand in the way of its succe
 
 /** The property by which CloudFormation would name a resource of this type for the account or the Region. */
 const isNameOf = (type: string, property: string): boolean =>
-  ({
-    'AWS::CloudFront::Function': 'Name',
-    'AWS::CloudWatch::Alarm': 'AlarmName',
-    'AWS::CloudWatch::Dashboard': 'DashboardName',
-    'AWS::CodeDeploy::Application': 'ApplicationName',
-    'AWS::DynamoDB::GlobalTable': 'TableName',
-    'AWS::Events::Rule': 'Name',
-    'AWS::IAM::Role': 'RoleName',
-    'AWS::KMS::Alias': 'AliasName',
-    'AWS::Lambda::Function': 'FunctionName',
-    'AWS::Logs::LogGroup': 'LogGroupName',
-    'AWS::S3::Bucket': 'BucketName',
-    'AWS::SNS::Topic': 'TopicName',
-    'AWS::SQS::Queue': 'QueueName',
-    'AWS::SecretsManager::Secret': 'Name',
-    'AWS::StepFunctions::StateMachine': 'StateMachineName',
-    'AWS::WAFv2::WebACL': 'Name',
-  })[type] === property;
+  !/^AWS::(ApiGateway|CloudFront::Response|IAM::Policy|Lambda::(Alias|WebFunction))/.test(type) &&
+  property.endsWith('Name') &&
+  type.endsWith(property.slice(0, -4));

@@ -1,37 +1,16 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { Template } from 'aws-cdk-lib/assertions';
-import { Stack } from 'aws-cdk-lib/core';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { functionNames } from '#lib/bundles/function-bundles.ts';
-import { Rollout } from '#lib/rollout.ts';
-import { ServiceFunction } from '#lib/service-function.ts';
-import { parseSettings } from '#lib/settings.ts';
-import { createApp, evaluate, type Resource, statementsByRole, synthesize } from './synthesize.ts';
+import { type Resource, synthesize } from './synthesize.ts';
 
 /** The resources that CloudFormation creates before each resource, because of a reference or a DependsOn. */
 function dependenciesOf(resources: Readonly<Record<string, object>>): Map<string, Set<string>> {
-  const referred = (value: unknown): string[] => {
-    if (typeof value !== 'object' || value === null) return [];
-    return Object.entries(value).flatMap(([name, inner]: [string, unknown]) => {
-      if (name === 'Ref') return [String(inner)];
-      if (name === 'DependsOn') return [inner].flat().map(String);
-      if (name === 'Fn::GetAtt') return [String([inner].flat()[0]).split('.')[0] ?? ''];
-      if (name === 'Fn::Sub') {
-        const [text, variables] = [inner].flat();
-        return [
-          ...[...String(text).matchAll(/\$\{([^!.}]+)/g)].map(([, id = '']) => id),
-          ...referred(variables),
-        ];
-      }
-      return referred(inner);
-    });
-  };
   return new Map(
-    Object.entries(resources).map(([id, resource]) => [
-      id,
-      new Set(referred(resource).filter((other) => other !== id && other in resources)),
-    ]),
+    Object.entries(resources).map(([id, resource]) => {
+      // In `Ref`, `Fn::GetAtt` and `DependsOn` an id is a whole text, in `Fn::Sub` it stands in braces.
+      const texts = JSON.stringify(resource).matchAll(/"(\w+)"|\$\{(\w+)/g);
+      const ids = [...texts].map(([, whole, inText]) => whole ?? inText ?? '');
+      return [id, new Set(ids.filter((other) => other !== id && other in resources))];
+    }),
   );
 }
 
@@ -81,61 +60,4 @@ test('what needs an alias when it is made waits for it: permissions, queues, the
   expect(needy.length).toBeGreaterThan(25);
   for (const [id] of needy)
     expect([id, [...everythingBefore(id, dependencies)].some(isAlias)]).toEqual([id, true]);
-});
-
-const rolloutWith = (count: number, stackName: string): Template => {
-  const stack = new Stack(createApp(), 'Service', { stackName });
-  const rollout = new Rollout(stack, 'Rollout', 'Canary10Percent5Minutes');
-  const codeFolder = mkdtempSync(join(inject('synthFolder'), 'code-'));
-  writeFileSync(join(codeFolder, 'index.mjs'), 'export const handler = () => undefined;\n');
-  const settings = parseSettings({});
-  for (let n = 0; n < count; n += 1)
-    rollout.of(
-      new ServiceFunction(stack, `Function${n}`, {
-        description: '',
-        codeFolder,
-        timeoutSeconds: 1,
-        settings,
-      }),
-      [],
-    );
-  return Template.fromStack(stack);
-};
-
-const inAws = {
-  'AWS::Partition': 'aws-us-gov',
-  'AWS::Region': 'ap-southeast-1',
-  'AWS::AccountId': '123456789012',
-};
-
-const longestArnOf = (id: string): string =>
-  `arn:aws-us-gov:lambda:ap-southeast-1:123456789012:function:${id.padEnd(64, 'x')}`;
-
-/** A value with all references resolved; those to functions are as long as the longest ARN. */
-const written = (template: Template, value: unknown): unknown =>
-  evaluate(template, value, inAws, longestArnOf);
-
-test('the policy of the role that moves aliases fits, with every function and the longest names', () => {
-  const template = rolloutWith(functionNames.length, 'agent-service-production');
-  // IAM does not count white space.
-  const { length } = JSON.stringify(
-    written(template, { Statement: statementsByRole(template).get('Rollout') }),
-  );
-  console.log(`The role that moves ${functionNames.length} aliases has a policy of ${length} characters`);
-  expect(length).toBeGreaterThan(functionNames.length * 64);
-  expect(length).toBeLessThan(10_240);
-});
-
-test('it may move the aliases of exactly the functions of its stack', () => {
-  const aliases = Object.values(Resources).filter(({ Type }) => Type === 'AWS::Lambda::Alias');
-  expect(aliases.length).toBeGreaterThan(20);
-  const arns = aliases.map(({ Properties }) =>
-    longestArnOf((Properties.FunctionName as { Ref: string }).Ref),
-  );
-  const [moves, ...others] = (statementsByRole(template).get('Rollout') ?? []).filter(({ Action }) =>
-    [Action].flat().includes('lambda:UpdateAlias'),
-  );
-  expect(others).toEqual([]);
-  const named = [written(template, moves?.Resource)].flat().map(String);
-  expect(named.toSorted()).toEqual(arns.flatMap((arn) => [arn, `${arn}:live`]).toSorted());
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { functionNames } from '#lib/bundles/function-bundles.ts';
+import { pascalCase } from '#lib/function-names.ts';
 import { type Resource, synthesize } from './synthesize.ts';
 
 /**
@@ -18,9 +19,6 @@ const stateful = [
 
 /** With `Retain`, each failed first deployment would leave empty resources behind. */
 const retained = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
-
-const pascalCase = (name: string): string =>
-  name.replaceAll(/(?:^|-)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 
 const production = synthesize();
 const development = synthesize({ stage: 'development' });
@@ -86,7 +84,7 @@ test('nothing else outlives a stack', () => {
 test('buckets that go with their stack are emptied first, and only those', () => {
   const emptied = ({ resources }: typeof production) =>
     Object.values(resources('Custom::S3AutoDeleteObjects')).map(
-      ({ Properties }) => (Properties.BucketName as { Ref: string }).Ref,
+      ({ Properties }) => Properties.BucketName.Ref,
     );
   expect(emptied(development).toSorted()).toEqual(['ContentBucket', 'FileBucket']);
   expect(emptied(production)).toEqual([]);
@@ -108,11 +106,6 @@ test('what clients know the address of keeps its logical id', () => {
 
 test('the table can be restored to any second, forgets by ttl, and in production cannot be deleted', () => {
   const table = (deletionProtection: boolean) => ({
-    BillingMode: 'PAY_PER_REQUEST',
-    KeySchema: [
-      { AttributeName: 'pk', KeyType: 'HASH' },
-      { AttributeName: 'sk', KeyType: 'RANGE' },
-    ],
     TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
     Replicas: [
       {

@@ -17,7 +17,8 @@ import configuration from '../../cdk.json' with { type: 'json' };
 
 export interface Resource {
   Type: string;
-  Properties: Record<string, unknown>;
+  /** As the CDK types them: whatever a test reads. */
+  Properties: ReturnType<Template['findResources']>[string];
   DeletionPolicy?: string;
   UpdateReplacePolicy?: string;
 }
@@ -36,10 +37,6 @@ export interface Statement {
   Action: string | string[];
   Resource: unknown;
   Condition?: unknown;
-}
-
-interface PolicyDocument {
-  Statement: Statement[];
 }
 
 /** An empty handler in place of all functions: a template only refers to the code, and bundling takes seconds. */
@@ -93,20 +90,18 @@ function withoutStackTraces<Result>(build: () => Result): Result {
 
 /** The statements of each role by its logical id, without `Role` and the hash: of the role itself and of attached policies. */
 export function statementsByRole(template: Template): Map<string, Statement[]> {
-  const roles = template.findResources('AWS::IAM::Role') as Record<string, Resource>;
-  const attached = Object.values(template.findResources('AWS::IAM::Policy')) as Resource[];
-  const documentsOf = (id: string): PolicyDocument[] => [
-    ...((roles[id]?.Properties.Policies ?? []) as { PolicyDocument: PolicyDocument }[]).map(
-      ({ PolicyDocument }) => PolicyDocument,
-    ),
+  const roles = template.findResources('AWS::IAM::Role');
+  const attached = Object.values(template.findResources('AWS::IAM::Policy'));
+  const policiesOf = (id: string): { PolicyDocument: { Statement: Statement[] } }[] => [
+    ...(roles[id]?.Properties.Policies ?? []),
     ...attached
-      .filter(({ Properties }) => (Properties.Roles as { Ref: string }[]).some(({ Ref }) => Ref === id))
-      .map(({ Properties }) => Properties.PolicyDocument as PolicyDocument),
+      .map(({ Properties }) => Properties)
+      .filter(({ Roles }) => JSON.stringify(Roles).includes(`{"Ref":"${id}"}`)),
   ];
   return new Map(
     Object.keys(roles).map((id) => [
       id.replace(/Role[0-9A-F]{8}$/, ''),
-      documentsOf(id).flatMap(({ Statement }) => Statement),
+      policiesOf(id).flatMap(({ PolicyDocument }) => PolicyDocument.Statement),
     ]),
   );
 }

@@ -1,32 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { functionNames, webFunctionNames } from '#lib/bundles/function-bundles.ts';
 import { chatRoutes } from '#lib/chat-routes.ts';
-import { uploadsPerEnvironment } from '#lib/concurrency.ts';
 import { originSecretHeader, variables, viewerHostHeader } from '#runtime/environment/variables.ts';
 import { synthesize } from './synthesize.ts';
 
 const { template, resource, resources, environments } = synthesize({ settings: { webFunctions: 'all' } });
 
-interface Behavior {
-  PathPattern?: string;
-  TargetOriginId: string;
-}
-
-const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties as {
-  DistributionConfig: {
-    Origins: { Id: string; DomainName: unknown; OriginPath?: string; CustomOriginConfig: object }[];
-    CacheBehaviors: Behavior[];
-    DefaultCacheBehavior: Behavior;
-    CustomErrorResponses?: object[];
-  };
-};
+const { DistributionConfig: config } = resource('AWS::CloudFront::Distribution').Properties;
 /** The id of a web function's construct, from a logical id. */
 const nameOf = (logicalId: string): string => logicalId.replace(/Server.*$/, '');
-const originOf = ({ TargetOriginId }: Behavior) => {
-  const origin = config.Origins.find(({ Id }) => Id === TargetOriginId);
-  if (origin === undefined) throw new Error(`no origin ${TargetOriginId}`);
-  return origin;
-};
 
 test('they are on unless a stage turns them off, and then nothing of them is there', () => {
   const byDefault = synthesize({ settings: {} });
@@ -53,16 +35,15 @@ test('both ways keep nothing, gather nothing, pass all but the host, and are enc
       ViewerProtocolPolicy: 'https-only',
       Compress: false,
     });
-    const origin = originOf(behavior);
+    const origin = config.Origins.find(({ Id }: { Id: string }) => Id === behavior.TargetOriginId);
     expect(origin.CustomOriginConfig).toMatchObject({
       OriginProtocolPolicy: 'https-only',
       OriginSSLProtocols: ['TLSv1.2'],
       OriginReadTimeout: 120,
     });
     expect(origin).not.toHaveProperty('OriginPath');
-    const [header] = (origin as unknown as { OriginCustomHeaders: { HeaderName: string }[] })
-      .OriginCustomHeaders;
-    expect(header?.HeaderName).toBe(originSecretHeader);
+    const [header] = origin.OriginCustomHeaders;
+    expect(header.HeaderName).toBe(originSecretHeader);
     expect(JSON.stringify(header)).toMatch(/resolve:secretsmanager:.*OriginSecret.*SecretString/);
   }
 });
@@ -78,10 +59,7 @@ test('no error is cached, of any status whose caching CloudFront lets one config
 });
 
 test('origins are told which address was asked for, whatever a viewer claims', () => {
-  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties as {
-    FunctionCode: string;
-    FunctionConfig: object;
-  };
+  const { FunctionCode, FunctionConfig } = resource('AWS::CloudFront::Function').Properties;
   expect(FunctionConfig).toMatchObject({ Runtime: 'cloudfront-js-2.0' });
   const handler = new Function(`${FunctionCode}; return handler;`)() as (event: object) => unknown;
   const headers = { host: { value: 'viewer.example' }, [viewerHostHeader]: { value: 'evil.example' } };
@@ -113,41 +91,14 @@ describe.each([
       ]);
     const [functionId = '', revisionId = '', endpointId = ''] = types.map(idOf);
     // A plain name is not a reference, so DependsOn has to give the order.
-    const { Resources } = template.toJSON() as { Resources: Record<string, { DependsOn: string[] }> };
-    expect(Resources[revisionId]?.DependsOn).toContain(functionId);
-    expect(Resources[endpointId]?.DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
+    const { Resources } = template.toJSON();
+    expect(Resources[revisionId].DependsOn).toContain(functionId);
+    expect(Resources[endpointId].DependsOn).toEqual(expect.arrayContaining([functionId, revisionId]));
   });
 
   test('names no other entry point than index.js, the default, and sets no variable that Lambda reserves', () => {
     expect(Object.keys(environments.get(id) ?? {}).filter((key) => key.startsWith('AWS_'))).toEqual([]);
   });
-});
-
-test('the web function of chats has the variables of the functions that it stands in for, and the caller’s secret', () => {
-  const functions = synthesize({ settings: { webFunctions: 'uploads' } }).environments;
-  // How Node.js finds source maps and keeps connections is set for Lambda functions alone.
-  const own = Object.values(variables) as string[];
-  const needed = Object.fromEntries(
-    Object.entries({ ...functions.get('CreateChat'), ...functions.get('SendMessage') }).filter(([key]) =>
-      own.includes(key),
-    ),
-  );
-  expect(Object.keys(needed).length).toBeGreaterThan(15);
-  expect(environments.get('Chats')).toEqual({
-    ...needed,
-    [variables.callerSecret]: { Ref: expect.stringMatching(/^CallerSecret/) },
-    [variables.authorizerCacheSeconds]: '60',
-  });
-});
-
-test('an environment takes 32 uploads at most', () => {
-  for (const [requestsPerEnvironment = 0, uploads] of [
-    [1, 1],
-    [31, 31],
-    [33, 32],
-    [128, 32],
-  ])
-    expect(uploadsPerEnvironment({ requestsPerEnvironment })).toBe(uploads);
 });
 
 test('the endpoints and environments of web functions are as the settings say', () => {
@@ -156,9 +107,7 @@ test('the endpoints and environments of web functions are as the settings say', 
     settings: { webRequestsPerSecond: 0, webEnvironments: 2, requestsPerEnvironment },
   });
   const atOnce = (id: string) => {
-    const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties as {
-      ServiceConfig: { MaxConcurrencyPerEnvironment: number };
-    };
+    const { ServiceConfig } = stage.resource('AWS::Lambda::WebFunctionRevision', id).Properties;
     return ServiceConfig.MaxConcurrencyPerEnvironment;
   };
   expect([atOnce('Chats'), atOnce('Uploads')]).toEqual([requestsPerEnvironment, uploads]);
@@ -179,25 +128,11 @@ test('every function, also one of the library, logs into a group of the template
   expect(functions).toHaveLength(functionNames.length - chatRoutes.length + 1 + webFunctionNames.length);
   const groups = resources('AWS::Logs::LogGroup');
   for (const [id, { Properties }] of functions) {
-    const { LogGroup } = (Properties.LoggingConfig ?? {}) as { LogGroup?: { Ref: string } };
-    expect([id, Object.keys(groups)]).toEqual([id, expect.arrayContaining([LogGroup?.Ref])]);
+    expect([id, Object.keys(groups)]).toEqual([
+      id,
+      expect.arrayContaining([Properties.LoggingConfig?.LogGroup.Ref]),
+    ]);
   }
   for (const { Properties } of Object.values(groups))
     expect(Properties).toMatchObject({ RetentionInDays: 30 });
-});
-
-test('the distribution removes what Lambda adds to a response', () => {
-  const { ResponseHeadersPolicyConfig } = resource('AWS::CloudFront::ResponseHeadersPolicy').Properties;
-  expect(ResponseHeadersPolicyConfig).toEqual({
-    Name: { 'Fn::Join': ['', [{ Ref: 'AWS::Region' }, '-agent-service-production-headers']] },
-    Comment: expect.any(String),
-    RemoveHeadersConfig: {
-      Items: ['lambda-web-error-type', 'lambda-web-logstream', 'lambda-web-request-id'].map((Header) => ({
-        Header,
-      })),
-    },
-  });
-  const [policyId] = Object.keys(resources('AWS::CloudFront::ResponseHeadersPolicy'));
-  for (const behavior of [...config.CacheBehaviors, config.DefaultCacheBehavior])
-    expect(behavior).toHaveProperty('ResponseHeadersPolicyId', { Ref: policyId });
 });

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** Addresses of a name by the type of the query. `failure` is SERVFAIL; no entry is no response at all. */
 export type DnsNames = Record<string, Partial<Record<'A' | 'AAAA', readonly string[] | 'failure'>>>;
@@ -51,17 +51,8 @@ function responseTo(query: Buffer, end: number, answer: readonly string[] | 'fai
 }
 
 function record(address: string): Buffer {
-  const data = isIPv6(address) ? bytesOfIPv6(address) : Buffer.from(address.split('.').map(Number));
+  const data = Buffer.from(ipaddr.parse(address).toByteArray());
+  const type = data.length === 16 ? 28 : 1;
   // The name of the question, the type, the class IN, 60 seconds.
-  const head = Buffer.from([0xc0, 0x0c, 0, isIPv6(address) ? 28 : 1, 0, 1, 0, 0, 0, 60, 0, data.length]);
-  return Buffer.concat([head, data]);
-}
-
-function bytesOfIPv6(address: string): Buffer {
-  const [start = '', rest = ''] = address.split('::');
-  const groups = (text: string) => (text === '' ? [] : text.split(':'));
-  const known = [groups(start), groups(rest)] as const;
-  const zeros = Array<string>(8 - known[0].length - known[1].length).fill('0');
-  const digits = [...known[0], ...zeros, ...known[1]].map((group) => group.padStart(4, '0'));
-  return Buffer.from(digits.join(''), 'hex');
+  return Buffer.concat([Buffer.from([0xc0, 0x0c, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length]), data]);
 }

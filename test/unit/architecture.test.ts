@@ -279,15 +279,6 @@ test('the stores wait by the table alone', () => {
   expect(users.map(({ path }) => path)).toEqual(['functions/adapters/dynamo/table/table.ts']);
 });
 
-test('no file is a barrel, which only passes on what others export', () => {
-  const barrels = files.filter(
-    ({ text }) =>
-      /^export\s+(?:type\s+)?(?:\*|\{[^}]*\})[^'";]*\bfrom\b/m.test(text) &&
-      !/^(?:export\s+)?(?:async\s+)?(?:const|let|function|class|interface|type\s+\w+)\b/m.test(text),
-  );
-  expect(barrels.map(({ path }) => path)).toEqual([]);
-});
-
 test('no file but a test or a generated one has more than 400 lines', () => {
   const long = files.filter(
     ({ path }) =>

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
 export type WireItem = Readonly<Record<string, AttributeValue>>;
@@ -28,19 +29,7 @@ export function isEqual(one: AttributeValue, other: AttributeValue): boolean {
     return one.N !== undefined && other.N !== undefined && Number(one.N) === Number(other.N);
   if (one.SS !== undefined && other.SS !== undefined)
     return JSON.stringify(one.SS.toSorted()) === JSON.stringify(other.SS.toSorted());
-  if (one.L !== undefined && other.L !== undefined)
-    return (
-      one.L.length === other.L.length &&
-      one.L.every((value, index) => isEqual(value, other.L?.[index] as AttributeValue))
-    );
-  if (one.M !== undefined && other.M !== undefined) {
-    const names = Object.keys(one.M);
-    return (
-      names.length === Object.keys(other.M).length &&
-      names.every((name) => other.M?.[name] && isEqual(one.M?.[name] as AttributeValue, other.M[name]))
-    );
-  }
-  return JSON.stringify(one) === JSON.stringify(other);
+  return isDeepStrictEqual(one, other);
 }
 
 /** Values of different types have no order: every comparison of them fails. */
@@ -65,30 +54,7 @@ export function startsWith(whole: AttributeValue | undefined, part: AttributeVal
   return whole?.S !== undefined && part.S !== undefined && whole.S.startsWith(part.S);
 }
 
-export function hasMember(whole: AttributeValue | undefined, part: AttributeValue): boolean {
-  if (whole?.S !== undefined && part.S !== undefined) return whole.S.includes(part.S);
-  if (whole?.SS !== undefined && part.S !== undefined) return whole.SS.includes(part.S);
-  return whole?.L?.some((member) => isEqual(member, part)) ?? false;
-}
-
-export function sizeOf(value: AttributeValue | undefined): AttributeValue | undefined {
-  if (value === undefined) return undefined;
-  const size =
-    value.S !== undefined
-      ? Buffer.byteLength(value.S)
-      : (value.L ?? value.SS ?? Object.keys(value.M ?? {})).length;
-  return { N: String(size) };
-}
-
 export function added(before: AttributeValue | undefined, value: AttributeValue): AttributeValue {
   if (value.N !== undefined) return { N: String(Number(before?.N ?? 0) + Number(value.N)) };
   return { SS: [...new Set([...(before?.SS ?? []), ...(value.SS ?? [])])] };
-}
-
-export function withoutMembers(
-  before: AttributeValue | undefined,
-  value: AttributeValue,
-): AttributeValue | undefined {
-  const left = (before?.SS ?? []).filter((member) => value.SS?.includes(member) !== true);
-  return left.length === 0 ? undefined : { SS: left };
 }

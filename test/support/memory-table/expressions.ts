@@ -1,17 +1,14 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import {
   added,
-  hasMember,
   InvalidExpression,
   isEqual,
   order,
   type Path,
   required,
-  sizeOf,
   startsWith,
   valueAt,
   type WireItem,
-  withoutMembers,
 } from './attribute-values.ts';
 
 /** What the placeholders of an expression stand for. */
@@ -23,9 +20,11 @@ export interface Placeholders {
 export type Condition = (item: WireItem, given: Placeholders) => boolean;
 export type Update = (item: WireItem, given: Placeholders) => WireItem;
 
+/** A part of an update: it reads the item before, and returns the item after. */
+type Step = (before: WireItem, given: Placeholders, after: WireItem) => WireItem;
 type Operand = (item: WireItem, given: Placeholders) => AttributeValue | undefined;
 
-const tokenPattern = /\s*([#:]?[A-Za-z_][\w]*|#[\w]+|:[\w]+|\d+|<>|<=|>=|[=<>()[\],.+-])\s*/y;
+const tokenPattern = /\s*([#:]?\w+|<>|<=|>=|[=<>()[\],.+])\s*/y;
 
 /** Splits an expression into its words and signs. */
 function tokensOf(expression: string): string[] {
@@ -53,7 +52,7 @@ const comparisons: Readonly<Record<string, (one: AttributeValue, other: Attribut
   '>=': (one, other) => order(one, other) >= 0,
 };
 
-/** Reads the grammar of DynamoDB's expressions. A call compiles one expression to a function. */
+/** Reads what the stores use of the grammar of DynamoDB's expressions. A call compiles one expression to a function. */
 class Parser {
   readonly #expression: string;
   readonly #tokens: string[];
@@ -71,17 +70,13 @@ class Parser {
   }
 
   update(): Update {
-    const steps: ((before: WireItem, given: Placeholders, after: Draft) => void)[] = [];
+    const steps: Step[] = [];
     while (this.#at < this.#tokens.length) {
       const clause = this.#next().toUpperCase();
       do steps.push(this.#action(clause));
       while (this.#take(','));
     }
-    return (item, given) => {
-      const draft = new Draft(item);
-      for (const step of steps) step(item, given, draft);
-      return draft.item;
-    };
+    return (item, given) => steps.reduce((after, step) => step(item, given, after), item);
   }
 
   paths(): ((given: Placeholders) => Path)[] {
@@ -91,37 +86,35 @@ class Parser {
     return paths;
   }
 
-  #action(clause: string): (before: WireItem, given: Placeholders, after: Draft) => void {
+  #action(clause: string): Step {
     const path = this.#path();
-    if (clause === 'REMOVE') return (_before, given, after) => after.remove(path(given));
+    if (clause === 'REMOVE')
+      return (_before, given, after) => {
+        const at = path(given);
+        return valueAt(after, at) === undefined ? after : changed(after, at, undefined);
+      };
     if (clause === 'SET') {
       this.#expect('=');
       const value = this.#sum();
-      return (before, given, after) => after.set(path(given), required(value(before, given)));
+      return (before, given, after) => changed(after, path(given), required(value(before, given)));
     }
-    if (clause !== 'ADD' && clause !== 'DELETE') throw this.#error();
+    if (clause !== 'ADD') throw this.#error();
     const operand = this.#operand();
-    const change = clause === 'ADD' ? added : withoutMembers;
     return (before, given, after) => {
       const at = path(given);
-      const value = change(valueAt(before, at), required(operand(before, given)));
-      if (value === undefined) after.remove(at);
-      else after.set(at, value);
+      return changed(after, at, added(valueAt(before, at), required(operand(before, given))));
     };
   }
 
   #sum(): Operand {
     const first = this.#operand();
-    for (const sign of ['+', '-'])
-      if (this.#take(sign)) {
-        const second = this.#operand();
-        return (item, given) => {
-          const [one, other] = [required(first(item, given)), required(second(item, given))];
-          if (one.N === undefined || other.N === undefined) throw new InvalidExpression('Not a number');
-          return { N: String(Number(one.N) + (sign === '+' ? 1 : -1) * Number(other.N)) };
-        };
-      }
-    return first;
+    if (!this.#take('+')) return first;
+    const second = this.#operand();
+    return (item, given) => {
+      const [one, other] = [required(first(item, given)), required(second(item, given))];
+      if (one.N === undefined || other.N === undefined) throw new InvalidExpression('Not a number');
+      return { N: String(Number(one.N) + Number(other.N)) };
+    };
   }
 
   #either(): Condition {
@@ -139,10 +132,6 @@ class Parser {
   }
 
   #single(): Condition {
-    if (this.#takeWord('NOT')) {
-      const condition = this.#single();
-      return (item, given) => !condition(item, given);
-    }
     if (this.#take('(')) {
       const condition = this.#either();
       this.#expect(')');
@@ -161,14 +150,13 @@ class Parser {
       this.#expect(')');
       return (item, given) => (valueAt(item, path(given)) !== undefined) === (name === 'attribute_exists');
     }
-    if (name !== 'begins_with' && name !== 'contains') return undefined;
+    if (name !== 'begins_with') return undefined;
     this.#at += 2;
     const whole = this.#operand();
     this.#expect(',');
     const part = this.#operand();
     this.#expect(')');
-    const test = name === 'begins_with' ? startsWith : hasMember;
-    return (item, given) => test(whole(item, given), required(part(item, given)));
+    return (item, given) => startsWith(whole(item, given), required(part(item, given)));
   }
 
   #comparison(): Condition {
@@ -187,16 +175,6 @@ class Parser {
         );
       };
     }
-    if (isWord(operator, 'IN')) {
-      this.#expect('(');
-      const members = [this.#operand()];
-      while (this.#take(',')) members.push(this.#operand());
-      this.#expect(')');
-      return (item, given) => {
-        const value = first(item, given);
-        return value !== undefined && members.some((member) => isEqual(value, required(member(item, given))));
-      };
-    }
     const compare = comparisons[operator];
     if (compare === undefined) throw this.#error();
     const second = this.#operand();
@@ -209,13 +187,7 @@ class Parser {
 
   #operand(): Operand {
     const token = this.#tokens[this.#at];
-    const name = token?.toLowerCase();
-    if (this.#tokens[this.#at + 1] === '(' && name !== undefined) {
-      this.#at += 2;
-      const operand = this.#call(name);
-      this.#expect(')');
-      return operand;
-    }
+    if (token?.toLowerCase() === 'if_not_exists') return this.#default();
     if (token?.startsWith(':')) {
       this.#at += 1;
       return (_item, { values }) => {
@@ -228,20 +200,14 @@ class Parser {
     return (item, given) => valueAt(item, path(given));
   }
 
-  #call(name: string): Operand {
-    if (name === 'size') {
-      const path = this.#path();
-      return (item, given) => sizeOf(valueAt(item, path(given)));
-    }
-    const first = name === 'if_not_exists' ? undefined : this.#operand();
-    const path = first === undefined ? this.#path() : undefined;
+  #default(): Operand {
+    this.#at += 1;
+    this.#expect('(');
+    const path = this.#path();
     this.#expect(',');
-    const second = this.#operand();
-    if (path !== undefined) return (item, given) => valueAt(item, path(given)) ?? second(item, given);
-    if (name !== 'list_append' || first === undefined) throw this.#error();
-    return (item, given) => ({
-      L: [...(first(item, given)?.L ?? []), ...(second(item, given)?.L ?? [])],
-    });
+    const otherwise = this.#operand();
+    this.#expect(')');
+    return (item, given) => valueAt(item, path(given)) ?? otherwise(item, given);
   }
 
   #path(): (given: Placeholders) => Path {
@@ -299,24 +265,9 @@ class Parser {
   }
 }
 
-/** An item that is being changed. The item before stays as it is, because readers may have it. */
-class Draft {
-  item: WireItem;
-
-  constructor(item: WireItem) {
-    this.item = item;
-  }
-
-  set(path: Path, value: AttributeValue): void {
-    this.item = withValue({ M: this.item as Record<string, AttributeValue> }, path, value).M as WireItem;
-  }
-
-  remove(path: Path): void {
-    if (valueAt(this.item, path) !== undefined)
-      this.item = withValue({ M: this.item as Record<string, AttributeValue> }, path, undefined)
-        .M as WireItem;
-  }
-}
+/** The item with another value at the path; undefined removes it. The item before stays as it is: readers may have it. */
+const changed = (item: WireItem, path: Path, value: AttributeValue | undefined): WireItem =>
+  withValue({ M: item as Record<string, AttributeValue> }, path, value).M as WireItem;
 
 function withValue(
   container: AttributeValue | undefined,

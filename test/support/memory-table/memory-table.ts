@@ -113,10 +113,6 @@ export class MemoryTable {
     return (this.#partitions.get(pk)?.keys.length ?? 0) > 0;
   }
 
-  put(item: WireItem): void {
-    this.#write({ ...keyOf(item), before: undefined, after: item, isRejected: false });
-  }
-
   find({ pk, sk }: KeyOf): WireItem | undefined {
     return this.#partitions.get(pk)?.items.get(sk);
   }
