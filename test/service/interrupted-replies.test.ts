@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { noUsage } from '#domain/chats/message.ts';
-import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { functionIds } from '#support/entry-points.ts';
@@ -102,90 +101,4 @@ describe('a function that is killed', () => {
     expect((await sending).body.data).toBe('Gladly');
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
   });
-
-  it('frees its chat three seconds after a stop, and its reply is a stopped one', async () => {
-    const { chatId, events, call } = await startReply('killed and stopped');
-    service.run.killWorkers(functionIds['send-message']);
-    await expect(events.rest()).rejects.toThrow();
-    await call.gone;
-    expect(await client.post(`/chats/${chatId}/stop`, {})).toMatchObject({
-      status: 202,
-      body: { data: { chat_id: chatId, status: 'stopping' } },
-    });
-    await expect.poll(async () => (await send(client, tenant, chatId, 'go on')).body.data).toBe('Hello');
-    const [, reply] = await historyOf(client, chatId);
-    expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
-    expect(reply?.meta.error).toBeUndefined();
-  });
-
-  it('leaves a chat that many senders race for, and one of them wins', async () => {
-    const reply = await startReply('killed before a race');
-    const { chatId } = reply;
-    await kill(reply);
-    const called = callFor('race');
-    const responses: ApiResponse[] = [];
-    const sending = ['race', 'race', 'race'].map(async (message) => {
-      responses.push(await send(client, tenant, chatId, message));
-    });
-    const call = await called;
-    await expect.poll(() => responses.length).toBe(2);
-    for (const response of responses) expect(response).toMatchObject(rejectedWhileResponding);
-    await expect
-      .poll(async () => contentsOf(await historyOf(client, chatId)))
-      .toEqual(['killed before a race', '', 'race']);
-    replyWith(call, 'Won');
-    await Promise.all(sending);
-    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
-  });
-});
-
-it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
-  const chatId = await createChat(client, tenant);
-  await send(client, tenant, chatId, 'before');
-  const message = `race of ${count}`;
-  const called = callFor(message);
-  const calls = model.calls.length;
-  const rejected: ApiResponse[] = [];
-  const sending = Array.from({ length: count }, async () => {
-    const response = await send(client, tenant, chatId, message);
-    if (response.status !== 200) rejected.push(response);
-    return response;
-  });
-  const call = await called;
-  call.chunk('Won');
-  // The model finishes the winner's reply only after all others have their responses.
-  await expect.poll(() => rejected.length).toBe(count - 1);
-  call.finish();
-  const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
-  expect(won.map(({ body }) => body.data)).toEqual(['Won']);
-  for (const response of rejected) expect(response).toMatchObject(rejectedWhileResponding);
-  expect(model.calls.length - calls).toBe(1);
-  expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
-});
-
-it('keeps every pair together when many clients talk in one chat as fast as they can', async () => {
-  const chatId = await createChat(client, tenant);
-  const sent: string[] = [];
-  const talk = async (name: string) => {
-    for (let turn = 0; turn < 3; ) {
-      const message = `${name} ${turn}`;
-      const response = await send(client, tenant, chatId, message);
-      if (response.status === 200) {
-        sent.push(message);
-        turn += 1;
-      } else expect(response).toMatchObject(rejectedWhileResponding);
-    }
-  };
-  await Promise.all(['one', 'two', 'three'].map(talk));
-  const contents = contentsOf(await historyOf(client, chatId));
-  expect(contents.filter((_, index) => index % 2 === 0).sort()).toEqual(sent.sort());
-  expect(contents.filter((_, index) => index % 2 === 1)).toEqual(sent.map(() => 'Hello'));
-});
-
-it('answers in many chats at once', async () => {
-  const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
-  const responses = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
-  expect(responses.map(({ status }) => status)).toEqual(chats.map(() => 200));
-  for (const chatId of chats)
-    expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
 });
