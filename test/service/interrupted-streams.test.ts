@@ -1,12 +1,15 @@
 import { expect, it } from 'vitest';
 import { endOfStream, eventOf } from '#contract/events.ts';
-import type { ProxiedCall } from '#support/dynamo-proxy.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
 import { functionIds, isReplier } from '#support/entry-points.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
 import { summaryOf } from '#support/open-tenant.ts';
 import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
+import { createTenant } from '#support/service.ts';
 import { contentsOf, historyOf, interrupted, send } from '#support/turns.ts';
+import { filePart, form, uploaderOf } from '#support/upload.ts';
 
 const { model, callFor, service, tenant, client, proxy, table } = await useProxiedService({
   // The leases are so long that only a test ends them.
@@ -14,9 +17,6 @@ const { model, callFor, service, tenant, client, proxy, table } = await useProxi
   maxConcurrency: 3,
 });
 const { start, resume } = streamsOf({ client, tenant });
-
-const isOfEvents = ({ target, body }: ProxiedCall): boolean =>
-  target === 'PutItem' && JSON.stringify(body).includes('#E#');
 
 /** Kills the function of a reply after a reader has had its first word. */
 async function kill(message: string, headers: Record<string, string> = {}) {
@@ -76,31 +76,6 @@ it('a repeated send with a key makes the reply anew when its function has died',
   expect([third.first, ...(await allOf(third.texts))]).toEqual(whole);
 });
 
-it('a stream whose events the table rejects for a while is stored in the end, and its client sees nothing of it', async () => {
-  let rejected = 0;
-  proxy.handle = async (call, pass) => {
-    if (!isOfEvents(call) || rejected === 2) return pass();
-    rejected += 1;
-    return rejection;
-  };
-  const called = callFor('rejected');
-  const { chatId, texts, first, responseId } = await start('rejected');
-  const call = await called;
-  call.chunk('Hello');
-  const sent = [first, ...(await take(texts, 1))];
-  await expect.poll(() => rejected).toBe(2);
-  call.finish();
-  sent.push(...(await allOf(texts)));
-  expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
-});
-
-it('a stream whose events are never stored ends as any other', async () => {
-  proxy.handle = async (call, pass) => (isOfEvents(call) ? rejection : pass());
-  const { chatId, texts } = await start('never stored');
-  expect((await allOf(texts)).at(-1)).toBe(endOfStream);
-  expect(contentsOf(await historyOf(client, chatId))).toEqual(['never stored', 'Hello']);
-});
-
 it('a stored stream whose first read fails has a status, and not a stream without events', async () => {
   const headers = { 'Idempotency-Key': crypto.randomUUID() };
   const { chatId, texts, responseId } = await start('unreadable', { headers });
@@ -111,28 +86,6 @@ it('a stored stream whose first read fails has a status, and not a stream withou
   const failed = /^500\/10005 /;
   expect(summaryOf(await client.post(`/chats/${chatId}/messages`, body, { headers }))).toMatch(failed);
   expect(summaryOf(await client.get(pathOf(chatId, responseId)))).toMatch(failed);
-});
-
-it('[DONE] is sent when the last events are stored, and not before', async () => {
-  const reached = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  proxy.handle = async (call, pass) => {
-    if (!isOfEvents(call) || !JSON.stringify(call.body).includes('"done"')) return pass();
-    reached.resolve();
-    await released.promise;
-    return pass();
-  };
-  const { chatId, texts, first, responseId } = await start('held back');
-  const sent = [first, ...(await take(texts, 2))];
-  expect(eventOf(sent.at(-1) ?? '').type).toBe('response.output_text.completed');
-  const end = texts.next();
-  await reached.promise;
-  expect(await Promise.race([end, new Promise((resolve) => setImmediate(resolve, 'nothing'))])).toBe(
-    'nothing',
-  );
-  released.resolve();
-  expect((await end).value).toBe(endOfStream);
-  expect(await allOf(await resume(chatId, responseId))).toEqual([...sent, endOfStream]);
 });
 
 it('costs two writes more for a short reply, and nothing for a reply that is not resumable', async () => {
@@ -159,23 +112,37 @@ it('costs two writes more for a short reply, and nothing for a reply that is not
   expect(writes.length - usual.length).toBeLessThanOrEqual(2 + seconds);
 });
 
-it('a slow reader gets every byte: a resumed stream waits for it, and the first one is resumed', async () => {
-  const called = callFor('slow');
-  const { chatId, texts, first, responseId } = await start('slow');
-  const call = await called;
-  const unread = await resume(chatId, responseId);
-  // Each character has six bytes in JSON: 36 MB of deltas, and 36 MB in the last event. Sockets take 20 MB at most.
-  const chunks = Array.from({ length: 6000 }, () => '\u0001'.repeat(1000));
-  for (const chunk of chunks) call.chunk(chunk);
-  call.finish();
-  const whole = await allOf(await resume(chatId, responseId));
-  expect(whole).toHaveLength(6003);
-  expect(whole.at(-1)).toBe(endOfStream);
-  const sent = [first, ...(await allOf(texts))];
-  expect(sent.pop()).toBe(endOfStream);
-  const end = eventOf(sent.pop() ?? '');
-  expect(end).toMatchObject({ message: expect.stringMatching(/read too slowly/), type: 'response.error' });
-  const after = await allOf(await resume(chatId, responseId, end.sequence_number));
-  expect([...sent, ...after].join('') === whole.join('')).toBe(true);
-  expect((await allOf(unread)).join('') === whole.join('')).toBe(true);
+it('a reply that the table will never take fails its request of a batch after one call of the model', async () => {
+  proxy.handle = async (call, pass) =>
+    call.target === 'PutItem' && JSON.stringify(call.body.Item).includes('M#0000002') ? rejection : pass();
+  const calls = model.calls.length;
+  const requests = [{ custom_id: 'one', message: 'Hi' }];
+  const batch = await runBatch(client, tenant, requests);
+  const [result] = await checkEnded(client, batch, requests);
+  const reason = 'The reply could not be stored';
+  expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
+  expect(model.calls.length - calls).toBe(1);
+  const history = await historyOf(client, result?.history_id ?? 0);
+  expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
 });
+
+it.each([
+  ['the distribution', () => service.baseUrl],
+  ['the gateway itself', () => `${service.run.endpoints.gateway}/v1`],
+])(
+  'an upload that the table does not take leaves nothing in the bucket, through %s',
+  async (_door, addressOf) => {
+    const own = await createTenant();
+    let rejected = 0;
+    proxy.handle = async ({ target }, pass) => {
+      if (target !== 'PutItem') return pass();
+      rejected += 1;
+      return rejection;
+    };
+    const { status, body } = await uploaderOf({ baseUrl: addressOf() }, own).raw(
+      form(filePart('a.txt', 'x')),
+    );
+    expect({ status, code: body.error_code, rejected }).toEqual({ status: 500, code: 10005, rejected: 1 });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  },
+);

@@ -17,8 +17,6 @@ const startReply = (message: string) => startReplyWith({ client, tenant, callFor
 const stop = (chatId: number, fields: Record<string, unknown> = {}, by: Client = client) =>
   by.post<StoppedReplyResource>(`/chats/${chatId}/stop`, fields);
 
-const noReply = '400/10006 No reply is in progress for this chat';
-
 /** A slow machine may need more than the two seconds for which the response waits. */
 function expectStopped({ status, body }: ApiResponse<StoppedReplyResource>, chatId: number): string {
   const response_id = expect.stringMatching(/^resp_/);
@@ -55,18 +53,6 @@ it('ends the stream with the text so far, and closes the connection of the model
     { role: 'assistant', content: 'One, ' },
     { role: 'user', content: 'Next' },
   ]);
-});
-
-it('ends a reply whose model has sent nothing yet', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('think');
-  const events = stepThrough(await client.stream(chatId, { message: 'think', agent_id: tenant.agentId }));
-  const created = (await events.next()) as StreamEvent;
-  const call = await called;
-  expect(expectStopped(await stop(chatId), chatId)).toBe(created.response_id);
-  expect(await events.rest()).toMatchObject([stoppedEnd(''), '[DONE]']);
-  await call.gone;
-  expect(await nextPrompt(chatId)).toEqual([{ role: 'user', content: 'think\n\nNext' }]);
 });
 
 it('ends a tool that runs, and its step', async () => {
@@ -106,37 +92,6 @@ it('ends a reply that is sent as JSON, with status 200', async () => {
   expect([status, headers.get('x-reply-incomplete'), body.error_code]).toEqual([200, 'stopped', 0]);
   const [, reply] = await historyOf(client, chatId);
   expect(reply?.content).toBe(body.data);
-});
-
-it('ends the title of a first message as well', async () => {
-  const titled = await openTenant(service, { model: model.sharedName, titles: true });
-  const chat = await titled.createChat();
-  const { onPlainCall } = model;
-  const title = Promise.withResolvers<{ gone: Promise<void> }>();
-  model.onPlainCall = title.resolve;
-  const called = callFor('with a title');
-  const body = { message: 'with a title', agent_id: titled.agentId };
-  const events = stepThrough(await titled.client.stream(chat.id, body));
-  (await called).chunk('Text');
-  const titleCall = await title.promise;
-  expectStopped(await stop(chat.id, {}, titled.client), chat.id);
-  await titleCall.gone;
-  model.onPlainCall = onPlainCall;
-  expect((await events.rest()).slice(-2)).toMatchObject([stoppedEnd('Text'), '[DONE]']);
-});
-
-it('may be repeated, and is rejected before a reply and after its end', async () => {
-  const chatId = await createChat(client, tenant);
-  expect(summaryOf(await stop(chatId))).toBe(noReply);
-  const { chatId: running, events } = await startReply('stop twice');
-  const stops = await Promise.all([stop(running), stop(running), stop(running)]);
-  // On a slow machine, the reply has ended before the last of them arrives.
-  const inTime = stops.filter((response) => summaryOf(response) !== noReply);
-  expect(inTime).not.toEqual([]);
-  for (const response of inTime) expectStopped(response, running);
-  await events.rest();
-  expect(summaryOf(await stop(running))).toBe(noReply);
-  expect(contentsOf(await historyOf(client, running))).toEqual(['stop twice', 'One, ']);
 });
 
 it('of an earlier reply does not end a later one', async () => {

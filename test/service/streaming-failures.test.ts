@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { replyWith } from '#support/model-server.ts';
-import { contentsOf, createChat, deltasOf, historyOf, send, stepThrough } from '#support/turns.ts';
+import { createChat, deltasOf, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const logged: string[] = [];
@@ -45,22 +45,6 @@ describe.concurrent('a model that stalls', () => {
     // Stack traces name the source files, not the bundle.
     expect(logged.some((line) => /at .*\(functions\/[\w/-]+\.ts:\d+:\d+\)/.test(line))).toBe(true);
     expect(logged.filter((line) => line.includes('index.mjs:'))).toEqual([]);
-  });
-
-  it('with stream false: 500, and what it said is kept', async () => {
-    const chatId = await createChat(client, tenant);
-    const called = callFor('stall plainly');
-    const responding = send(client, tenant, chatId, 'stall plainly');
-    const call = await called;
-    call.chunk('Half a');
-    const { status, headers, body } = await responding;
-    const message = `Stream timed out, request id ${headers.get('x-request-id')}`;
-    expect([status, body]).toEqual([500, { data: null, message, error_code: 10005 }]);
-    await call.gone;
-    const history = await historyOf(client, chatId);
-    expect(contentsOf(history)).toEqual(['stall plainly', 'Half a']);
-    expect(history[1]?.meta.error).toEqual(timedOut);
-    expect((await send(client, tenant, chatId, 'again')).body.data).toBe('Hello');
   });
 
   // Together the deltas take longer than the timeout of 1 s.
