@@ -72,28 +72,6 @@ it('is empty before the first message, also for an agent that cannot answer', as
   expect(body).toEqual(emptyList);
 });
 
-describe('order_by', () => {
-  it.each([
-    ['created_at', 'oldest first'],
-    ['asc', 'oldest first'],
-    ['-created_at', 'newest first'],
-    ['desc', 'newest first'],
-  ])('%s puts the %s', async (order, expected) => {
-    const chat = await createChat();
-    dataOf(await send(chat));
-    dataOf(await send(chat));
-    const messages = await history(chat);
-    const ordered = await client.get(`/chats/${chat.id}/messages?external_user_id=reader&order_by=${order}`);
-    expect(ordered.body.data).toEqual(expected === 'oldest first' ? messages : messages.toReversed());
-  });
-
-  it('refuses another word', async () => {
-    const { id } = await createChat();
-    const response = await client.get(`/chats/${id}/messages?external_user_id=reader&order_by=id`);
-    expect(summaryOf(response)).toBe('400/10006 order_by must be one of created_at, -created_at, asc, desc');
-  });
-});
-
 describe('the external user', () => {
   /** The response for a chat of ann, read with this user in the query or header. */
   const read = async ({

@@ -9,7 +9,6 @@ import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { postWithKey } from '#support/keyed-requests.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -17,7 +16,7 @@ import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 
 const logged: string[] = [];
 const receiver = closeAfterTests(await startWebhookReceiver());
-const { model, service, tenant } = await useScriptedService({
+const { service, tenant } = await useScriptedService({
   timer: quickTimer,
   onLog: ({ line }) => logged.push(line),
 });
@@ -60,16 +59,6 @@ describe('the metadata of a chat', () => {
     }
   });
 
-  it('is what the first of repeated requests gave', async () => {
-    const request = { path: '/chats', body: { name: 'Keyed', agent_id: agentId, metadata: { a: 'b' } } };
-    const key = crypto.randomUUID();
-    const first = await postWithKey(tenant, request, key);
-    dataOf(await change((first.body.data as ChatResource).id, { a: 'changed' }));
-    expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
-    const other = { ...request, body: { ...request.body, metadata: { a: 'c' } } };
-    expect((await postWithKey(tenant, other, key)).status).toBe(400);
-  });
-
   it('is changed pair by pair, and null removes one', async () => {
     const chat = await createChat({ name: 'Changing', metadata: { a: '1', b: '2', c: '3' } });
     const changed = dataOf(await change(chat.id, { b: null, c: 'three', d: '4', unknown: null }));
@@ -87,21 +76,6 @@ describe('the metadata of a chat', () => {
     expect(dataOf(await change(chat.id, { again: '' })).metadata).toEqual({ again: '' });
   });
 
-  it('keeps the pairs of all concurrent requests', async () => {
-    const { id } = await createChat({ metadata: { counted: '0', gone: '' } });
-    const keys = Array.from({ length: 8 }, (_, index) => `key ${index}`);
-    const responses = await Promise.all([
-      ...keys.map((key) => change(id, { [key]: key })),
-      change(id, { gone: null }),
-      change(id, { counted: '1' }, { name: 'Renamed at once' }),
-    ]);
-    expect(responses.map(summaryOf)).toEqual(responses.map(() => '200/0 success'));
-    expect(await readChat(id)).toMatchObject({
-      name: 'Renamed at once',
-      metadata: { counted: '1', ...Object.fromEntries(keys.map((key) => [key, key])) },
-    });
-  });
-
   it('never passes its bounds by concurrent requests', async () => {
     const { id } = await createChat({ metadata: pairs(15) });
     const responses = await Promise.all(['a', 'b', 'c'].map((key) => change(id, { [key]: key })));
@@ -110,23 +84,6 @@ describe('the metadata of a chat', () => {
       ...Array(2).fill('400/10006 metadata must have at most 16 pairs'),
     ]);
     expect(Object.keys((await readChat(id)).metadata)).toHaveLength(16);
-  });
-
-  it('is for the user of the chat alone, and of no chat creates none', async () => {
-    const chat = await createChat({ external_user_id: 'ann', metadata: { a: 'b' } });
-    const asBob = await change(chat.id, { a: 'c' }, { external_user_id: 'bob' });
-    const ofNone = await change(999_999, { a: 'c' }, { external_user_id: 'ann' });
-    expect([asBob, ofNone].map(summaryOf)).toEqual(Array(2).fill('404/10003 Chat not found'));
-    expect(await readChat(chat.id, '?external_user_id=ann')).toEqual(chat);
-  });
-
-  it('stays with its chat through turns, and no model gets it', async () => {
-    const chat = await createChat({ metadata: { order: 'canary-of-turns' } });
-    for (const message of ['One', 'Two'])
-      expect(summaryOf(await tenant.send(chat, { message }))).toBe('200/0 success');
-    expect((await readChat(chat.id)).metadata).toEqual(chat.metadata);
-    expect(model.calls.length).toBeGreaterThan(1);
-    expect(JSON.stringify(model.calls.map(({ request }) => request))).not.toContain('canary');
   });
 });
 

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
-import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -141,32 +140,6 @@ describe('a reply', () => {
       ...Array(limits.modelCalls - 2).fill(false),
       true,
     ]);
-  });
-
-  it.each([
-    ['an answer', true, isWhole],
-    ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
-  ])('counts calls that are made again, to the last, which is %s', async (_, responses, last) => {
-    const agentId = await readingAgent(50);
-    // Every second call fails, so each round from the second one on takes two calls.
-    model.onCall = (call) => {
-      const isLast = call.request.tools === undefined;
-      if (isLast ? !responses : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
-      if (isLast) call.chunk('Enough.');
-      else call.callTools({ name: fetchType, arguments: {} });
-      call.finish();
-    };
-    const { end } = await reply(agentId);
-    expect(model.calls).toHaveLength(limits.modelCalls);
-    expect(end).toMatchObject(last);
-  });
-
-  it('of a request of a batch has the same budget', async () => {
-    const agentId = await readingAgent(50);
-    model.onCall = greedy();
-    const results = await resultsOfBatch(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
-    expect(results).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
-    expect(web.received).toHaveLength(limits.toolUses);
   });
 });
 
