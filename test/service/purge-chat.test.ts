@@ -13,7 +13,6 @@ import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
 import { quickTimer } from '#support/quick-timer.ts';
-import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -96,19 +95,6 @@ it('deletes texts that are too large for the table', async () => {
   expect(await countLargeTexts(service, scripted.workspaceId)).toBe(1);
   dataOf(await scripted.client.delete(`/chats/${chat.id}`));
   await expect.poll(() => countLargeTexts(service, scripted.workspaceId), waiting).toBe(0);
-});
-
-it('runs again for a purge in the outbox, and ends it if the deletion was twenty minutes ago', async () => {
-  const tenant = await openTenant(service, { titles: false });
-  const { workspaceId } = tenant;
-  const chat = await talkAndRate(tenant);
-  dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
-  // What a reply in progress has stored after the first run.
-  const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
-  await table.writeItems([...further]);
-  await purgeLastOf(tenant, chat);
-  expect(await table.storedFor(tenant, chat.id)).toEqual([]);
 });
 
 it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {

@@ -4,7 +4,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf, operatorAt } from '#support/data-table.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { retention } from '../../bin/cost/operations.ts';
@@ -16,9 +16,6 @@ const lambda = new LambdaClient(operatorAt(service.run.endpoints.lambda));
 
 const minute = 60_000;
 const day = 86_400_000;
-const waiting = { timeout: 60_000, interval: 500 };
-const notFound = '404/10003 Chat not found';
-
 const [FunctionName = ''] = Object.entries(service.run.physicalIds)
   .filter(([id]) => /^DeleteUnusedChats[0-9A-F]{8}$/.test(id))
   .map(([, name]) => name);
@@ -58,33 +55,6 @@ async function idsOf({ client }: OpenTenant): Promise<number[]> {
   const chats = dataOf(await client.get<{ id: number }[]>('/chats?limit=100'));
   return chats.map(({ id }) => id).toSorted((one, other) => one - other);
 }
-
-it('deletes exactly the chats that are unused for more than N days, with all that hangs on them', async () => {
-  const [tenant, other] = [await open(), await open()];
-  const chat = await tenant.createChat();
-  dataOf(await tenant.send(chat));
-  await age(tenant, chat.id, { unused: 8 * day, created: 9 * day });
-  const [used, beforeEdge, afterEdge, deleted] = await createUsed(tenant, [
-    { unused: day, created: 8.5 * day },
-    { unused: 7 * day - minute, created: 8 * day },
-    { unused: 7 * day + minute },
-    { unused: 7 * day + minute },
-  ]);
-  const young = (await tenant.createChat()).id;
-  await createUsed(other, [{ unused: 1000 * day }]);
-  dataOf(await tenant.client.delete(`/chats/${deleted}`));
-  await run();
-  expect(await idsOf(tenant)).toEqual([chat.id, used, beforeEdge, afterEdge, young]);
-  await retain(tenant, 7);
-  await run();
-  expect(await idsOf(tenant)).toEqual([used, beforeEdge, young]);
-  expect(await idsOf(other)).toHaveLength(1);
-  expect(summaryOf(await tenant.client.get(`/chats/${chat.id}`))).toBe(notFound);
-  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
-  await retain(tenant, 6);
-  await run();
-  expect(await idsOf(tenant)).toEqual([used, young]);
-});
 
 /** The units that a run consumes, and the operations that write. */
 async function costOfRun() {

@@ -5,8 +5,9 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { expect, it } from 'vitest';
 import { dynamoChatDeletion } from '#adapters/dynamo/chats/chat-items.ts';
-import { dynamoChatPages, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
+import { dynamoChatPages, dynamoChatStore, dynamoNewChatStore } from '#adapters/dynamo/chats/chat-store.ts';
 import { dynamoTable } from '#adapters/dynamo/table/table.ts';
+import type { Chat, ChatStore } from '#domain/chats/chat.ts';
 import { createThrottle } from '#local/wire/throttle.ts';
 import { manualClock } from '#support/manual-clock.ts';
 import { MemoryTable, type TableCommand } from '#support/memory-table/memory-table.ts';
@@ -117,10 +118,12 @@ it('64 creators make at least 300 chats a second in one workspace, each for at m
   expect(new Set(created.map(({ id }) => id)).size).toBe(created.length);
 });
 
+const newChat = { workspaceId, agentId: 'agent', name: 'A chat', externalUserId: null };
+const deletedAt = '2027-01-31T12:00:00.000Z';
+
 it('a page is read again if one of its chats is deleted meanwhile', async () => {
   const table = openMemoryTable();
   const store = dynamoNewChatStore(table, manualClock());
-  const newChat = { workspaceId, agentId: 'agent', name: 'A chat', externalUserId: null };
   const [first, ...others] = [
     await store.create(newChat),
     await store.create(newChat),
@@ -130,11 +133,31 @@ it('a page is read again if one of its chats is deleted meanwhile', async () => 
   const { page } = dynamoChatPages({
     ...table,
     async get(key) {
-      if (!isDeleted) await dynamoChatDeletion(table).delete([first], '2027-01-31T12:00:00.000Z');
+      if (!isDeleted) await dynamoChatDeletion(table).delete([first], deletedAt);
       isDeleted = true;
       return table.get(key);
     },
   });
   const found = await page({ workspaceId }, { limit: 2, offset: 0, ascending: true });
   expect(found).toMatchObject({ total: 2, chats: others });
+});
+
+it.each<[string, (store: ChatStore, chat: Chat) => Promise<unknown>]>([
+  ['renamed', (store, chat) => store.change(chat, { name: 'Used' }, '2027-02-01T12:00:00.000Z')],
+  ['given a lease', (store, chat) => store.takeOverLease(chat, { id: 'lease-1', until: 1 })],
+])('a chat that is %s between the read and the deletion of unused ones stays', async (_what, use) => {
+  const table = openMemoryTable();
+  const store = dynamoNewChatStore(table, manualClock());
+  const [used, unused] = [await store.create(newChat), await store.create(newChat)];
+  let isUsed = false;
+  const deletion = dynamoChatDeletion({
+    ...table,
+    async transact(...writes) {
+      if (!isUsed) await use(dynamoChatStore(table), used);
+      isUsed = true;
+      return table.transact(...writes);
+    },
+  });
+  expect(await deletion.deleteUnchanged([used, unused], deletedAt)).toEqual([unused]);
+  expect(await dynamoChatStore(table).get(workspaceId, used.id)).toMatchObject({ id: used.id });
 });

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { createChat, deleteChat, listMessages, recordFeedback, renameChat } from '#domain/chats/chats.ts';
+import {
+  createChat,
+  deleteChat,
+  findChat,
+  listMessages,
+  recordFeedback,
+  renameChat,
+} from '#domain/chats/chats.ts';
 import { messageId } from '#domain/chats/message.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
@@ -45,6 +52,18 @@ it('creating a chat is rejected for the first of its faults, and creates nothing
   expect(await messageOf(create(unknown, null, limited))).toBe('Agent not found');
   expect(await messageOf(create({}, null, limited))).toBe('Rate limit exceeded');
   expect(await countChats()).toBe(0);
+});
+
+it('a chat of a user is found neither by another one nor without a user, a chat of nobody by all', async () => {
+  const outcomesFor = async (owner: string | null) => {
+    const { id: chatId } = await memory.createChat({ externalUserId: owner });
+    const found = [undefined, 'bob', 'ann'].map((externalUserId) =>
+      messageOf(findChat(memory.services, { workspaceId, chatId, externalUserId })),
+    );
+    return Promise.all(found);
+  };
+  expect(await outcomesFor('ann')).toEqual(['Chat not found', 'Chat not found', 'done']);
+  expect(await outcomesFor(null)).toEqual(['done', 'done', 'done']);
 });
 
 it('metadata that is changed meanwhile keeps the pairs of both', async () => {
