@@ -3,10 +3,10 @@ import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator } from '#support/service.ts';
+import { stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { model, service } = await useScriptedService();
+const { model, callFor, service } = await useScriptedService();
 const tenant = await openTenant(service, { titles: false });
 const { client, agentId, createChat } = tenant;
 const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Type) =>
@@ -133,6 +133,39 @@ describe('the events of a reply', () => {
   });
 });
 
+it('passes each piece on as it comes: the model says the next only when the client has the last', async () => {
+  const scripted = await openTenant(service, { model: model.sharedName, titles: false });
+  const { id: chatId } = await scripted.createChat();
+  const called = callFor('piece by piece');
+  const body = { message: 'piece by piece', agent_id: scripted.agentId };
+  const events = stepThrough(await scripted.client.stream(chatId, body));
+  expect(await events.next()).toMatchObject({
+    type: 'response.created',
+    chat_id: chatId,
+    agent_id: scripted.agentId,
+    model: model.sharedName,
+    sequence_number: 0,
+  });
+  const call = await called;
+  const chunks = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? '\n' : `word ${index} 🙂 `));
+  for (const [index, chunk] of chunks.entries()) {
+    call.chunk(chunk);
+    expect(await events.next()).toMatchObject({
+      type: 'response.output_text.delta',
+      delta: chunk,
+      sequence_number: index + 1,
+    });
+  }
+  call.finish({ prompt_tokens: 5, completion_tokens: 30 });
+  expect(await events.next()).toMatchObject({
+    type: 'response.output_text.completed',
+    final_text: chunks.join(''),
+    usage: { total_prompt_tokens: 5, total_completion_tokens: 30, total_tokens: 35, total_calls: 1 },
+  });
+  expect(await events.next()).toBe('[DONE]');
+  expect(await events.next()).toBeUndefined();
+});
+
 describe('the title of a chat', () => {
   const nameOf = async (by: OpenTenant) => dataOf(await by.client.get<ChatResource[]>('/chats'))[0]?.name;
 
@@ -141,15 +174,5 @@ describe('the title of a chat', () => {
     dataOf(await titled.send(await titled.createChat(), { message: 'Plan my trip' }));
     // The response does not wait for the title.
     await expect.poll(() => nameOf(titled)).toBe('Plan my trip');
-  });
-
-  it('is made only while the workspace wants titles', async () => {
-    const own = await openTenant(service, { titles: false });
-    const chat = await own.createChat({ name: 'Before' });
-    expect(find(await send(own, chat), 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(own)).toBe('Before');
-    await operator().workspaces.update(own.workspaceId, { titlesEnabled: true });
-    const second = await own.createChat({ name: 'Second' });
-    expect(find(await send(own, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
   });
 });

@@ -1,16 +1,15 @@
 import { expect, it } from 'vitest';
 import type { StoppedReplyResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
-import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse, Client } from '#support/client.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { summaryOf } from '#support/open-tenant.ts';
 import { createPublishedAgent } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
+import { createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // The stop comes from another client than the send, and from another function in another thread.
-const { model, callFor, service, tenant, client } = await useScriptedService();
+const { model, callFor, tenant, client } = await useScriptedService();
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
@@ -115,32 +114,4 @@ it('needs no body, and only the reply’s own id may be named', async () => {
   expect([200, 202]).toContain(response.status);
   const [{ response_id }] = (await events.rest()) as [StreamEvent];
   expect(response_id).toMatch(/^resp_/);
-});
-
-it('is open to those who may send', async () => {
-  const whitelisted = await openTenant(service, { model: model.sharedName, whitelist: ['ann', 'bob'] });
-  const chat = await whitelisted.createChat({ external_user_id: 'ann' });
-  const called = callFor('of ann');
-  const sending = whitelisted.send(chat, { message: 'of ann' });
-  const call = await called;
-  const by = async (user?: string) =>
-    summaryOf(await stop(chat.id, { external_user_id: user }, whitelisted.client));
-  expect(await by()).toMatch(/^403\/14103/);
-  expect(await by('eve')).toMatch(/^403\/14103/);
-  expect(await by('bob')).toBe('404/10003 Chat not found');
-  expect(summaryOf(await stop(999_999))).toBe('404/10003 Chat not found');
-  replyWith(call, 'Unharmed');
-  expect((await sending).body.data).toBe('Unharmed');
-});
-
-it('is rejected for a chat on which a batch works', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('of a batch');
-  const requests = requestsOf(1, () => ({ message: 'of a batch', history_id: chatId }));
-  const batch = await submit(client, tenant, requests);
-  const call = await called;
-  expect(summaryOf(await stop(chatId))).toMatch(/^400\/10006 .*belongs to a batch/);
-  replyWith(call, 'Finished');
-  expect(await waitForBatchEnd(client, batch.id)).toMatchObject({ completed_requests: 1 });
-  expect(contentsOf(await historyOf(client, chatId))).toEqual(['of a batch', 'Finished']);
 });

@@ -47,32 +47,30 @@ describe.concurrent('a model that stalls', () => {
     expect(logged.filter((line) => line.includes('index.mjs:'))).toEqual([]);
   });
 
-  // Together the deltas take longer than the timeout of 1 s.
-  it.each([
-    ['each word comes in time', [{ content: 'on ' }]],
-    [
-      'it reasons, or writes the arguments of a tool',
-      [
-        { reasoning_content: 'hm ' },
-        { reasoning: 'hm ' },
-        { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] }] },
-        { tool_calls: [{ index: 0, function: { arguments: ' ' } }] },
-      ],
-    ],
-  ])('does not stall as long as %s', async (message, deltas) => {
+  it('does not stall as long as it reasons, or writes the arguments of a tool', async () => {
+    const message = 'think aloud';
+    const deltas = [
+      { reasoning_content: 'hm ' },
+      { reasoning: 'hm ' },
+      { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm ' }] }] },
+      { tool_calls: [{ index: 0, function: { arguments: ' ' } }] },
+    ];
     const chatId = await createChat(client, tenant);
     const called = callFor(message);
     const responding = client.stream(chatId, { message, agent_id: tenant.agentId });
     const call = await called;
+    // Together the deltas take longer than the timeout of 1 s.
     for (let round = 0; round < 13; round += 1) {
       call.raw(`data: ${JSON.stringify({ choices: [{ delta: deltas[round % deltas.length] }] })}\n\n`);
       await sleep(100);
     }
     replyWith(call, 'Done');
     const events = await (await responding).all();
-    const content = `${deltas.length === 1 ? 'on '.repeat(13) : ''}Done`;
-    expect(deltasOf(events).join('')).toBe(content);
+    expect(deltasOf(events).join('')).toBe('Done');
     expect(events.slice(-2)).toMatchObject([{ type: 'response.output_text.completed' }, '[DONE]']);
-    expect((await historyOf(client, chatId))[1]).toMatchObject({ content, meta: { reasoning_steps: [] } });
+    expect((await historyOf(client, chatId))[1]).toMatchObject({
+      content: 'Done',
+      meta: { reasoning_steps: [] },
+    });
   });
 });

@@ -345,6 +345,8 @@ describe('a turn', () => {
     await memory.publish('agent-1', { meta: { max_history_characters: most.agent } });
     for (const message of ['First', 'First', 'Last']) await memory.talk(chat, message);
     expect(memory.model.replies[2]?.request.history).toHaveLength(most.messages);
+    // The workspace wants none.
+    expect(memory.model.titles).toEqual([]);
   });
 
   it('gives the model the history from a round turn on', async () => {
