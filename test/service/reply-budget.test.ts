@@ -141,6 +141,24 @@ describe('a reply', () => {
       true,
     ]);
   });
+
+  it.each([
+    ['an answer', true, isWhole],
+    ['a failure', false, { type: 'response.error', message: expect.stringContaining('cannot be reached') }],
+  ])('counts calls that are made again, to the last, which is %s', async (_, responses, last) => {
+    const agentId = await readingAgent(50);
+    // Every second call fails, so each round from the second one on takes two calls.
+    model.onCall = (call) => {
+      const isLast = call.request.tools === undefined;
+      if (isLast ? !responses : model.calls.length % 2 === 0) return call.fail(503, { 'Retry-After': '0' });
+      if (isLast) call.chunk('Enough.');
+      else call.callTools({ name: fetchType, arguments: {} });
+      call.finish();
+    };
+    const { end } = await reply(agentId);
+    expect(model.calls).toHaveLength(limits.modelCalls);
+    expect(end).toMatchObject(last);
+  });
 });
 
 describe('tools at once', () => {

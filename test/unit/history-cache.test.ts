@@ -104,6 +104,20 @@ it('a history has the messages that were stored with a key and with the release 
   expect(environment.reads).toBe(0);
 });
 
+it.each([
+  [40, 1],
+  [39, 3],
+  [20, 3],
+  [19, 5],
+])('of a cached history, %i characters start at the message %i', async (characters, first) => {
+  const [chat, environment] = [await create(), openEnvironment()];
+  const messages = [1, 2, 3, 4].map((position) => messageAt(position, 'c'.repeat(10)));
+  for (const message of messages) await environment.messages.put(chat, message);
+  const history = await environment.messages.recent(chat, 4, characters);
+  expect(history).toEqual(messages.slice(first - 1));
+  expect(environment.reads).toBe(0);
+});
+
 it('a history has the reply that comes while the lease is taken, without a read or a pause', async () => {
   const [chat, environment] = [await create(), openEnvironment()];
   await take(environment, chat, turnAt(1));

@@ -141,6 +141,36 @@ describe('the stage', () => {
     await world.clock.advance(10_000);
     other.take('replies', 'busy');
   });
+
+  it('forgets what it knew of the others 30 s after it has stopped to ask', async () => {
+    const world = stage({ replies: 100 });
+    const [one, other] = [world.start('one'), world.start('other')];
+    const ends = takeMany(one, 'replies', 'busy', 50);
+    await world.clock.advance(0);
+    const few = takeMany(other, 'replies', 'neighbour', 16);
+    await world.clock.advance(5000);
+    for (const end of few) end();
+    await world.clock.advance(10_000);
+    expect(() => other.take('replies', 'busy')).toThrow(rejection);
+    for (const end of ends) end();
+    await world.clock.advance(30_000);
+    other.take('replies', 'busy');
+  });
+
+  it('keeps what it knows while the table fails, and as long as that is valid', async () => {
+    const world = stage({ replies: 100 });
+    takeMany(world.start('one'), 'replies', 'busy', 50);
+    await world.clock.advance(0);
+    const other = world.start('other');
+    takeMany(other, 'replies', 'neighbour', 16);
+    await world.clock.advance(0);
+    world.failReports(true);
+    await world.clock.advance(20_000);
+    expect(world.warnings.length).toBeGreaterThan(0);
+    expect(() => other.take('replies', 'busy')).toThrow(rejection);
+    await world.clock.advance(20_000);
+    other.take('replies', 'busy');
+  });
 });
 
 describe('those who wait', () => {
