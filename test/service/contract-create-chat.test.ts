@@ -97,11 +97,6 @@ describe('agent_id', () => {
       expect((await createChat({ agent_id })).meta.conversation_agent_id).toBe(agent_id);
   });
 
-  it('may be written in upper case', async () => {
-    const chat = await createChat({ agent_id: agentId.toUpperCase() });
-    expect(chat.meta.conversation_agent_id).toBe(agentId);
-  });
-
   it('must name an agent of the workspace', async () => {
     const before = await total();
     const response = await client.post('/chats', { name: 'A', agent_id: unknownId });

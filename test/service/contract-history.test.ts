@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dataOf, emptyList, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent } from '#support/service.ts';
-import { historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
@@ -52,17 +51,6 @@ describe('the messages of a turn', () => {
       (usage?.total_prompt_tokens ?? 0) + (usage?.total_completion_tokens ?? 0),
     );
     expect(usage?.total_completion_tokens).toBeGreaterThan(0);
-  });
-
-  it('of one turn share a group that no other turn of the workspace has, and ids are used once', async () => {
-    const chats = [await createChat(), await createChat()];
-    for (const chat of [...chats, ...chats]) dataOf(await send(chat));
-    const messages = (await Promise.all(chats.map(({ id }) => historyOf(client, id)))).flat();
-    expect(messages).toHaveLength(8);
-    expect(new Set(messages.map(({ group_id }) => group_id)).size).toBe(4);
-    const ids = messages.map(({ id }) => id);
-    expect(new Set(ids).size).toBe(8);
-    expect(ids.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true);
   });
 });
 

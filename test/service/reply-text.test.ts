@@ -132,16 +132,6 @@ describe('a half of a character in a step', () => {
     expect(model.calls).toHaveLength(2);
     expect(JSON.stringify(model.calls[1]?.request.messages)).not.toMatch(halfCharacter);
   });
-
-  it('is replaced in the text of an agent that is called', async () => {
-    const caller = await openCaller('What \ud83d', 'This \ud83d');
-    const { text, stored } = await streamed(caller, 'Call');
-    expect(text).not.toMatch(halfCharacter);
-    expect(stored?.meta.reasoning_steps).toMatchObject([
-      { args: { message: 'What \ufffd' }, result: { success: true, data: { reply: 'This \ufffd' } } },
-    ]);
-    expect(model.calls.map(({ request }) => JSON.stringify(request)).join()).not.toMatch(halfCharacter);
-  });
 });
 
 describe('a reply as long as a reply may be', () => {
