@@ -41,10 +41,6 @@ describe('a created chat', () => {
     expect(Date.parse(body.data.created_at)).toBeLessThanOrEqual(Date.now());
   });
 
-  it('shows null for a user that it was made without', async () => {
-    expect(await createChat()).toMatchObject({ external_user_id: null, meta: { external_user_id: null } });
-  });
-
   it('ignores fields that nobody knows', async () => {
     const body = `{"name":"A","agent_id":"${agentId}","id":7,"colour":"red","__proto__":{"name":1},"meta":{"a":1}}`;
     const chat = dataOf(await client.post<ChatResource>('/chats', body));

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import type { ApiResponse } from '#support/client.ts';
-import { dataOf, emptyList, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
@@ -165,11 +165,6 @@ describe('the cursor of a list of chats', () => {
 });
 
 const unknownId = '00000000-0000-4000-8000-000000000000';
-it('has no chats in a new workspace: no pages, and no links', async () => {
-  const { client } = await openTenant(service);
-  expect((await client.get('/chats')).body).toEqual(emptyList);
-});
-
 describe('filters', () => {
   let filtered: OpenTenant;
   let otherAgentId: string;

@@ -134,15 +134,6 @@ describe('a resumable send with a key', () => {
     ]);
     expect(eventOf(sent.at(-2) ?? '')).toEqual(events[2]);
   });
-
-  it('is another request than the same one that is not resumable', async () => {
-    const key = keyed();
-    const { chatId, texts } = await start('same', key);
-    await allOf(texts);
-    const body = { message: 'same', agent_id: tenant.agentId, stream: false };
-    const other = await client.post(`/chats/${chatId}/messages`, body, key);
-    expect(summaryOf(other)).toMatch(/^400\/10006 Idempotency-Key was used for another request/);
-  });
 });
 
 describe('a stream is not resumed', () => {
