@@ -75,28 +75,6 @@ describe.runIf(webFunctions === 'all')('the web function of chats', () => {
     await vi.waitFor(() => expect(endpoint.lines.join()).toContain('"Strangers":7'), 60_000);
   });
 
-  it('knows its two routes alone, and takes the largest body of each and no more', async () => {
-    await start();
-    const headers = endpoint.headersOf(tenant);
-    for (const path of ['/chats/1', '/chats/1/messages/2', '/v1/chats', '/chats/upload-file'])
-      expect((await post(path, headers, {})).status, path).toBe(404);
-    expect((await fetch(`${endpoint.url}/chats`, { headers })).status).toBe(404);
-    const body = (bytes: number) => ({ ...newChat(), more: 'x'.repeat(bytes) });
-    const rest = 64 * 1024 - JSON.stringify(body(0)).length;
-    expect((await post('/chats', headers, body(rest))).status).toBe(200);
-    const tooLarge = await post('/chats', headers, body(rest + 1));
-    expect([tooLarge.status, await tooLarge.json()]).toEqual([
-      400,
-      { data: null, message: 'The request body is too large: at most 64 KB', error_code: 10006 },
-    ]);
-    const long = { more: 'x'.repeat(2 * 1024 * 1024) };
-    expect(await (await post('/chats/1/messages', headers, long)).json()).toEqual({
-      data: null,
-      message: 'The request body is too large: at most 2 MB',
-      error_code: 10006,
-    });
-  });
-
   it('stores what has come of its replies when Lambda ends it, and takes no new ones', async () => {
     await start();
     const replies = await Promise.all(

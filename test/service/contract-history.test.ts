@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dataOf, emptyList, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent } from '#support/service.ts';
-import { historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 
 const service = await useService();
@@ -53,45 +52,12 @@ describe('the messages of a turn', () => {
     );
     expect(usage?.total_completion_tokens).toBeGreaterThan(0);
   });
-
-  it('of one turn share a group that no other turn of the workspace has, and ids are used once', async () => {
-    const chats = [await createChat(), await createChat()];
-    for (const chat of [...chats, ...chats]) dataOf(await send(chat));
-    const messages = (await Promise.all(chats.map(({ id }) => historyOf(client, id)))).flat();
-    expect(messages).toHaveLength(8);
-    expect(new Set(messages.map(({ group_id }) => group_id)).size).toBe(4);
-    const ids = messages.map(({ id }) => id);
-    expect(new Set(ids).size).toBe(8);
-    expect(ids.every((id) => Number.isSafeInteger(id) && id > 0)).toBe(true);
-  });
 });
 
 it('is empty before the first message, also for an agent that cannot answer', async () => {
   const chat = await createChat({ agent_id: await createDraftAgent(workspaceId) });
   const { body } = await client.get(`/chats/${chat.id}/messages?external_user_id=reader`);
   expect(body).toEqual(emptyList);
-});
-
-describe('order_by', () => {
-  it.each([
-    ['created_at', 'oldest first'],
-    ['asc', 'oldest first'],
-    ['-created_at', 'newest first'],
-    ['desc', 'newest first'],
-  ])('%s puts the %s', async (order, expected) => {
-    const chat = await createChat();
-    dataOf(await send(chat));
-    dataOf(await send(chat));
-    const messages = await history(chat);
-    const ordered = await client.get(`/chats/${chat.id}/messages?external_user_id=reader&order_by=${order}`);
-    expect(ordered.body.data).toEqual(expected === 'oldest first' ? messages : messages.toReversed());
-  });
-
-  it('refuses another word', async () => {
-    const { id } = await createChat();
-    const response = await client.get(`/chats/${id}/messages?external_user_id=reader&order_by=id`);
-    expect(summaryOf(response)).toBe('400/10006 order_by must be one of created_at, -created_at, asc, desc');
-  });
 });
 
 describe('the external user', () => {

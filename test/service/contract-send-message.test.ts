@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { createDraftAgent, createPublishedAgent } from '#support/service.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { contentsOf } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -32,35 +31,6 @@ describe('with stream false', () => {
     const usage = JSON.parse(headers.get('x-token-usage') ?? '');
     expect(usage).toEqual(messages[1]?.meta.token_usage);
     expect(usage.total_calls).toBe(1);
-  });
-
-  it('answers a client that accepts event streams with JSON all the same', async () => {
-    const chat = await createChat();
-    const response = await client.post(
-      `/chats/${chat.id}/messages`,
-      { message: 'Hi', stream: false, agent_id: agentId },
-      { headers: { Accept: 'text/event-stream' } },
-    );
-    expect(response.body.data).toEqual(expect.any(String));
-  });
-
-  it('moves updated_at of the chat and leaves created_at', async () => {
-    const chat = await createChat();
-    dataOf(await send(chat));
-    const listed = dataOf(await client.get<ChatResource>(`/chats/${chat.id}`));
-    expect(listed).toEqual({ ...chat, updated_at: expect.any(String) });
-    expect(Date.parse(listed.updated_at)).toBeGreaterThan(Date.parse(chat.updated_at));
-  });
-
-  it('gives the model what was said before', async () => {
-    const scripted = await openTenant(service, { model: model.sharedName });
-    const chat = await scripted.createChat();
-    for (const message of ['One', 'Two']) dataOf(await scripted.send(chat, { message }));
-    expect(model.calls.at(-1)?.request.messages).toEqual([
-      { role: 'user', content: 'One' },
-      { role: 'assistant', content: 'Hello' },
-      { role: 'user', content: 'Two' },
-    ]);
   });
 });
 
@@ -147,34 +117,6 @@ describe('a field that is wrong is refused, naming it', () => {
 });
 
 describe('a refusal', () => {
-  /** A chat of ann, in a workspace that has everything that a request can be rejected for. */
-  async function openRejections() {
-    return {
-      chat: await createChat({ external_user_id: 'ann' }),
-      otherAgentId: await createPublishedAgent(tenant.workspaceId),
-      draftAgentId: await createDraftAgent(tenant.workspaceId),
-    };
-  }
-  type Rejections = Awaited<ReturnType<typeof openRejections>>;
-
-  it.each<[what: string, (rejections: Rejections) => Record<string, unknown>, shown: string]>([
-    ['an unknown agent', () => ({ agent_id: unknownId }), '404/10003 Agent not found'],
-    ['a draft', ({ draftAgentId }) => ({ agent_id: draftAgentId }), '404/10003 Agent version not found'],
-    ['another user', () => ({ external_user_id: 'bob' }), '404/10003 Chat not found'],
-    ['no user', () => ({ external_user_id: undefined }), '404/10003 Chat not found'],
-    ['another agent', ({ otherAgentId }) => ({ agent_id: otherAgentId }), '400/10006 Agent mismatch'],
-    ['unknown files', () => ({ attached_file_uuids: [unknownId] }), unknownFile],
-    ['a body that is wrong', () => ({ message: '' }), '400/10006 message must not be empty'],
-  ])('because of %s leaves no message and the chat free', async (_what, fieldsOf, shown) => {
-    const rejections = await openRejections();
-    const { chat } = rejections;
-    for (const stream of [false, true])
-      expect(summaryOf(await send(chat, { stream, ...fieldsOf(rejections) }))).toBe(shown);
-    expect(await history(chat)).toEqual([]);
-    expect(summaryOf(await send(chat))).toBe('200/0 success');
-    expect(await history(chat)).toHaveLength(2);
-  });
-
   it('because of a file that is erased meanwhile leaves no message, the chat free and the file unattached', async () => {
     const table = dataTableOf(service);
     const file = dataOf(await uploaderOf(service, tenant).file('a.txt', 'The text')) as UploadedFile;
@@ -194,11 +136,6 @@ describe('a refusal', () => {
       expect(await table.read(key)).toBeUndefined();
     expect(summaryOf(await tenant.send(chat))).toBe('200/0 success');
     table.close();
-  });
-
-  it('is told of a chat that was made with an agent that was never published', async () => {
-    const { draftAgentId: agent_id } = await openRejections();
-    expect(summaryOf(await send(await createChat({ agent_id })))).toBe('404/10003 Agent version not found');
   });
 });
 

@@ -3,15 +3,12 @@ import type { ChatResource } from '#contract/chat.ts';
 import { type StreamEvent, streamEvent } from '#contract/events.ts';
 import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
-import { operator } from '#support/service.ts';
+import { stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
-const { model, service } = await useScriptedService();
+const { model, callFor, service } = await useScriptedService();
 const tenant = await openTenant(service, { titles: false });
 const { client, agentId, createChat } = tenant;
-
-const typesOf = (events: StreamEvent[]) =>
-  events.map(({ type }) => type).filter((type, index, all) => type !== all[index - 1]);
 const find = <Type extends StreamEvent['type']>(events: StreamEvent[], type: Type) =>
   events.find((event): event is Extract<StreamEvent, { type: Type }> => event.type === type);
 
@@ -96,16 +93,6 @@ describe('the events of a reply', () => {
     }
   });
 
-  it('are created, which names agent and model, deltas and completed, in this order', async () => {
-    const events = await send(tenant, await createChat());
-    expect(events[0]).toMatchObject({ agent_id: agentId, model: 'demo' });
-    expect(typesOf(events)).toEqual([
-      'response.created',
-      'response.output_text.delta',
-      'response.output_text.completed',
-    ]);
-  });
-
   it('hold the reply in deltas that join to final_text, which the history keeps with its usage', async () => {
     const chat = await createChat();
     const events = await send(tenant, chat, 'Wie geht’s? 😀');
@@ -146,6 +133,39 @@ describe('the events of a reply', () => {
   });
 });
 
+it('passes each piece on as it comes: the model says the next only when the client has the last', async () => {
+  const scripted = await openTenant(service, { model: model.sharedName, titles: false });
+  const { id: chatId } = await scripted.createChat();
+  const called = callFor('piece by piece');
+  const body = { message: 'piece by piece', agent_id: scripted.agentId };
+  const events = stepThrough(await scripted.client.stream(chatId, body));
+  expect(await events.next()).toMatchObject({
+    type: 'response.created',
+    chat_id: chatId,
+    agent_id: scripted.agentId,
+    model: model.sharedName,
+    sequence_number: 0,
+  });
+  const call = await called;
+  const chunks = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? '\n' : `word ${index} 🙂 `));
+  for (const [index, chunk] of chunks.entries()) {
+    call.chunk(chunk);
+    expect(await events.next()).toMatchObject({
+      type: 'response.output_text.delta',
+      delta: chunk,
+      sequence_number: index + 1,
+    });
+  }
+  call.finish({ prompt_tokens: 5, completion_tokens: 30 });
+  expect(await events.next()).toMatchObject({
+    type: 'response.output_text.completed',
+    final_text: chunks.join(''),
+    usage: { total_prompt_tokens: 5, total_completion_tokens: 30, total_tokens: 35, total_calls: 1 },
+  });
+  expect(await events.next()).toBe('[DONE]');
+  expect(await events.next()).toBeUndefined();
+});
+
 describe('the title of a chat', () => {
   const nameOf = async (by: OpenTenant) => dataOf(await by.client.get<ChatResource[]>('/chats'))[0]?.name;
 
@@ -154,37 +174,5 @@ describe('the title of a chat', () => {
     dataOf(await titled.send(await titled.createChat(), { message: 'Plan my trip' }));
     // The response does not wait for the title.
     await expect.poll(() => nameOf(titled)).toBe('Plan my trip');
-  });
-
-  it.each([
-    ['many words', 'word '.repeat(100)],
-    ['one long word', 'w'.repeat(500)],
-    ['characters of two UTF-16 units', '😀'.repeat(200)],
-    ['sixty characters and one', `${'w'.repeat(57)} end`],
-  ])('has at most 60 characters for %s', async (_what, message) => {
-    const titled = await openTenant(service);
-    const title = find(await send(titled, await titled.createChat(), message), 'response.chat.title.updated');
-    const length = [...(title?.name ?? '')].length;
-    expect(length).toBeGreaterThan(0);
-    expect(length).toBeLessThanOrEqual(60);
-    expect(title?.name.isWellFormed()).toBe(true);
-    expect(await nameOf(titled)).toBe(title?.name);
-  });
-
-  it('leaves the name as it was when the message has no words', async () => {
-    const titled = await openTenant(service);
-    const events = await send(titled, await titled.createChat({ name: 'Before' }), ' \n ');
-    expect(find(events, 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(titled)).toBe('Before');
-  });
-
-  it('is made only while the workspace wants titles', async () => {
-    const own = await openTenant(service, { titles: false });
-    const chat = await own.createChat({ name: 'Before' });
-    expect(find(await send(own, chat), 'response.chat.title.updated')).toBeUndefined();
-    expect(await nameOf(own)).toBe('Before');
-    await operator().workspaces.update(own.workspaceId, { titlesEnabled: true });
-    const second = await own.createChat({ name: 'Second' });
-    expect(find(await send(own, second, 'Words'), 'response.chat.title.updated')?.name).toBe('Words');
   });
 });

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { endOfStream, eventOf } from '#contract/events.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import type { ApiResponse } from '#support/client.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
-import { functionIds } from '#support/entry-points.ts';
+import { checkEnded, runBatch } from '#support/batches.ts';
+import { functionIds, isReplier } from '#support/entry-points.ts';
+import { fileBucketOf } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
+import { summaryOf } from '#support/open-tenant.ts';
+import { rejection, useProxiedService } from '#support/proxied-service.ts';
+import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
+import { createTenant } from '#support/service.ts';
 import {
   contentsOf,
   createChat,
@@ -14,13 +18,118 @@ import {
   send,
   startReplyWith,
 } from '#support/turns.ts';
-import { useScriptedService } from '#support/use-service.ts';
+import { filePart, form, uploaderOf } from '#support/upload.ts';
 
-const { model, callFor, service, tenant, client } = await useScriptedService({
-  maxConcurrency: 4,
-  faults: { transactionConflicts: true },
+const { model, callFor, service, tenant, client, proxy, table } = await useProxiedService({
+  // The leases are so long that only a test ends them.
+  variables: { LEASE_SECONDS: '240' },
+  maxConcurrency: 3,
 });
-const table = closeAfterTests(dataTableOf(service));
+const { start, resume } = streamsOf({ client, tenant });
+
+it('a stream whose function has died ends with an error when its lease ends, and its text is in the history', async () => {
+  const called = callFor('killed stream');
+  const { chatId, texts, first, responseId } = await start('killed stream');
+  (await called).chunk('One, ');
+  const reader = textsOf(await resume(chatId, responseId));
+  const stored = await take(reader, 2);
+  expect(stored).toEqual([first, ...(await take(texts, 1))]);
+  service.run.killWorkers(functionIds['send-message']);
+  await expect(allOf(texts)).rejects.toThrow();
+  // With a web function, it was the function of the reader too.
+  await reader.return(undefined).catch(() => undefined);
+  const resumed = textsOf(await resume(chatId, responseId));
+  expect(await take(resumed, 2)).toEqual(stored);
+  const ahead = textsOf(await resume(chatId, responseId, 7));
+  await table.endLease({ workspaceId: tenant.workspaceId, chatId });
+  const error = { type: 'response.error', ...interrupted, response_id: responseId, chat_id: chatId };
+  const [text = '', end] = await allOf(resumed);
+  expect([eventOf(text), end]).toEqual([{ ...error, sequence_number: 2 }, endOfStream]);
+  // This client had events that were not stored any more.
+  const [other = ''] = await allOf(ahead);
+  expect(eventOf(other)).toEqual({ ...error, sequence_number: 8 });
+
+  expect((await send(client, tenant, chatId, 'go on')).body.data).toBe('Hello');
+  const history = await historyOf(client, chatId);
+  expect(contentsOf(history)).toEqual(['killed stream', 'One, ', 'go on', 'Hello']);
+  expect(history[1]?.meta.error).toEqual(interrupted);
+  expect(model.calls.at(-1)?.request.messages).toMatchObject([
+    { role: 'user', content: 'killed stream' },
+    { role: 'assistant', content: 'One, ' },
+    { role: 'user', content: 'go on' },
+  ]);
+});
+
+it('a stored stream whose first read fails has a status, and not a stream without events', async () => {
+  const headers = { 'Idempotency-Key': crypto.randomUUID() };
+  const { chatId, texts, responseId } = await start('unreadable', { headers });
+  await allOf(texts);
+  proxy.handle = async (call, pass) =>
+    call.target === 'Query' && JSON.stringify(call.body).includes('#E#') ? rejection : pass();
+  const body = { message: 'unreadable', agent_id: tenant.agentId, resumable: true };
+  const failed = /^500\/10005 /;
+  expect(summaryOf(await client.post(`/chats/${chatId}/messages`, body, { headers }))).toMatch(failed);
+  expect(summaryOf(await client.get(pathOf(chatId, responseId)))).toMatch(failed);
+});
+
+it('costs two writes more for a short reply, and nothing for a reply that is not resumable', async () => {
+  const { chatId, texts } = await start('warm');
+  await allOf(texts);
+  const writesOf = async (resumable: boolean) => {
+    const writes: string[] = [];
+    proxy.handle = (call, pass) => {
+      // The usage may be written after the response.
+      const isCounted = isReplier(call.functionName) && !JSON.stringify(call.body).includes('#USAGE');
+      if (isCounted && /^(Put|Update|Transact)/.test(call.target)) writes.push(call.target);
+      return pass();
+    };
+    const startedAt = performance.now();
+    const body = { message: 'Short', agent_id: tenant.agentId, resumable };
+    await allOf(await client.request('POST', `/chats/${chatId}/messages`, { body }));
+    return { writes: writes.toSorted(), seconds: Math.floor((performance.now() - startedAt) / 1000) };
+  };
+  // The lease, the message, the reply, the release.
+  const usual = ['PutItem', 'PutItem', 'UpdateItem', 'UpdateItem'];
+  expect((await writesOf(false)).writes).toEqual(usual);
+  const { writes, seconds } = await writesOf(true);
+  expect(writes.filter((target) => target !== 'PutItem')).toEqual(['UpdateItem', 'UpdateItem']);
+  expect(writes.length - usual.length).toBeLessThanOrEqual(2 + seconds);
+});
+
+it('a reply that the table will never take fails its request of a batch after one call of the model', async () => {
+  proxy.handle = async (call, pass) =>
+    call.target === 'PutItem' && JSON.stringify(call.body.Item).includes('M#0000002') ? rejection : pass();
+  const calls = model.calls.length;
+  const requests = [{ custom_id: 'one', message: 'Hi' }];
+  const batch = await runBatch(client, tenant, requests);
+  const [result] = await checkEnded(client, batch, requests);
+  const reason = 'The reply could not be stored';
+  expect(result).toMatchObject({ status: 'failed', error_code: 500, error_message: reason });
+  expect(model.calls.length - calls).toBe(1);
+  const history = await historyOf(client, result?.history_id ?? 0);
+  expect(history[1]?.meta.error).toEqual({ code: 10005, message: reason });
+});
+
+it.each([
+  ['the distribution', () => service.baseUrl],
+  ['the gateway itself', () => `${service.run.endpoints.gateway}/v1`],
+])(
+  'an upload that the table does not take leaves nothing in the bucket, through %s',
+  async (_door, addressOf) => {
+    const own = await createTenant();
+    let rejected = 0;
+    proxy.handle = async ({ target }, pass) => {
+      if (target !== 'PutItem') return pass();
+      rejected += 1;
+      return rejection;
+    };
+    const { status, body } = await uploaderOf({ baseUrl: addressOf() }, own).raw(
+      form(filePart('a.txt', 'x')),
+    );
+    expect({ status, code: body.error_code, rejected }).toEqual({ status: 500, code: 10005, rejected: 1 });
+    expect(await fileBucketOf(service).keysOf(own.workspaceId)).toEqual({ objects: [], uploads: [] });
+  },
+);
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
@@ -102,90 +211,4 @@ describe('a function that is killed', () => {
     expect((await sending).body.data).toBe('Gladly');
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed', '', 'go on', 'Gladly']);
   });
-
-  it('frees its chat three seconds after a stop, and its reply is a stopped one', async () => {
-    const { chatId, events, call } = await startReply('killed and stopped');
-    service.run.killWorkers(functionIds['send-message']);
-    await expect(events.rest()).rejects.toThrow();
-    await call.gone;
-    expect(await client.post(`/chats/${chatId}/stop`, {})).toMatchObject({
-      status: 202,
-      body: { data: { chat_id: chatId, status: 'stopping' } },
-    });
-    await expect.poll(async () => (await send(client, tenant, chatId, 'go on')).body.data).toBe('Hello');
-    const [, reply] = await historyOf(client, chatId);
-    expect(reply).toMatchObject({ content: '', meta: { incomplete: 'stopped' } });
-    expect(reply?.meta.error).toBeUndefined();
-  });
-
-  it('leaves a chat that many senders race for, and one of them wins', async () => {
-    const reply = await startReply('killed before a race');
-    const { chatId } = reply;
-    await kill(reply);
-    const called = callFor('race');
-    const responses: ApiResponse[] = [];
-    const sending = ['race', 'race', 'race'].map(async (message) => {
-      responses.push(await send(client, tenant, chatId, message));
-    });
-    const call = await called;
-    await expect.poll(() => responses.length).toBe(2);
-    for (const response of responses) expect(response).toMatchObject(rejectedWhileResponding);
-    await expect
-      .poll(async () => contentsOf(await historyOf(client, chatId)))
-      .toEqual(['killed before a race', '', 'race']);
-    replyWith(call, 'Won');
-    await Promise.all(sending);
-    expect(contentsOf(await historyOf(client, chatId))).toEqual(['killed before a race', '', 'race', 'Won']);
-  });
-});
-
-it.each([2, 10])('lets one of %i messages sent at once win', async (count) => {
-  const chatId = await createChat(client, tenant);
-  await send(client, tenant, chatId, 'before');
-  const message = `race of ${count}`;
-  const called = callFor(message);
-  const calls = model.calls.length;
-  const rejected: ApiResponse[] = [];
-  const sending = Array.from({ length: count }, async () => {
-    const response = await send(client, tenant, chatId, message);
-    if (response.status !== 200) rejected.push(response);
-    return response;
-  });
-  const call = await called;
-  call.chunk('Won');
-  // The model finishes the winner's reply only after all others have their responses.
-  await expect.poll(() => rejected.length).toBe(count - 1);
-  call.finish();
-  const won = (await Promise.all(sending)).filter(({ status }) => status === 200);
-  expect(won.map(({ body }) => body.data)).toEqual(['Won']);
-  for (const response of rejected) expect(response).toMatchObject(rejectedWhileResponding);
-  expect(model.calls.length - calls).toBe(1);
-  expect(contentsOf(await historyOf(client, chatId))).toEqual(['before', 'Hello', message, 'Won']);
-});
-
-it('keeps every pair together when many clients talk in one chat as fast as they can', async () => {
-  const chatId = await createChat(client, tenant);
-  const sent: string[] = [];
-  const talk = async (name: string) => {
-    for (let turn = 0; turn < 3; ) {
-      const message = `${name} ${turn}`;
-      const response = await send(client, tenant, chatId, message);
-      if (response.status === 200) {
-        sent.push(message);
-        turn += 1;
-      } else expect(response).toMatchObject(rejectedWhileResponding);
-    }
-  };
-  await Promise.all(['one', 'two', 'three'].map(talk));
-  const contents = contentsOf(await historyOf(client, chatId));
-  expect(contents.filter((_, index) => index % 2 === 0).sort()).toEqual(sent.sort());
-  expect(contents.filter((_, index) => index % 2 === 1)).toEqual(sent.map(() => 'Hello'));
-});
-
-it('answers in many chats at once', async () => {
-  const chats = await Promise.all(Array.from({ length: 8 }, () => createChat(client, tenant)));
-  const responses = await Promise.all(chats.map((chatId) => send(client, tenant, chatId, `in ${chatId}`)));
-  expect(responses.map(({ status }) => status)).toEqual(chats.map(() => 200));
-  for (const chatId of chats)
-    expect(contentsOf(await historyOf(client, chatId))).toEqual([`in ${chatId}`, 'Hello']);
 });

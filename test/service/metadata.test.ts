@@ -9,16 +9,13 @@ import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { postWithKey } from '#support/keyed-requests.ts';
 import { dataOf, summaryOf } from '#support/open-tenant.ts';
-import { quickTimer } from '#support/quick-timer.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { startWebhookReceiver } from '#support/webhook-receiver.ts';
 
 const logged: string[] = [];
 const receiver = closeAfterTests(await startWebhookReceiver());
-const { model, service, tenant } = await useScriptedService({
-  timer: quickTimer,
+const { service, tenant } = await useScriptedService({
   onLog: ({ line }) => logged.push(line),
 });
 const { client, agentId, workspaceId, createChat } = tenant;
@@ -60,16 +57,6 @@ describe('the metadata of a chat', () => {
     }
   });
 
-  it('is what the first of repeated requests gave', async () => {
-    const request = { path: '/chats', body: { name: 'Keyed', agent_id: agentId, metadata: { a: 'b' } } };
-    const key = crypto.randomUUID();
-    const first = await postWithKey(tenant, request, key);
-    dataOf(await change((first.body.data as ChatResource).id, { a: 'changed' }));
-    expect((await postWithKey(tenant, request, key)).body).toEqual(first.body);
-    const other = { ...request, body: { ...request.body, metadata: { a: 'c' } } };
-    expect((await postWithKey(tenant, other, key)).status).toBe(400);
-  });
-
   it('is changed pair by pair, and null removes one', async () => {
     const chat = await createChat({ name: 'Changing', metadata: { a: '1', b: '2', c: '3' } });
     const changed = dataOf(await change(chat.id, { b: null, c: 'three', d: '4', unknown: null }));
@@ -85,48 +72,6 @@ describe('the metadata of a chat', () => {
     expect(dataOf(await change(chat.id, { a: null, c: null, d: null })).metadata).toEqual({});
     expect(await itemOfChat('Renamed')).not.toHaveProperty('metadata');
     expect(dataOf(await change(chat.id, { again: '' })).metadata).toEqual({ again: '' });
-  });
-
-  it('keeps the pairs of all concurrent requests', async () => {
-    const { id } = await createChat({ metadata: { counted: '0', gone: '' } });
-    const keys = Array.from({ length: 8 }, (_, index) => `key ${index}`);
-    const responses = await Promise.all([
-      ...keys.map((key) => change(id, { [key]: key })),
-      change(id, { gone: null }),
-      change(id, { counted: '1' }, { name: 'Renamed at once' }),
-    ]);
-    expect(responses.map(summaryOf)).toEqual(responses.map(() => '200/0 success'));
-    expect(await readChat(id)).toMatchObject({
-      name: 'Renamed at once',
-      metadata: { counted: '1', ...Object.fromEntries(keys.map((key) => [key, key])) },
-    });
-  });
-
-  it('never passes its bounds by concurrent requests', async () => {
-    const { id } = await createChat({ metadata: pairs(15) });
-    const responses = await Promise.all(['a', 'b', 'c'].map((key) => change(id, { [key]: key })));
-    expect(responses.map(summaryOf).toSorted()).toEqual([
-      '200/0 success',
-      ...Array(2).fill('400/10006 metadata must have at most 16 pairs'),
-    ]);
-    expect(Object.keys((await readChat(id)).metadata)).toHaveLength(16);
-  });
-
-  it('is for the user of the chat alone, and of no chat creates none', async () => {
-    const chat = await createChat({ external_user_id: 'ann', metadata: { a: 'b' } });
-    const asBob = await change(chat.id, { a: 'c' }, { external_user_id: 'bob' });
-    const ofNone = await change(999_999, { a: 'c' }, { external_user_id: 'ann' });
-    expect([asBob, ofNone].map(summaryOf)).toEqual(Array(2).fill('404/10003 Chat not found'));
-    expect(await readChat(chat.id, '?external_user_id=ann')).toEqual(chat);
-  });
-
-  it('stays with its chat through turns, and no model gets it', async () => {
-    const chat = await createChat({ metadata: { order: 'canary-of-turns' } });
-    for (const message of ['One', 'Two'])
-      expect(summaryOf(await tenant.send(chat, { message }))).toBe('200/0 success');
-    expect((await readChat(chat.id)).metadata).toEqual(chat.metadata);
-    expect(model.calls.length).toBeGreaterThan(1);
-    expect(JSON.stringify(model.calls.map(({ request }) => request))).not.toContain('canary');
   });
 });
 
@@ -196,9 +141,9 @@ it.each([{}, { metadata: null }, { name: null, metadata: null }])(
   },
 );
 
-it('the metadata of a batch is shown with it, sent to its webhook, and stays if its user is erased', async () => {
+it('the metadata of a batch is shown with it, and sent to its webhook', async () => {
   const metadata = { import: 'canary-of-batch', 'ключ 😀': '' };
-  const requests = requestsOf(2, () => ({ external_user_id: 'erased-one' }));
+  const requests = requestsOf(2);
   const created = await submit(client, tenant, requests, { metadata, webhook: { url: receiver.url } });
   expect(created.metadata).toEqual(metadata);
   const ended = await waitForBatchEnd(client, created.id);
@@ -206,14 +151,6 @@ it('the metadata of a batch is shown with it, sent to its webhook, and stays if 
   expect(dataOf(await client.get<BatchResource[]>('/batches'))[0]).toEqual(ended);
   const [call] = await receiver.called(1);
   expect(call?.payload.data).toMatchObject({ id: created.id, metadata });
-  const [chat] = dataOf(await client.get<ChatResource[]>('/chats?external_user_id=erased-one'));
-  expect(chat?.metadata).toEqual({});
-  dataOf(await change(chat?.id ?? 0, { note: 'canary-of-user' }, { external_user_id: 'erased-one' }));
-
-  expect(summaryOf(await client.delete('/users?external_user_id=erased-one'))).toBe('202/0 success');
-  await expect.poll(() => itemsWith('canary-of-user'), { timeout: 30_000, interval: 500 }).toEqual([]);
-  expect(dataOf(await client.get<BatchResource>(`/batches/${created.id}`)).metadata).toEqual(metadata);
-
   const plain = await submit(client, tenant, requestsOf(1), { metadata: {} });
   expect(plain.metadata).toEqual({});
   const [item] = (await itemsWith(plain.id)).filter(({ sk }) => sk === 'BATCH');

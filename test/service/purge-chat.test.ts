@@ -3,7 +3,7 @@ import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { BatchResultResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { UploadedFile } from '#contract/message.ts';
-import { resultsOf, resultsOfBatch, submit, waitForBatchEnd } from '#support/batches.ts';
+import { resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { countLargeTexts, fileBucketOf, preparedKeysOf } from '#support/file-bucket.ts';
@@ -13,7 +13,6 @@ import { replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { callsOf } from '#support/operation-calls.ts';
 import { quickTimer } from '#support/quick-timer.ts';
-import { messageItems } from '#support/seed.ts';
 import { stepThrough } from '#support/turns.ts';
 import { uploaderOf } from '#support/upload.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -98,19 +97,6 @@ it('deletes texts that are too large for the table', async () => {
   await expect.poll(() => countLargeTexts(service, scripted.workspaceId), waiting).toBe(0);
 });
 
-it('runs again for a purge in the outbox, and ends it if the deletion was twenty minutes ago', async () => {
-  const tenant = await openTenant(service, { titles: false });
-  const { workspaceId } = tenant;
-  const chat = await talkAndRate(tenant);
-  dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
-  // What a reply in progress has stored after the first run.
-  const further = messageItems({ workspaceId, chatId: chat.id, first: 3, count: 2, content: () => 'Late' });
-  await table.writeItems([...further]);
-  await purgeLastOf(tenant, chat);
-  expect(await table.storedFor(tenant, chat.id)).toEqual([]);
-});
-
 it('erases the texts of batch requests of the chat, whose results keep ids and status', async () => {
   const tenant = await openTenant(service, { titles: false });
   const { client, workspaceId } = tenant;
@@ -135,6 +121,20 @@ it('erases the texts of batch requests of the chat, whose results keep ids and s
   await expect.poll(() => table.storedFor(tenant, history.id), waiting).toEqual([]);
   const gone = { response_content: null };
   await expect.poll(read, waiting).toEqual([{ ...first, ...gone }, { ...second, ...gone }, third]);
+});
+
+it('fails a batch request that waits for a request on the chat, whose reply comes all the same', async () => {
+  const { id } = await scripted.createChat();
+  const called = callFor('runs');
+  const requests = ['runs', 'waits'].map((message) => ({ custom_id: message, message, history_id: id }));
+  const batch = await submit(scripted.client, scripted, requests);
+  const call = await called;
+  dataOf(await scripted.client.delete(`/chats/${id}`));
+  replyWith(call, 'Too late');
+  await waitForBatchEnd(scripted.client, batch.id);
+  const failed = { status: 'failed', error_code: 400, error_message: 'Chat not found', history_id: id };
+  const results = await resultsOf(scripted.client, batch.id);
+  expect(results).toMatchObject([{ status: 'success', history_id: id }, failed]);
 });
 
 describe('files', () => {
@@ -188,47 +188,5 @@ describe('files', () => {
     const other = await tenant.createChat();
     expect(summaryOf(await tenant.send(other, { attached_file_uuids: uuids }))).toBe(unknownFile);
     expect(await tenant.history(other)).toEqual([]);
-  });
-
-  it('stay as long as another chat attaches them, also one of a batch', async () => {
-    const tenant = await openSeeing();
-    const chat = await tenant.createChat();
-    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
-    dataOf(await tenant.send(chat, { attached_file_uuids: [uuid] }));
-    const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
-    const [result] = await resultsOfBatch(tenant.client, tenant, requests);
-    const ofBatch = { ...chat, id: result?.history_id as number };
-
-    dataOf(await tenant.client.delete(`/chats/${chat.id}`));
-    await purgeLastOf(tenant, chat);
-    const items = ['FILE', `CHAT#${ofBatch.id}`, `FILE#${uuid}`].toSorted();
-    await expect.poll(async () => (await storedFiles(tenant)).items, waiting).toEqual(items);
-    const [message] = await tenant.history(ofBatch);
-    const download = await fetch(message?.attached_files[0]?.file_url ?? '');
-    expect(await download.text()).toBe('The text');
-
-    dataOf(await tenant.client.delete(`/chats/${ofBatch.id}`));
-    await expect.poll(async () => (await storedFiles(tenant)).objects, waiting).toBe(0);
-    await purgeLastOf(tenant, ofBatch);
-    expect(await storedFiles(tenant)).toEqual({ objects: 0, prepared: [], items: [] });
-  });
-
-  it('fail a batch request if they are erased while it runs, which leaves nothing behind', async () => {
-    const tenant = await openTenant(service, { titles: false });
-    const uuid = await upload(tenant, 'a.txt', 'The text', 'text/plain');
-    await table.change(keys.file(tenant.workspaceId, uuid), { closed: true });
-    const requests = [{ custom_id: 'a', message: 'Hi', attached_file_uuids: [uuid] }];
-    const [result] = await resultsOfBatch(tenant.client, tenant, requests);
-    const error_message = unknownFile.replace('400/10006 ', '');
-    expect(result).toMatchObject({
-      status: 'failed',
-      error_code: 400,
-      response_content: null,
-      error_message,
-    });
-    const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${result?.history_id}`));
-    expect(await tenant.history(chat)).toEqual([]);
-    dataOf(await tenant.send(chat));
-    expect((await storedFiles(tenant)).items).toEqual(['FILE']);
   });
 });

@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ReasoningStep } from '#contract/message.ts';
-import { resultsOfBatch } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { ModelCall } from '#support/scripted-model.ts';
@@ -159,14 +158,6 @@ describe('a reply', () => {
     const { end } = await reply(agentId);
     expect(model.calls).toHaveLength(limits.modelCalls);
     expect(end).toMatchObject(last);
-  });
-
-  it('of a request of a batch has the same budget', async () => {
-    const agentId = await readingAgent(50);
-    model.onCall = greedy();
-    const results = await resultsOfBatch(client, { agentId }, [{ custom_id: 'one', message: 'go' }]);
-    expect(results).toMatchObject([{ status: 'success', response_content: 'Enough.' }]);
-    expect(web.received).toHaveLength(limits.toolUses);
   });
 });
 

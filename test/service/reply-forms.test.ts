@@ -71,11 +71,6 @@ describe('a send with a schema', () => {
     });
   });
 
-  it('gets the JSON as the data of a JSON response', async () => {
-    script(person);
-    expect(JSON.parse((await sendTo(tenant)).body.data)).toEqual({ name: 'Ann', age: 7 });
-  });
-
   it('has a wrong text repaired once, with one more call that is in the usage', async () => {
     const calls = script(wrong, person);
     const { events } = await stream();
@@ -108,12 +103,6 @@ describe('a send with a schema', () => {
       content: '',
       meta: { error: { code: 10005 }, token_usage: { total_calls: 2 } },
     });
-  });
-
-  it('says in JSON what is wrong with the reply', async () => {
-    script(wrong, wrong);
-    const sent = await sendTo(tenant);
-    expect([sent.status, sent.body.message]).toEqual([500, expect.stringContaining(problem)]);
   });
 
   it('is no success if the model was cut, whatever its text', async () => {

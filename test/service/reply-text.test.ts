@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { StreamEvent } from '#contract/events.ts';
 import { checkEnded, runBatch } from '#support/batches.ts';
 import { postWithKey } from '#support/keyed-requests.ts';
-import { type ModelCall, replyWith } from '#support/model-server.ts';
+import type { ModelCall } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import { type AgentFields, createPublishedAgent } from '#support/service.ts';
 import { deltasOf } from '#support/turns.ts';
@@ -112,26 +112,6 @@ describe('a half of a character in what a model says', () => {
     expect(events.at(-1)).toMatchObject({ type: 'response.error' });
     expect(stored?.content).toBe('Half \ufffd');
   });
-
-  it('costs a JSON send and a batch nothing else', async () => {
-    const tenant = await open();
-    say(...chunks);
-    const chat = await tenant.createChat();
-    expect((await tenant.send(chat)).body).toMatchObject({ data: whole, error_code: 0 });
-    expect((await tenant.history(chat))[1]?.content).toBe(whole);
-
-    expect(await resultIn(tenant)).toMatchObject({ status: 'success', response_content: whole });
-  });
-
-  it('is replaced in a title', async () => {
-    const tenant = await openTenant(service, { model: 'openai:test' });
-    say('Hello');
-    model.onPlainCall = (call) => replyWith(call, 'A \ud800 title');
-    const { events } = await streamed(tenant, 'Hi');
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: 'response.chat.title.updated', name: 'A \ufffd title' }),
-    );
-  });
 });
 
 describe('a half of a character in a step', () => {
@@ -151,16 +131,6 @@ describe('a half of a character in a step', () => {
     ]);
     expect(model.calls).toHaveLength(2);
     expect(JSON.stringify(model.calls[1]?.request.messages)).not.toMatch(halfCharacter);
-  });
-
-  it('is replaced in the text of an agent that is called', async () => {
-    const caller = await openCaller('What \ud83d', 'This \ud83d');
-    const { text, stored } = await streamed(caller, 'Call');
-    expect(text).not.toMatch(halfCharacter);
-    expect(stored?.meta.reasoning_steps).toMatchObject([
-      { args: { message: 'What \ufffd' }, result: { success: true, data: { reply: 'This \ufffd' } } },
-    ]);
-    expect(model.calls.map(({ request }) => JSON.stringify(request)).join()).not.toMatch(halfCharacter);
   });
 });
 
@@ -191,21 +161,6 @@ describe('a reply as long as a reply may be', () => {
     });
     expect(stored).toMatchObject({ content: cut, meta: { incomplete: 'max_output_tokens' } });
     expect(stored?.meta).not.toHaveProperty('error');
-  });
-
-  it('counts the paragraph break after a step', async () => {
-    const tenant = await openCaller('Hi', 'Yes');
-    model.onCall = (call) => {
-      const last = call.request.messages.at(-1);
-      if (last?.content === 'Call') {
-        call.chunk('a'.repeat(replyBytes - 10));
-        call.callTools({ name: 'call', arguments: { message: 'Hi' } });
-      } else call.chunk(last?.role === 'tool' ? 'b'.repeat(50) : 'Yes');
-      call.finish();
-    };
-    const { stored } = await streamed(tenant, 'Call');
-    expect(stored?.content).toBe(`${'a'.repeat(replyBytes - 10)}\n\n${'b'.repeat(8)}`);
-    expect(stored?.meta).toMatchObject({ incomplete: 'max_output_tokens' });
   });
 
   it('says so in the header of a JSON answer, of a repeated one too, and in a result of a batch', async () => {

@@ -8,7 +8,7 @@ import { replyWith } from '#support/model-server.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
 import { allOf, pathOf, streamsOf, take, textsOf } from '#support/resumable-streams.ts';
 import { createPublishedAgent } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, rejectedWhileResponding, send } from '#support/turns.ts';
+import { contentsOf, createChat, historyOf, send } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 const { model, callFor, service, tenant, client } = await useScriptedService();
@@ -88,60 +88,6 @@ describe('a stream that breaks', () => {
     expect(last).toBe(endOfStream);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['live', 'one two three']);
   });
-
-  it('has the title of its chat as its last event', async () => {
-    const titled = await openTenant(service, { limits: {} });
-    const chat = await titled.createChat();
-    const body = { message: 'Plan my trip', agent_id: titled.agentId, resumable: true };
-    const texts = await allOf(await titled.client.request('POST', `/chats/${chat.id}/messages`, { body }));
-    const { response_id } = eventOf(texts[0] ?? '');
-    expect(texts.join('')).toContain('response.chat.title.updated');
-    expect(await allOf(await titled.client.request('GET', pathOf(chat.id, response_id)))).toEqual(texts);
-  });
-
-  it('is one that failed: its error is resumed too', async () => {
-    const called = callFor('fail');
-    const { chatId, texts, first, responseId } = await start('fail');
-    const call = await called;
-    call.chunk('Half');
-    const rest = await take(texts, 1);
-    call.failInStream('invalid request');
-    rest.push(...(await allOf(texts)));
-    expect(eventOf(rest.at(-2) ?? '').type).toBe('response.error');
-    expect(await allOf(await resume(chatId, responseId))).toEqual([first, ...rest]);
-  });
-});
-
-describe('the readers of a stream', () => {
-  it('may be ten at once', async () => {
-    const called = callFor('ten');
-    const { chatId, texts, first, responseId } = await start('ten');
-    const call = await called;
-    const readers = Array.from({ length: 10 }, async () => allOf(await resume(chatId, responseId)));
-    for (let word = 0; word < 40; word += 1) call.chunk(`${word} `);
-    call.finish();
-    const sent = [first, ...(await allOf(texts))];
-    for (const read of await Promise.all(readers)) expect(read).toEqual(sent);
-  });
-
-  it('may come after the end, and after and during other replies in the chat', async () => {
-    const one = await start('one');
-    const sent = [one.first, ...(await allOf(one.texts))];
-    const { chatId, responseId } = one;
-    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
-    expect(await allOf(await resume(chatId, responseId, 1))).toEqual(sent.slice(2));
-    // After the last event only the end is left.
-    expect(await allOf(await resume(chatId, responseId, sent.length - 2))).toEqual([endOfStream]);
-    const called = callFor('two');
-    const two = await start('two', { chatId });
-    expect(two.responseId).not.toBe(responseId);
-    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
-    const call = await called;
-    replyWith(call, 'Second');
-    const second = [two.first, ...(await allOf(two.texts))];
-    expect(await allOf(await resume(chatId, two.responseId))).toEqual(second);
-    expect(await allOf(await resume(chatId, responseId))).toEqual(sent);
-  });
 });
 
 describe('a resumable send with a key', () => {
@@ -188,23 +134,6 @@ describe('a resumable send with a key', () => {
     ]);
     expect(eventOf(sent.at(-2) ?? '')).toEqual(events[2]);
   });
-
-  it('is another request than the same one that is not resumable', async () => {
-    const key = keyed();
-    const { chatId, texts } = await start('same', key);
-    await allOf(texts);
-    const body = { message: 'same', agent_id: tenant.agentId, stream: false };
-    const other = await client.post(`/chats/${chatId}/messages`, body, key);
-    expect(summaryOf(other)).toMatch(/^400\/10006 Idempotency-Key was used for another request/);
-  });
-
-  it('is rejected like any other while another reply is in progress', async () => {
-    const called = callFor('running');
-    const { chatId, texts } = await start('running', keyed());
-    expect(await send(client, tenant, chatId, 'another')).toMatchObject(rejectedWhileResponding);
-    (await called).finish();
-    await allOf(texts);
-  });
 });
 
 describe('a stream is not resumed', () => {
@@ -229,23 +158,6 @@ describe('a stream is not resumed', () => {
     const stranger = await openTenant(service);
     const theirs = await stranger.createChat();
     expect(summaryOf(await stranger.client.get(pathOf(theirs.id, responseId)))).toBe(noStream);
-  });
-
-  it('by another user than that of its chat', async () => {
-    const chat = await createChat(client, tenant, { external_user_id: 'ann' });
-    const body = { message: 'Hi', agent_id: tenant.agentId, resumable: true, external_user_id: 'ann' };
-    const texts = await allOf(await client.request('POST', `/chats/${chat}/messages`, { body }));
-    const path = pathOf(chat, eventOf(texts[0] ?? '').response_id);
-    const header = (user: string) => ({ headers: { 'x-external-user-id': user } });
-    expect(await allOf(await client.request('GET', `${path}&external_user_id=ann`))).toEqual(texts);
-    expect(await allOf(await client.request('GET', path, header('ann')))).toEqual(texts);
-    const notFound = '404/10003 Chat not found';
-    expect(summaryOf(await client.get(path))).toBe(notFound);
-    expect(summaryOf(await client.get(path, header('bob')))).toBe(notFound);
-    expect(summaryOf(await client.get(`${path}&external_user_id=bob`))).toBe(notFound);
-    expect(summaryOf(await client.get(`${path}&external_user_id=ann`, header('bob')))).toBe(
-      '400/10006 external_user_id and the header x-external-user-id differ',
-    );
   });
 
   it('by a request with a field that is missing or wrong', async () => {

@@ -1,20 +1,15 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import { openAttachmentChat } from '#support/attaching.ts';
 import { type ChatEndpoint, startChatEndpoint } from '#support/chat-endpoint.ts';
 import { readEvents } from '#support/client.ts';
-import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { webFunctions } from '#support/entry-points.ts';
-import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
 import type { Tenant } from '#support/service.ts';
-import { createChat, send } from '#support/turns.ts';
+import { createChat } from '#support/turns.ts';
 import { boundary, filePart, form } from '#support/upload.ts';
 import { type RawConnection, startUploadEndpoint } from '#support/upload-endpoint.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -25,7 +20,8 @@ const attacks: Record<string, (() => Promise<void>) | 'by its rate or its queue'
   'receive-uploads': slowUploads,
   // test/service/large-responses.test.ts, which has a list of 40 MB.
   'short routes': 'by its rate or its queue',
-  'prepare-attachment': slowFiles,
+  // test/unit/shares.test.ts, which has the reader of attached files.
+  'prepare-attachment': 'by its rate or its queue',
   'deliver-webhook': 'by its rate or its queue',
   'dispatch-batch': 'by its rate or its queue',
   'process-batch-items': 'by its rate or its queue',
@@ -35,9 +31,8 @@ const attacks: Record<string, (() => Promise<void>) | 'by its rate or its queue'
 };
 
 const pools = { replies: 64, uploads: 40, readers: 4, preparations: 2, webhooks: 2 };
-const lambda = closeAfterTests(await startLambda());
 const { model, callFor, service, tenant, client } = await useScriptedService({
-  variables: { POOL_SIZES: JSON.stringify(pools), AWS_ENDPOINT_URL_LAMBDA: lambda.url },
+  variables: { POOL_SIZES: JSON.stringify(pools) },
 });
 const neighbour = await openTenant(service, { model: 'openai:test', titles: false });
 
@@ -177,54 +172,4 @@ async function reportedUploads(body: Buffer): Promise<void> {
   await vi.waitFor(async () => expect(await reportsIn(table)).toContainEqual(report), 60_000);
   for (const { socket } of uploads) socket.write(body.subarray(1));
   for (const { received } of uploads) expect(String(await received)).toMatch(/^HTTP\/1.1 200 /);
-}
-
-async function slowFiles(): Promise<void> {
-  const busy = await openAttachmentChat(service);
-  const requests = await Promise.all(
-    [0, 1, 2].map(async () => ({
-      chatId: await createChat(busy.client, busy),
-      file: await busy.upload('slow.txt', 'Slow', 'text/plain'),
-    })),
-  );
-  lambda.pause(busy.workspaceId);
-  const sent = requests.map(({ chatId, file }) =>
-    send(busy.client, busy, chatId, 'Read it', { attached_file_uuids: [file] }),
-  );
-  await vi.waitFor(() => expect(lambda.paused()).toBe(1), 60_000);
-  const quick = await openAttachmentChat(service);
-  const file = await quick.upload('quick.txt', 'Quick', 'text/plain');
-  expect(await quick.send('Read it', file)).toBe('Hello');
-  expect(lambda.paused()).toBe(1);
-  lambda.release();
-  for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
-  expect(lambda.mostOf(busy.workspaceId)).toBe(1);
-}
-
-/** Responds to each invocation of `prepare-attachment`, which then has left no content. */
-async function startLambda() {
-  let pausedWorkspace: string | undefined;
-  const waiting: (() => void)[] = [];
-  const running = new Map<string, number>();
-  const most = new Map<string, number>();
-  const server = createServer(async (request, response) => {
-    const { workspaceId } = JSON.parse((await buffer(request)).toString()) as { workspaceId: string };
-    running.set(workspaceId, (running.get(workspaceId) ?? 0) + 1);
-    most.set(workspaceId, Math.max(most.get(workspaceId) ?? 0, running.get(workspaceId) ?? 0));
-    if (workspaceId === pausedWorkspace) await new Promise<void>((resolve) => waiting.push(resolve));
-    running.set(workspaceId, (running.get(workspaceId) ?? 0) - 1);
-    response.end('null');
-  });
-  return {
-    ...(await listenLocally(server)),
-    pause(workspaceId: string) {
-      pausedWorkspace = workspaceId;
-    },
-    paused: () => waiting.length,
-    release() {
-      pausedWorkspace = undefined;
-      for (const resume of waiting.splice(0)) resume();
-    },
-    mostOf: (workspaceId: string) => most.get(workspaceId) ?? 0,
-  };
 }

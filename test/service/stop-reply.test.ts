@@ -1,23 +1,20 @@
 import { expect, it } from 'vitest';
 import type { StoppedReplyResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
-import { requestsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse, Client } from '#support/client.ts';
 import { replyWith } from '#support/model-server.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { summaryOf } from '#support/open-tenant.ts';
 import { createPublishedAgent } from '#support/service.ts';
-import { contentsOf, createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
+import { createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // The stop comes from another client than the send, and from another function in another thread.
-const { model, callFor, service, tenant, client } = await useScriptedService();
+const { model, callFor, tenant, client } = await useScriptedService();
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
 const stop = (chatId: number, fields: Record<string, unknown> = {}, by: Client = client) =>
   by.post<StoppedReplyResource>(`/chats/${chatId}/stop`, fields);
-
-const noReply = '400/10006 No reply is in progress for this chat';
 
 /** A slow machine may need more than the two seconds for which the response waits. */
 function expectStopped({ status, body }: ApiResponse<StoppedReplyResource>, chatId: number): string {
@@ -55,18 +52,6 @@ it('ends the stream with the text so far, and closes the connection of the model
     { role: 'assistant', content: 'One, ' },
     { role: 'user', content: 'Next' },
   ]);
-});
-
-it('ends a reply whose model has sent nothing yet', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('think');
-  const events = stepThrough(await client.stream(chatId, { message: 'think', agent_id: tenant.agentId }));
-  const created = (await events.next()) as StreamEvent;
-  const call = await called;
-  expect(expectStopped(await stop(chatId), chatId)).toBe(created.response_id);
-  expect(await events.rest()).toMatchObject([stoppedEnd(''), '[DONE]']);
-  await call.gone;
-  expect(await nextPrompt(chatId)).toEqual([{ role: 'user', content: 'think\n\nNext' }]);
 });
 
 it('ends a tool that runs, and its step', async () => {
@@ -108,37 +93,6 @@ it('ends a reply that is sent as JSON, with status 200', async () => {
   expect(reply?.content).toBe(body.data);
 });
 
-it('ends the title of a first message as well', async () => {
-  const titled = await openTenant(service, { model: model.sharedName, titles: true });
-  const chat = await titled.createChat();
-  const { onPlainCall } = model;
-  const title = Promise.withResolvers<{ gone: Promise<void> }>();
-  model.onPlainCall = title.resolve;
-  const called = callFor('with a title');
-  const body = { message: 'with a title', agent_id: titled.agentId };
-  const events = stepThrough(await titled.client.stream(chat.id, body));
-  (await called).chunk('Text');
-  const titleCall = await title.promise;
-  expectStopped(await stop(chat.id, {}, titled.client), chat.id);
-  await titleCall.gone;
-  model.onPlainCall = onPlainCall;
-  expect((await events.rest()).slice(-2)).toMatchObject([stoppedEnd('Text'), '[DONE]']);
-});
-
-it('may be repeated, and is rejected before a reply and after its end', async () => {
-  const chatId = await createChat(client, tenant);
-  expect(summaryOf(await stop(chatId))).toBe(noReply);
-  const { chatId: running, events } = await startReply('stop twice');
-  const stops = await Promise.all([stop(running), stop(running), stop(running)]);
-  // On a slow machine, the reply has ended before the last of them arrives.
-  const inTime = stops.filter((response) => summaryOf(response) !== noReply);
-  expect(inTime).not.toEqual([]);
-  for (const response of inTime) expectStopped(response, running);
-  await events.rest();
-  expect(summaryOf(await stop(running))).toBe(noReply);
-  expect(contentsOf(await historyOf(client, running))).toEqual(['stop twice', 'One, ']);
-});
-
 it('of an earlier reply does not end a later one', async () => {
   const { chatId, events, call } = await startReply('first reply');
   call.finish();
@@ -160,32 +114,4 @@ it('needs no body, and only the reply’s own id may be named', async () => {
   expect([200, 202]).toContain(response.status);
   const [{ response_id }] = (await events.rest()) as [StreamEvent];
   expect(response_id).toMatch(/^resp_/);
-});
-
-it('is open to those who may send', async () => {
-  const whitelisted = await openTenant(service, { model: model.sharedName, whitelist: ['ann', 'bob'] });
-  const chat = await whitelisted.createChat({ external_user_id: 'ann' });
-  const called = callFor('of ann');
-  const sending = whitelisted.send(chat, { message: 'of ann' });
-  const call = await called;
-  const by = async (user?: string) =>
-    summaryOf(await stop(chat.id, { external_user_id: user }, whitelisted.client));
-  expect(await by()).toMatch(/^403\/14103/);
-  expect(await by('eve')).toMatch(/^403\/14103/);
-  expect(await by('bob')).toBe('404/10003 Chat not found');
-  expect(summaryOf(await stop(999_999))).toBe('404/10003 Chat not found');
-  replyWith(call, 'Unharmed');
-  expect((await sending).body.data).toBe('Unharmed');
-});
-
-it('is rejected for a chat on which a batch works', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('of a batch');
-  const requests = requestsOf(1, () => ({ message: 'of a batch', history_id: chatId }));
-  const batch = await submit(client, tenant, requests);
-  const call = await called;
-  expect(summaryOf(await stop(chatId))).toMatch(/^400\/10006 .*belongs to a batch/);
-  replyWith(call, 'Finished');
-  expect(await waitForBatchEnd(client, batch.id)).toMatchObject({ completed_requests: 1 });
-  expect(contentsOf(await historyOf(client, chatId))).toEqual(['of a batch', 'Finished']);
 });

@@ -1,34 +1,21 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { ChatResource } from '#contract/chat.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf, operatorAt } from '#support/data-table.ts';
-import { type ProxiedCall, startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { operator } from '#support/service.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { retention } from '../../bin/cost/operations.ts';
 
-const proxy = closeAfterTests(await startDynamoProxy());
-const { service } = await useScriptedService({
-  recordCalls: true,
-  variables: { AWS_ENDPOINT_URL_DYNAMODB: proxy.url },
-});
-proxy.emulator = service.run.endpoints.dynamodb;
+const { service } = await useScriptedService({ recordCalls: true });
 const table = closeAfterTests(dataTableOf(service));
 const agentctl = agentctlOf(service);
 const lambda = new LambdaClient(operatorAt(service.run.endpoints.lambda));
-afterEach(() => {
-  proxy.handle = (_, pass) => pass();
-});
 
 const minute = 60_000;
 const day = 86_400_000;
-const waiting = { timeout: 60_000, interval: 500 };
-const notFound = '404/10003 Chat not found';
-
 const [FunctionName = ''] = Object.entries(service.run.physicalIds)
   .filter(([id]) => /^DeleteUnusedChats[0-9A-F]{8}$/.test(id))
   .map(([, name]) => name);
@@ -68,86 +55,6 @@ async function idsOf({ client }: OpenTenant): Promise<number[]> {
   const chats = dataOf(await client.get<{ id: number }[]>('/chats?limit=100'));
   return chats.map(({ id }) => id).toSorted((one, other) => one - other);
 }
-
-/** Chats of the workspace in the outbox of purges. */
-const purgesOf = async ({ workspaceId }: OpenTenant): Promise<unknown[]> =>
-  (await table.readAll())
-    .filter(({ pk, workspace_id }) => pk === 'OPERATOR#PURGES' && workspace_id === workspaceId)
-    .map(({ chat_id }) => chat_id);
-
-/** Runs `work` before the first call of the function that `is` matches. */
-function meanwhile(is: (call: ProxiedCall) => boolean, work: () => Promise<unknown>): void {
-  let isFirst = true;
-  proxy.handle = async (call, pass) => {
-    if (isFirst && call.functionName.includes('DeleteUnusedChats') && is(call)) {
-      isFirst = false;
-      await work();
-    }
-    return pass();
-  };
-}
-
-it('deletes exactly the chats that are unused for more than N days, with all that hangs on them', async () => {
-  const [tenant, other] = [await open(), await open()];
-  const chat = await tenant.createChat();
-  dataOf(await tenant.send(chat));
-  await age(tenant, chat.id, { unused: 8 * day, created: 9 * day });
-  const [used, beforeEdge, afterEdge, deleted] = await createUsed(tenant, [
-    { unused: day, created: 8.5 * day },
-    { unused: 7 * day - minute, created: 8 * day },
-    { unused: 7 * day + minute },
-    { unused: 7 * day + minute },
-  ]);
-  const young = (await tenant.createChat()).id;
-  await createUsed(other, [{ unused: 1000 * day }]);
-  dataOf(await tenant.client.delete(`/chats/${deleted}`));
-  await run();
-  expect(await idsOf(tenant)).toEqual([chat.id, used, beforeEdge, afterEdge, young]);
-  await retain(tenant, 7);
-  await run();
-  expect(await idsOf(tenant)).toEqual([used, beforeEdge, young]);
-  expect(await idsOf(other)).toHaveLength(1);
-  expect(summaryOf(await tenant.client.get(`/chats/${chat.id}`))).toBe(notFound);
-  await expect.poll(() => table.storedFor(tenant, chat.id), waiting).toEqual([]);
-  await retain(tenant, 6);
-  await run();
-  expect(await idsOf(tenant)).toEqual([used, young]);
-});
-
-it.each<[string, (tenant: OpenTenant, id: number) => Promise<unknown>]>([
-  [
-    'sent a message',
-    async (tenant, id) => {
-      const chat = dataOf(await tenant.client.get<ChatResource>(`/chats/${id}`));
-      dataOf(await tenant.send(chat, { message: 'In time' }));
-    },
-  ],
-  ['renamed', async (tenant, id) => dataOf(await tenant.client.patch(`/chats/${id}`, { name: 'In time' }))],
-])('a chat that is %s between the read and the deletion stays, and its neighbour goes', async (_, use) => {
-  const tenant = await open();
-  const ages = Array(2).fill({ unused: 3 * day });
-  const [used, unused] = (await createUsed(tenant, ages)) as [number, number];
-  await retain(tenant, 2);
-  const isDeletion = ({ target, body }: ProxiedCall) =>
-    target === 'TransactWriteItems' && JSON.stringify(body).includes(tenant.workspaceId);
-  meanwhile(isDeletion, () => use(tenant, used));
-  await run();
-  expect(await idsOf(tenant)).toEqual([used]);
-  expect(await purgesOf(tenant)).toEqual([unused]);
-  expect(dataOf(await tenant.client.get<{ name: string }>(`/chats/${used}`))).toMatchObject({ id: used });
-});
-
-it('deletes each chat once if two runs meet', async () => {
-  const tenant = await open();
-  const ages = Array.from({ length: 60 }, (_, index) => ({
-    unused: (index % 3 === 0 ? 1 : 5) * day,
-    created: 6 * day,
-  }));
-  const ids = await createUsed(tenant, ages);
-  await retain(tenant, 2);
-  await Promise.all([run(), run(), run()]);
-  expect(await idsOf(tenant)).toEqual(ids.filter((_, index) => index % 3 === 0));
-});
 
 /** The units that a run consumes, and the operations that write. */
 async function costOfRun() {

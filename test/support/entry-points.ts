@@ -19,8 +19,3 @@ export const functionNames = {
 
 /** Whether a function with this name replies to messages. */
 export const isReplier = (functionName = ''): boolean => functionName.includes(functionNames['send-message']);
-
-/**
- * The status that a client gets if the function dies: Lambda's own, without an envelope, or the gateway's.
- */
-export const statusOfDeath = isWeb ? 502 : 500;

@@ -310,12 +310,39 @@ describe('a repeated send', () => {
     expect(repliesOf(await memory.send(input(), { ...options(), services: { agents } }))).toBe('Hello');
   });
 
+  it('gets its reply in its form from an agent that has a form of its own since then', async () => {
+    const json_schema = { name: 'count', schema: { type: 'object' } };
+    const inForm = memory.inputOf(chat, 'Hi', { responseFormat: { type: 'json_schema', json_schema } });
+    await memory.finish(await memory.start(inForm, options()));
+    const version = await memory.services.agents.published(chat.workspaceId, chat.agentId);
+    if (version === undefined) throw new Error('The agent is not published');
+    const definition = { ...version.definition, output_schema: { type: 'object' } };
+    const services = {
+      agents: { ...memory.services.agents, published: async () => ({ ...version, definition }) },
+    };
+    expect(repliesOf(await memory.send(inForm, { ...options(), services }))).toBe('Hello');
+    await expect(memory.send(inForm, { services })).rejects.toThrow('the agent has a schema of its own');
+  });
+
   it('gets its reply only within the rate limit, and only a listed user gets it', async () => {
     await memory.finish(await memory.start(input(), options()));
     const awaitRateLimit = () => Promise.reject(new Error('Rate limit exceeded'));
     await expect(memory.send(input(), { ...options(), awaitRateLimit })).rejects.toThrow('Rate limit');
     await memory.changeWorkspace({ whitelistEnabled: true });
     await expect(memory.send(input(), options())).rejects.toMatchObject({ kind: 'clientNotAllowed' });
+  });
+
+  it('finds no chat that is deleted and purged while it reads', async () => {
+    await memory.finish(await memory.start(input(), options()));
+    const { chats, chatTraces } = memory.services;
+    const get: typeof chats.get = async (workspaceId, chatId) => {
+      const found = await chats.get(workspaceId, chatId);
+      await chats.delete([chat], chat.createdAt);
+      await chatTraces.deleteMessages({ workspaceId, chatId, deletedAt: chat.createdAt }, () => true);
+      return found;
+    };
+    const services = { chats: { ...chats, get } };
+    await expect(memory.send(input(), { ...options(), services })).rejects.toThrow('Chat not found');
   });
 
   it('with a key whose chat or message is missing is an error, not a second turn', async () => {
@@ -337,6 +364,30 @@ describe('a repeated send whose function has died', () => {
     await memory.start(input(), options());
     await memory.clock.advance(60_000);
     expect((await memory.start(input(), options())).turn.makesTitle).toBe(true);
+  });
+
+  it('tells the model the same', async () => {
+    await memory.talk(chat, 'Before');
+    await memory.start(input(), options());
+    await memory.clock.advance(60_000);
+    await memory.finish(await memory.start(input(), options()));
+    const [, first, second] = memory.model.replies.map(({ request: { history, message } }) => ({
+      history,
+      message,
+    }));
+    expect(first).toMatchObject({ history: [{ content: 'Before' }, { content: 'Hello' }], message: 'Hi' });
+    expect(second).toEqual(first);
+    expect(await memory.contents(chat)).toEqual(['Before', 'Hello', 'Hi', 'Hello']);
+  });
+
+  it('has failed if another message came before it', async () => {
+    await memory.start(input(), options());
+    await memory.clock.advance(60_000);
+    await memory.talk(chat, 'Another');
+    expect(await memory.send(input(), options())).toMatchObject({
+      reply: { content: '', error: interrupted },
+    });
+    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Another', 'Hello']);
   });
 
   it('needs a published agent', async () => {

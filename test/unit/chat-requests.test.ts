@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Chat } from '#domain/chats/chat.ts';
-import { createChat, listMessages, recordFeedback } from '#domain/chats/chats.ts';
+import {
+  createChat,
+  deleteChat,
+  findChat,
+  listMessages,
+  recordFeedback,
+  renameChat,
+} from '#domain/chats/chats.ts';
 import { messageId } from '#domain/chats/message.ts';
 import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import { type MemoryChat, openMemoryChat, workspaceId } from '#support/memory-chat.ts';
@@ -22,6 +29,7 @@ const messageOf = (promise: Promise<unknown>) =>
   );
 const whitelist = (whitelistEnabled: boolean) => memory.changeWorkspace({ whitelistEnabled });
 
+const ann = { externalUserId: 'ann' };
 const fields = { workspaceId, agentId: 'agent-1', name: 'A chat', externalUserId: 'ann' };
 const create = (
   changes: object = {},
@@ -46,6 +54,32 @@ it('creating a chat is rejected for the first of its faults, and creates nothing
   expect(await countChats()).toBe(0);
 });
 
+it('a chat of a user is found neither by another one nor without a user, a chat of nobody by all', async () => {
+  const outcomesFor = async (owner: string | null) => {
+    const { id: chatId } = await memory.createChat({ externalUserId: owner });
+    const found = [undefined, 'bob', 'ann'].map((externalUserId) =>
+      messageOf(findChat(memory.services, { workspaceId, chatId, externalUserId })),
+    );
+    return Promise.all(found);
+  };
+  expect(await outcomesFor('ann')).toEqual(['Chat not found', 'Chat not found', 'done']);
+  expect(await outcomesFor(null)).toEqual(['done', 'done', 'done']);
+});
+
+it('metadata that is changed meanwhile keeps the pairs of both', async () => {
+  const chat = await memory.createChat({ metadata: { gone: '' } });
+  const { chats } = memory.services;
+  const ofChat = { workspaceId, chatId: chat.id, ...ann };
+  const meanwhile = async () => void (await chats.change(chat, { metadata: { a: 'a' } }, chat.createdAt));
+  const metadata = { a: 'a', b: 'b' };
+  const changed = await renameChat(
+    memory.services,
+    { ...ofChat, metadata: { b: 'b', gone: null } },
+    meanwhile,
+  );
+  expect([changed.metadata, (await memory.read(chat)).metadata]).toEqual([metadata, metadata]);
+});
+
 describe('listing messages', () => {
   let chat: Chat;
   beforeEach(async () => {
@@ -68,6 +102,38 @@ describe('listing messages', () => {
     expect(await list({ ascending: false, limit: 2 })).toEqual({ total: 7, positions: [7, 6] });
     await memory.finish(started);
     expect((await list()).total).toBe(8);
+  });
+});
+
+describe('a chat that is deleted after it was read is not found by', () => {
+  it.each<
+    [string, (ofChat: { workspaceId: string; chatId: number }, remove: () => Promise<void>) => unknown]
+  >([
+    ['a rename', (ofChat, remove) => renameChat(memory.services, { ...ofChat, ...ann, name: 'New' }, remove)],
+    ['another deletion', (ofChat, remove) => deleteChat(memory.services, { ...ofChat, ...ann }, remove)],
+    [
+      'a rating',
+      ({ chatId, ...ofChat }, remove) => {
+        const rating = { messageId: messageId(chatId, 2), type: 'sys_helpful', content: null } as const;
+        return recordFeedback(memory.services, { ...ofChat, chatId, ...ann, ...rating }, remove);
+      },
+    ],
+  ])('%s', async (_what, call) => {
+    const chat = await memory.createChat();
+    await memory.talk(chat, 'Hi');
+    const remove = async () => void (await memory.services.chats.delete([chat], chat.createdAt));
+    await expect(call({ workspaceId, chatId: chat.id }, remove)).rejects.toThrow('Chat not found');
+  });
+
+  it('a history of which nothing was read', async () => {
+    const chat = await memory.createChat();
+    await memory.talk(chat, 'Hi');
+    const range = { limit: 100, offset: 0, ascending: true };
+    const { pages } = await listMessages(memory.services, { workspaceId, chatId: chat.id, ...ann, ...range });
+    await memory.services.chats.delete([chat], chat.createdAt);
+    const purge = { workspaceId, chatId: chat.id, deletedAt: chat.createdAt };
+    await memory.services.chatTraces.deleteMessages(purge, () => true);
+    await expect(Array.fromAsync(pages)).rejects.toThrow('Chat not found');
   });
 });
 

@@ -71,21 +71,6 @@ it('an environment reads no history of a chat that it has created', async () => 
   expect(environment.reads).toBe(0);
 });
 
-it('the first turn of a chat that another environment has served meanwhile has its whole history', async () => {
-  const [chat, environment] = [await create(), openEnvironment()];
-  environment.addNewChat(chat);
-  await take(openEnvironment(), chat, turnAt(1));
-  expect(await take(environment, chat, turnAt(3))).toEqual(turnAt(1));
-});
-
-it('an environment reads the history of a chat once that others have served', async () => {
-  const [chat, environment] = [await create(), openEnvironment()];
-  await take(openEnvironment(), chat, turnAt(1));
-  expect(await take(environment, chat, turnAt(3))).toEqual(turnAt(1));
-  expect(await take(environment, chat, turnAt(5))).toEqual([...turnAt(1), ...turnAt(3)]);
-  expect(environment.reads).toBe(1);
-});
-
 it('a turn of another environment is read, and starts a pause of a minute for all chats', async () => {
   const [chat, environment, other] = [await create(), openEnvironment(), openEnvironment()];
   const second = await create();
@@ -131,17 +116,6 @@ it.each([
   const history = await environment.messages.recent(chat, 4, characters);
   expect(history).toEqual(messages.slice(first - 1));
   expect(environment.reads).toBe(0);
-});
-
-it('a message that was not stored is not in the history', async () => {
-  const [chat, environment] = [await create(), openEnvironment()];
-  await take(environment, chat, turnAt(1));
-  await stores.messages.put(chat, userMessage(3, 'of another environment'));
-  expect(await environment.messages.put(chat, userMessage(3, 'late'))).toBe(false);
-  expect(await environment.messages.recent(chat, 3, 100)).toEqual([
-    ...turnAt(1),
-    userMessage(3, 'of another environment'),
-  ]);
 });
 
 it('a history has the reply that comes while the lease is taken, without a read or a pause', async () => {

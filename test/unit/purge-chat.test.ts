@@ -41,7 +41,7 @@ it('runs at once and after twenty minutes, and deletes what a reply in progress 
   expect(queue).toHaveLength(1);
   await purgeAll();
   expect(await history()).toEqual([]);
-  await memory.finish(started);
+  expect((await memory.finish(started)).reply).toMatchObject({ content: 'Hello', error: null });
   expect(await history()).not.toEqual([]);
   await memory.clock.advance(20 * minute - 1);
   expect([await reconcile(), queue]).toEqual([{ overdue: 0 }, []]);

@@ -4,9 +4,9 @@ import type { Chat } from '#domain/chats/chat.ts';
 import { renameChat } from '#domain/chats/chats.ts';
 import { isFailedByModel, type Reply, ReplyAborted } from '#domain/chats/collect-reply.ts';
 import { noUsage } from '#domain/chats/message.ts';
-import { ModelFailure } from '#domain/platform/failures.ts';
+import { ModelFailure, NotStorable } from '#domain/platform/failures.ts';
 import { watchEnd } from '#support/manual-clock.ts';
-import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
+import { delayedCall, type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage } from '#support/messages.ts';
 import type { ScriptedReply } from '#support/scripted-runtime.ts';
 
@@ -63,6 +63,7 @@ describe('a model that stalls', () => {
     const step = { id: 'step-1', type: 'consultant_search_web', content: '', args: {} };
     const result = { success: true, data: null };
     const events = [
+      () => reply.emit({ type: 'progress' }),
       () => reply.text('One'),
       () => reply.emit({ type: 'response.reasoning_step.start', step }),
       () =>
@@ -129,7 +130,11 @@ it('what still runs at an abort ends with it: steps have failed, calls have an u
 describe('a title', () => {
   beforeEach(() => memory.changeWorkspace({ titlesEnabled: true }));
 
-  it.each(['shutdown', 'lease-lost'] as const)('is aborted with the reply: %s', async (kind) => {
+  it.each([
+    ['shutdown', failure('The reply was interrupted')],
+    ['lease-lost', failure('The reply was interrupted')],
+    ['stopped-by-client', null],
+  ] as const)('is aborted with the reply: %s', async (kind, error) => {
     memory.model.pause();
     memory.model.onTitle = () => new Promise(() => undefined);
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
@@ -138,7 +143,7 @@ describe('a title', () => {
     memory.model.replies[0]?.text('Text');
     started.running.stop.abort(new ReplyAborted(kind, 'The reply was interrupted'));
     // Without a further moment of the clock.
-    expect((await finishing).reply).toMatchObject({ content: 'Text', error: expect.anything() });
+    expect((await finishing).reply).toMatchObject({ content: 'Text', error });
     expect(memory.model.titles.map(({ signal }) => signal.aborted)).toEqual([true]);
   });
 
@@ -289,6 +294,20 @@ describe('a reply that cannot be stored', () => {
     expect((await memory.history(chat))[1]).toMatchObject({ error: failure('The reply was interrupted') });
   });
 
+  it('ever, is a failed one with the reason, and the chat goes on at once', async () => {
+    const started = await memory.start(memory.inputOf(chat, 'Hi'));
+    const put = () => Promise.reject(new NotStorable('A message was rejected'));
+    const { reply, events } = await memory.finish(started, {
+      messages: { ...memory.services.messages, put },
+    });
+    const error = failure('The reply could not be stored');
+    expect(reply.error).toEqual(error);
+    expect(events.at(-1)).toEqual({ type: 'response.error', ...error });
+    await memory.talk(chat, 'Again');
+    expect(await memory.contents(chat)).toEqual(['Hi', '', 'Again', 'Hello']);
+    expect((await memory.history(chat))[1]).toMatchObject({ error });
+  });
+
   it('because another function has closed the turn, ends as interrupted, and counts once', async () => {
     const started = await memory.start(memory.inputOf(chat, 'Hi'));
     await memory.services.messages.putAndRelease(chat, started.turn.chat.lease.id, replyMessage(2, ''));
@@ -326,6 +345,15 @@ describe('a turn', () => {
     await memory.publish('agent-1', { meta: { max_history_characters: most.agent } });
     for (const message of ['First', 'First', 'Last']) await memory.talk(chat, message);
     expect(memory.model.replies[2]?.request.history).toHaveLength(most.messages);
+    // The workspace wants none.
+    expect(memory.model.titles).toEqual([]);
+  });
+
+  it('gives the model the history from a round turn on', async () => {
+    // Of "Hi" and "Hello", five turns fit.
+    memory.services.replySettings.historyCharacters = 35;
+    for (let turn = 0; turn <= 10; turn += 1) await memory.talk(chat, 'Hi');
+    expect(memory.model.replies[10]?.request.history[0]).toMatchObject({ position: 2 * 6 + 1 });
   });
 
   it('may be the last one of a full chat', async () => {
@@ -340,6 +368,18 @@ describe('a turn', () => {
 });
 
 describe('before the user message is stored', () => {
+  it('a reply that has ended is not heard', async () => {
+    const put = delayedCall(memory.services.messages.put);
+    const messages = { ...memory.services.messages, put: put.call };
+    const sending = memory.start(memory.inputOf(chat, 'Hi'), { services: { messages } });
+    const end = watchEnd(sending);
+    await put.arrived;
+    await memory.clock.advance(1000);
+    expect([memory.model.replies.length, end.isReached]).toEqual([1, false]);
+    put.open();
+    expect((await memory.finish(await sending)).events.at(-1)).toMatchObject({ final_text: 'Hello' });
+  });
+
   it('a failure waits until the aborted model has ended, because Lambda freezes what runs after it', async () => {
     memory.model.onReply = () => undefined;
     const messages = { ...memory.services.messages, put: failing('The table is down') };
@@ -350,6 +390,8 @@ describe('before the user message is stored', () => {
     expect(end.isReached).toBe(false);
     memory.model.replies[0]?.fail(new Error('Aborted'));
     await expect(sending).rejects.toThrow('The table is down');
+    expect(await memory.contents(chat)).toEqual([]);
+    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 0 });
   });
 
   it('a failure to close the turn as well is the same error; the lease expires', async () => {

@@ -1,5 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import type { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { describe, expect, it, vi } from 'vitest';
+import { attachmentReader } from '#adapters/attachment-reader.ts';
 import type { Pool } from '#contract/limits.ts';
+import type { FileStore, PreparedAttachments, StoredFile } from '#domain/files/files.ts';
 import { Shares, type SlotReport } from '#domain/platform/shares.ts';
 import { manualClock, watchEnd } from '#support/manual-clock.ts';
 import { seededRandom } from '#support/seeded-random.ts';
@@ -102,18 +105,6 @@ describe('one process', () => {
 });
 
 describe('the stage', () => {
-  it('counts the slots of all processes, at the latest after ten seconds', async () => {
-    const world = stage({ replies: 128 });
-    const [one, other] = [world.start('one'), world.start('other')];
-    expect(takeAll(one, 'replies', 'busy')).toBe(64);
-    // Not yet known there.
-    takeMany(other, 'replies', 'busy', 16);
-    await world.clock.advance(10_000);
-    // 48 are free, and it has 80.
-    expect(() => other.take('replies', 'busy')).toThrow(rejection);
-    expect(takeAll(other, 'replies', 'neighbour')).toBe(24);
-  });
-
   it('costs nothing below 16 slots in a process, and from then on one small item in 5 s', async () => {
     const world = stage({ replies: 6400, preparations: 50 });
     const process = world.start('a'.repeat(36));
@@ -247,6 +238,37 @@ describe('those who wait', () => {
     await world.clock.advance(10_000);
     expect(entry.isReached).toBe(true);
   });
+});
+
+it('a workspace whose files are prepared leaves room for those of others', async () => {
+  const shares = stage({ preparations: 2 }).start('one');
+  const invoked: string[] = [];
+  const ends: (() => void)[] = [];
+  const send = ({ input }: InvokeCommand) => {
+    invoked.push(JSON.parse(String(input.Payload)).workspaceId);
+    return new Promise((resolve) => ends.push(() => resolve({})));
+  };
+  const content = { type: 'unreadable', reason: 'is empty' };
+  const reader = attachmentReader(
+    {
+      ...{ clock: manualClock(), shares, files: { readAddress: async () => 'file' } as unknown as FileStore },
+      prepared: {
+        writeAddresses: async () => ({}),
+        get: async () => (ends.length < 3 ? undefined : content),
+      } as unknown as PreparedAttachments,
+    },
+    { send } as unknown as LambdaClient,
+    () => 'prepare-attachment',
+  );
+  const reading = ['busy', 'busy', 'neighbour'].map((workspaceId, index) => {
+    const file = { uuid: `file-${index}`, workspaceId, expiresAt: null } as StoredFile;
+    return reader.read(file, { whole: 1, start: 1 }, new AbortController().signal);
+  });
+  await vi.waitFor(() => expect(invoked).toEqual(['busy', 'neighbour']));
+  for (const end of ends) end();
+  await vi.waitFor(() => expect(invoked).toHaveLength(3));
+  ends[2]?.();
+  await Promise.all(reading);
 });
 
 describe('a slow reader', () => {

@@ -56,7 +56,7 @@ it('answers as soon as the chat is free, or has another reply', async () => {
   expect((await memory.read(chat)).lease).not.toHaveProperty('isStopped');
 });
 
-it('is rejected if the reply ends before the stop is written, or its function is dead already', async () => {
+it('is rejected if the reply ends before the stop is written, its function is dead already, or a batch has the chat', async () => {
   await lease('living');
   const { chats } = memory.services;
   const stopLease = async (...given: Parameters<typeof chats.stopLease>) => {
@@ -67,6 +67,8 @@ it('is rejected if the reply ends before the stop is written, or its function is
   await expect(stop()).rejects.toThrow('No reply is in progress');
   await chats.takeOverLease(chat, { id: 'dead', until: memory.clock.now().getTime() });
   await expect(stop()).rejects.toThrow('No reply is in progress');
+  await lease('batch:1:0', await memory.read(chat));
+  await expect(stop()).rejects.toThrow('The reply in progress belongs to a batch');
 });
 
 it('is read once a second for all chats together, and acknowledged once', async () => {

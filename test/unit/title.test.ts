@@ -37,6 +37,7 @@ it.each([
   ['Here is a title', undefined],
   ['Titel:\nFährzeiten', 'Fährzeiten'],
   ['标题：\n渡轮时间', '渡轮时间'],
+  ['Ferry \ud800 Times', 'Ferry \ufffd Times'],
   ['Ferry Times\u2028More', 'Ferry Times'],
   ['Ferry Times\rMore', 'Ferry Times'],
   ['\u200b\u200d\ufeff\u2060', undefined],
