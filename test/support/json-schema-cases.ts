@@ -176,16 +176,3 @@ export const schemaCases: readonly SchemaCase[] = Array.from({ length: 6000 }, r
     { schema, data: mutated(data) },
   ];
 });
-
-/** The same schema with draft 7's form of tuples. */
-export function withOldTuples(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withOldTuples);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const changed = Object.entries(schema).map(
-    ([keyword, value]) =>
-      [keyword, ['enum', 'const'].includes(keyword) ? value : withOldTuples(value)] as const,
-  );
-  const { prefixItems, items, ...others } = Object.fromEntries(changed);
-  if (prefixItems === undefined) return Object.fromEntries(changed);
-  return { ...others, items: prefixItems, ...(items !== undefined && { additionalItems: items }) };
-}

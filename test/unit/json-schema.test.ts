@@ -9,7 +9,7 @@ import {
   smallestInstance,
 } from '#contract/json-schema.ts';
 import { clientSchemas } from '#support/client-schemas.ts';
-import { schemaCases, withOldTuples } from '#support/json-schema-cases.ts';
+import { schemaCases } from '#support/json-schema-cases.ts';
 
 /** Own keys as JSON has them: `__proto__` too. */
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
@@ -98,6 +98,8 @@ describe('data', () => {
     ],
     [{ items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
     [{ prefixItems: [true, { type: 'string' }], items: false }, [1, 'a'], [1, 'a', 2], '/2 is not allowed'],
+    [{ items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
+    [{ items: [true], additionalItems: { type: 'null' } }, [1, null], [1, 1], '/1 must be null'],
     [{ anyOf: [{ type: 'string' }, { minimum: 2 }] }, 'a', 1, 'must match at least one of the alternatives'],
     [{ oneOf: [{ type: 'integer' }, { minimum: 2 }] }, 1, 2, 'must match exactly one of the alternatives'],
     [{ allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
@@ -275,7 +277,6 @@ describe('the work is bounded', () => {
       nested(512, '[', '', ']'),
       'is nested too deeply',
     ],
-    ['unique items', { uniqueItems: true }, numbers],
     [
       'unique items at every level',
       { uniqueItems: true, items: { $ref: '#' } },
@@ -296,7 +297,6 @@ describe('the work is bounded', () => {
     ],
     ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
     ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
-    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text],
     [
       'long names of references',
       {
@@ -384,11 +384,7 @@ test('the verdicts are those of jsonschema for Python', () => {
   ]);
   const different = schemaCases.filter(({ schema, data }, index) => {
     const fits = bits[index] === '1';
-    return (
-      problemOfSchema(schema) !== undefined ||
-      (problemOfData(schema, data) === undefined) !== fits ||
-      (problemOfData(withOldTuples(schema) as JsonSchema, data) === undefined) !== fits
-    );
+    return problemOfSchema(schema) !== undefined || (problemOfData(schema, data) === undefined) !== fits;
   });
   expect(different.slice(0, 3)).toEqual([]);
   expect([schemaCases.length, bits.filter((bit) => bit === '1').length]).toEqual([12_000, 7012]);
@@ -412,28 +408,13 @@ test.each(clientSchemas)('schemas of client libraries $name', ({ schema, rejecte
   expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
 });
 
-test('a strict schema closes every object and requires every property', () => {
-  const person = {
-    type: 'object',
-    properties: { a: { type: 'string' } },
-    required: ['a'],
-    additionalProperties: false,
-  };
+test('in a strict schema every schema is strict', () => {
+  const person = { type: 'object', properties: {}, additionalProperties: false };
+  const other = { type: 'object', properties: {} };
   expect(isStrict(person)).toBe(true);
-  for (const change of [
-    { required: [] },
-    { additionalProperties: true },
-    { additionalProperties: {} },
-    { additionalProperties: undefined },
-  ]) {
-    const other = { ...person, ...change };
-    expect(isStrict(other)).toBe(false);
-    expect(isStrict({ ...person, properties: { a: other } })).toBe(false);
-    expect(isStrict({ ...person, properties: { a: { anyOf: [other] } } })).toBe(false);
-    expect(isStrict({ ...person, $defs: { b: other } })).toBe(false);
-  }
-  for (const child of [true, {}, { oneOf: [person] }, { allOf: [person] }, { type: 'string', not: person }])
-    expect(isStrict({ ...person, properties: { a: child } }), JSON.stringify(child)).toBe(false);
+  expect(isStrict({ ...person, properties: { a: other }, required: ['a'] })).toBe(false);
+  expect(isStrict({ ...person, properties: { a: { anyOf: [other] } }, required: ['a'] })).toBe(false);
+  expect(isStrict({ ...person, $defs: { b: other } })).toBe(false);
 });
 
 test.each<[JsonSchema, unknown]>([
