@@ -75,16 +75,16 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test('without functions as tools the template is the same, and with some an output tells what agents may name', () => {
+test('without functions as tools the template is the same; with tools, outputs and functions tell what agents may call', () => {
   const templateOf = (settings = {}) => synthesize({ settings }).template.toJSON();
   expect(templateOf({ toolFunctions: [] })).toEqual(templateOf());
   expect(templateOf().Outputs).not.toHaveProperty('ToolFunctions');
   const toolFunctions = ['orders:live', 'refunds:7'].map(
     (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`,
   );
-  expect(templateOf({ toolFunctions }).Outputs.ToolFunctions).toEqual({
-    Value: JSON.stringify(toolFunctions),
-  });
+  const { Outputs, Resources } = templateOf({ toolFunctions, toolAllow: ['crm.internal:443'] });
+  expect(Outputs.ToolFunctions).toEqual({ Value: JSON.stringify(toolFunctions) });
+  expect(JSON.stringify(Resources)).toContain('"TOOL_ALLOW":"crm.internal:443"');
 });
 
 test('no function is given a secret as a plain value', () => {

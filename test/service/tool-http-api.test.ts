@@ -252,9 +252,6 @@ it('imports, compares and calls the operations of a document', async () => {
   tool.parameters[1] = { name: 'tenant', in: 'query', fixed: '{{external_user_id}}' };
   delete tool.input_schema.properties.tenant;
   await writeFile(file, `${JSON.stringify(written, null, 2)}\n`);
-  const before = await readFile(file, 'utf8');
-  await agentctl.json(...words);
-  expect(await readFile(file, 'utf8')).toBe(before);
 
   const created = await agentctl.createAgent(workspaceId, written);
   await agentctl.json('agents', 'publish', created.id);

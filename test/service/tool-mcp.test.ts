@@ -8,7 +8,7 @@ import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts'
 import { dataTableOf } from '#support/data-table.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
 import { createPublishedAgent } from '#support/service.ts';
-import { callRequestedTool, useTool } from '#support/tool-use.ts';
+import { callRequestedTool, startWebServer, useTool } from '#support/tool-use.ts';
 import { createChat } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -195,13 +195,10 @@ it('publishing warns of an agent that reads texts of others, has private data, a
     expect(await publishWith(...harmless)).not.toHaveProperty('warnings');
 });
 
-it.each([
-  ['hosts', { hosts: ['other.example:443'] }],
-  ['ciphertext', { encrypted: 'AAAA' }],
-])('a secret with edited %s fails, and nothing is sent', async (_what, attributes) => {
+it('a secret with edited hosts fails, and nothing is sent', async () => {
   const key = { pk: `W#${workspaceId}#SECRETS`, sk: 'crm' };
-  const { encrypted, hosts } = (await table.read(key)) as Record<string, unknown>;
-  await table.change(key, attributes);
+  const { hosts } = (await table.read(key)) as Record<string, unknown>;
+  await table.change(key, { hosts: ['other.example:443'] });
   server.override = (_request, response) => Boolean(response.writeHead(401).end());
   // The cached value is dropped.
   await use('crm_customers_find');
@@ -209,7 +206,7 @@ it.each([
   const { step } = await use('crm_customers_find');
   expect(step?.result).toEqual(failed('It failed'));
   expect(server.received).toEqual([]);
-  await table.change(key, { encrypted, hosts });
+  await table.change(key, { hosts });
 });
 
 it('a request that has come through three agents is rejected', async () => {
@@ -227,9 +224,55 @@ it('a request that has come through three agents is rejected', async () => {
   expect(server.received.at(-1)?.headers['x-agent-depth']).toBe('3');
 });
 
+const issuer = closeAfterTests(
+  await startWebServer((request, response) => {
+    const document = {
+      '/.well-known/oauth-authorization-server': {
+        issuer: issuer.url,
+        token_endpoint: `${issuer.url}/token`,
+      },
+      '/resource': { resource: server.url, authorization_servers: [issuer.url], scopes_supported: ['crm'] },
+      '/token': { access_token: 'canary-token', token_type: 'Bearer', expires_in: 3600 },
+    }[request.url ?? ''];
+    const headers = { 'content-type': 'application/json' };
+    response.writeHead(document === undefined ? 404 : 200, headers).end(JSON.stringify(document));
+  }),
+);
+const issuerHost = `127.0.0.1:${issuer.port}`;
+const auth = {
+  ...{ type: 'oauth_client_credentials', client_id: 'agents', secret: 'tokens', method: 'basic' },
+  ...{ token_url: `${issuer.url}/token`, issuer: issuer.url, resource: server.url, scope: 'crm' },
+};
+
+it('an import for a server that wants tokens asks it where they are', async () => {
+  server.override = ({ headers }, response) => {
+    if (headers.authorization === 'Bearer canary-token') return false;
+    const challenge = `Bearer resource_metadata="${issuer.url}/resource"`;
+    return Boolean(response.writeHead(401, { 'www-authenticate': challenge }).end());
+  };
+  await agentctl.setSecret(workspaceId, 'tokens', canary, server.host, issuerHost);
+  const imported = join(folder, 'imported.json');
+  await writeFile(imported, JSON.stringify({ name: 'A' }));
+  const words = importArguments.with(5, imported).concat('--allow', '127.0.0.1:*', '--client-id', 'agents');
+  const importWith = (name: string) => agentctl.run(...words, '--secret', name);
+  expect((await importWith('crm')).stderr).toContain(`which is not for the host ${issuerHost}`);
+  expect(await importWith('tokens')).toMatchObject({ code: 0, stderr: '' });
+  const definition = JSON.parse(await readFile(imported, 'utf8'));
+  expect(definition.unified_tools[0].config.auth).toEqual(auth);
+  const { id } = await agentctl.createAgent(workspaceId, definition);
+  expect(await agentctl.run('agents', 'publish', id)).toMatchObject({ code: 0 });
+  server.override = undefined;
+  expect((await importWith('tokens')).stderr).toContain('answers without credentials: leave --client-id out');
+});
+
 it('a wrong entry is named by its field', async () => {
   const [entry] = (await readFileJson()).unified_tools;
   const wrong: [changes: object, problem: string][] = [
+    [{ auth: { ...auth, secret: 'crm' } }, `auth.secret is crm, which is not for the host ${issuerHost}`],
+    [
+      { auth: { ...auth, secret: 'crm', token_url: 'http://auth.example/token' } },
+      'auth.token_url must be https',
+    ],
     [{ auth: { type: 'query', name: 'key', secret: 'crm' } }, 'auth must not be query for MCP'],
     [{ auth: { type: 'bearer', secret: 'none' } }, 'auth.secret names no secret of the workspace: none'],
     [{ url: 'https://user:pass@mcp.example/' }, 'url must be an http or https URL without a user'],
