@@ -283,7 +283,6 @@ describe('the work is bounded', () => {
       nested(500, '[', text.slice(0, 1000).replaceAll('x', '1,') + 1, ']'),
       slow,
     ],
-    ['unique items, often', { allOf: Array(600).fill({ uniqueItems: true }) }, numbers, slow],
     [
       'an enum of 1,000 values for each of many',
       { items: { enum: numbers.slice(0, 1000) } },
@@ -295,7 +294,6 @@ describe('the work is bounded', () => {
       numbers,
       '/0 must be the allowed value',
     ],
-    ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
     ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
     [
       'long names of references',
@@ -421,19 +419,6 @@ test.each<[JsonSchema, unknown]>([
   [{ type: 'integer', minimum: 7, multipleOf: 5 }, 10],
   [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 }, 0.5],
   [{ type: 'string', minLength: 3 }, 'xxx'],
-  [{ type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'integer' }, minItems: 2 }, ['', 0]],
-  [{ type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'] }, { a: '' }],
-  [
-    {
-      type: 'object',
-      properties: {
-        l: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-        r: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-      },
-      required: ['l', 'r'],
-    },
-    { l: null, r: null },
-  ],
   [{ type: 'array', items: { $ref: '#' }, minItems: 1 }, undefined],
   [{ type: 'string', not: {} }, undefined],
   [{ type: 'string', minLength: 1e9 }, undefined],
