@@ -84,7 +84,7 @@ it('closes the connection of a body without an end that it does not read', async
     response.writeHead(401).write('no '.repeat(1000));
     socket.once('close', closed.resolve);
   });
-  await open(port).send();
+  await open(port).send({ timeout: 600_000 });
   await closed.promise;
 });
 
