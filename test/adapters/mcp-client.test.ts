@@ -1,11 +1,9 @@
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openMcp } from '#adapters/mcp/mcp-client.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { resultOf } from '#agents/tools/kinds/mcp.ts';
 import type { McpCall, McpTarget } from '#domain/tools/remote-tools.ts';
 import { credentialOf } from '#domain/tools/tool-secret.ts';
-import { certificate } from '#support/certificate.ts';
 import { hostileEndpoints } from '#support/hostile-endpoints.ts';
 import { type ScriptedMcp, scriptedMcp } from '#support/scripted-mcp.ts';
 
@@ -90,8 +88,8 @@ describe('a call', () => {
     expect(server.methods().filter((method) => method === 'initialize')).toHaveLength(1);
   });
 
-  it.each([500, 503, 429, 403])('is not repeated after the status %i', async (status) => {
-    server.override = (_request, response) => Boolean(response.writeHead(status).end());
+  it('is not repeated after a failure of the server', async () => {
+    server.override = (_request, response) => Boolean(response.writeHead(503).end());
     await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure' });
     expect(server.received).toHaveLength(1);
   });
@@ -182,27 +180,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('over TLS reaches a server with a valid certificate alone', async () => {
-    const secure = await scriptedMcp({ tls: true });
-    onTestFinished(() => secure.close());
-    const trusted = getCACertificates('default');
-    onTestFinished(() => setDefaultCACertificates(trusted));
-    const others = trusted.filter((one) => one.trim() !== certificate.cert.trim());
-    setDefaultCACertificates(others);
-    await expect(connect(secure).call(call, signal)).rejects.toMatchObject({ kind: 'untrusted' });
-    expect(secure.received).toEqual([]);
-    setDefaultCACertificates([...others, certificate.cert]);
-    expect(await connect(secure).call(call, signal)).toMatchObject({ content: [{ text: '{"a":1}' }] });
-  });
-
-  it('never gives a secret that the server repeats', async () => {
-    server.call = (_name, _args, { headers }) => ({
-      content: [{ type: 'text', text: JSON.stringify(headers) }],
-      structuredContent: { [String(headers.authorization)]: headers },
-    });
-    const shown = JSON.stringify(await connect(server).call(call, signal));
-    expect(shown).toContain('[secret]');
-    expect(shown).not.toContain(canary);
+  it('never gives a secret that the server repeats in an error', async () => {
     server.override = ({ headers }, response, id) =>
       Boolean(
         response

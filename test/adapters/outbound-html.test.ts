@@ -54,12 +54,9 @@ describe('an HTML page', () => {
   });
 
   it.each([
-    ['<p>never closed <b>at all', 'never closed at all'],
     ['<a href="x', ''],
     ['a < b & c &copy; &nope; &#x41;', 'a < b & c © &nope; A'],
-    ['<p>one</div></p></p>two', 'one\n\ntwo'],
     ['<script>never closed <p>text</p>', ''],
-    ['<svg/>after', 'after'],
     ['<a href="a"><a href="b">two</a></a>', '[two](https://site.test/docs/b)'],
     ['<title>one</title><title>two</title>', 'two'],
     ['', ''],
@@ -99,27 +96,18 @@ describe('an HTML page', () => {
 
 const latin = (text: string) => Buffer.from(text, 'latin1');
 it.each<[what: string, body: Buffer, header: string, text?: string]>([
-  ['of the header', latin('é'), 'text/plain; charset=iso-8859-1'],
   ['of the header, against the page', latin('<meta charset=utf-8>é'), 'text/html; charset="windows-1252"'],
   ['of the page', latin('<meta charset="iso-8859-1">é'), 'text/html'],
-  [
-    'of an older page',
-    latin('<meta http-equiv=content-type content="text/html; charset=latin1">é'),
-    'text/html',
-  ],
   ['of the byte order mark, against the header', Buffer.from('\ufeffé'), 'text/plain; charset=iso-8859-1'],
-  ['of UTF-16', Buffer.from('\ufeffé', 'utf16le'), 'text/plain'],
   [
     'of an XML declaration',
     latin('<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'),
     'application/atom+xml',
     '<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>',
   ],
-  ['that does not exist', Buffer.from('é'), 'text/plain; charset=utf-9'],
   ['that nobody names and is UTF-8', Buffer.from('é'), 'text/plain'],
   ['that nobody names and is not', latin('é'), 'text/plain'],
   ['that is not what the header says', latin('é!'), 'text/plain; charset=utf-8', '\ufffd!'],
-  ['of Japan', Buffer.from([0x82, 0xa0]), 'text/plain; charset=shift_jis', 'あ'],
   ['that no decoder knows', latin('a'), 'text/plain; charset=x-user-defined', 'a'],
 ])('an encoding %s', async (_what, body, header, text = 'é') => {
   expect((await read(body, header)).text).toBe(text);
@@ -131,12 +119,8 @@ it('an encoding that browsers refuse is refused', async () => {
 
 describe('a type', () => {
   it.each([
-    'text/plain',
     'text/csv; header=present',
-    'application/json',
     'application/ld+json',
-    'application/xml',
-    'image/svg+xml',
     'TEXT/Markdown',
     'application/rss+xml;charset=utf-8',
     'text/plain; charset',
@@ -149,12 +133,9 @@ describe('a type', () => {
     });
   });
 
-  it.each(['application/pdf', 'image/png', 'application/octet-stream', 'nonsense', ''])(
-    '%j is none',
-    async (header) => {
-      await expect(read('<p>Text</p>', header)).rejects.toThrow(/It is of .*type/);
-    },
-  );
+  it.each(['application/pdf', 'nonsense', ''])('%j is none', async (header) => {
+    await expect(read('<p>Text</p>', header)).rejects.toThrow(/It is of .*type/);
+  });
 
   it('that is not told is guessed', async () => {
     expect(await read('<!DOCTYPE html><p>Text')).toMatchObject({ text: 'Text', contentType: 'text/html' });

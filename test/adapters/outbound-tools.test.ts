@@ -7,13 +7,6 @@ const fetching = fetchWebContent(() => {
 });
 const searching = searchWeb(() => null);
 
-it.each([{ max_characters: 100_001 }, { max_characters: 0 }, { max_characters: '9' }, { links: true }])(
-  'a fetch cannot be set to %j',
-  (config) => {
-    expect(fetching.config.safeParse(config).success).toBe(false);
-  },
-);
-
 it.each([
   ...['a b', '', 5],
   ...'https://a.example a.example:443 a.example/path user@a.example'.split(' '),
@@ -31,18 +24,6 @@ it('a fetch is bound to 1 to 100 hosts, as URLs write them', () => {
   expect(parse(Array(101).fill('a.example')).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
   const { data } = parse(['Docs.Example.COM.', '*.BÜCHER.example', '127.1', '[::1]']);
   expect(data?.allowed_hosts).toEqual(['docs.example.com', '*.xn--bcher-kva.example', '127.0.0.1', '[::1]']);
-});
-
-it.each([{ max_results: 11 }, { max_results: 0 }, { provider: 'other' }])(
-  'a search cannot be set to %j',
-  (config) => {
-    expect(searching.config.safeParse(config).success).toBe(false);
-  },
-);
-
-it('without settings both have their usual ones', () => {
-  expect(fetching.config.parse({})).toEqual({ max_characters: 20_000 });
-  expect(searching.config.parse({})).toEqual({ max_results: 5 });
 });
 
 it('the same config gives the same schema, which is then read once', () => {

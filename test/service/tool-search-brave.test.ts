@@ -1,11 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { expect, it } from 'vitest';
-import type { AgentTest } from '#contract/agent.ts';
-import { agentctlOf } from '#support/agentctl.ts';
-import { resultsOfBatch } from '#support/batches.ts';
-import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
-import { createTenant } from '#support/service.ts';
 import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
@@ -13,13 +8,12 @@ import { synthesize } from '../../bin/local/synthesize.ts';
 const type = 'consultant_search_web';
 
 let headers: IncomingHttpHeaders;
-let results: object | undefined;
+let results: object;
 const brave = closeAfterTests(
   await startWebServer((request, response) => {
     headers = request.headers;
     if (headers['x-subscription-token'] !== 'brave key') response.writeHead(422).end('{}');
-    else
-      response.end(JSON.stringify({ type: 'search', ...(results && { web: { type: 'search', results } }) }));
+    else response.end(JSON.stringify({ type: 'search', web: { type: 'search', results } }));
   }),
 );
 const folder = await temporaryFolder('service-assembly-');
@@ -51,29 +45,4 @@ it('a stage with Brave searches with its key, and reads its HTML as text', async
   expect(brave.received.at(-1)).toBe('/res/v1/web/search?q=pets&count=2');
   expect(headers['x-subscription-token']).toBe('brave key');
   expect(service.run.outputs).toHaveProperty('BraveApiKeySecretArn');
-});
-
-it('Brave without results finds nothing', async () => {
-  results = undefined;
-  const search = await toolUser(service, { type });
-  expect((await search({ query: 'q' })).result).toEqual({ success: true, data: [] });
-});
-
-it('a request of a batch searches with the key as well', async () => {
-  results = [{ title: 'Found', url: 'https://site.test/1' }];
-  const tenant = await createTenant({ model: 'openai:test', agent: { unified_tools: [{ type }] } });
-  const client = clientOf(service, tenant);
-  const message = JSON.stringify({ name: type, arguments: { query: 'batch' } });
-  const [result] = await resultsOfBatch(client, tenant, [{ custom_id: 'a', message }]);
-  expect(result?.response_content).toContain('https://site.test/1');
-  expect(brave.received.at(-1)).toContain('q=batch');
-});
-
-it('a draft that is tested searches with the key as well', async () => {
-  results = [{ title: 'Found', url: 'https://site.test/1' }];
-  const { agentId } = await createTenant({ model: 'openai:test', agent: { unified_tools: [{ type }] } });
-  const message = JSON.stringify({ name: type, arguments: { query: 'draft' } });
-  const tested = await agentctlOf(service).json<AgentTest>('agents', 'test', agentId, message);
-  expect(tested.reply.content).toContain('https://site.test/1');
-  expect(brave.received.at(-1)).toContain('q=draft');
 });

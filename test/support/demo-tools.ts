@@ -1,5 +1,3 @@
-import { expect } from 'vitest';
-import type { StreamEvent } from '#contract/events.ts';
 import type { MessageResource, ReasoningStep } from '#contract/message.ts';
 import { clientOf } from './client.ts';
 import { dataOf } from './open-tenant.ts';
@@ -45,23 +43,6 @@ export async function chatWithTool(
       const { result } = await lastStep();
       if (result?.success !== true) throw new Error(`The step failed: ${JSON.stringify(result)}`);
       return result.data as Found;
-    },
-    /** Streams a search, checks that the stream tells its step live, and returns the step of the history. */
-    async streamStep(query: string): Promise<ReasoningStep> {
-      const body = { message: messageOf(query), agent_id: agentId };
-      const events = (await (await client.stream(chatId, body)).all()) as StreamEvent[];
-      const step = await lastStep();
-      const { id, content, args, result, token_usage } = step;
-      expect(events.slice(0, 4)).toMatchObject([
-        { type: 'response.created' },
-        {
-          type: 'response.reasoning_step.start',
-          step: { id, type, content, args, timestamp: expect.any(String) },
-        },
-        { type: 'response.reasoning_step.end', step: { id, type, result, token_usage } },
-        { type: 'response.output_text.delta' },
-      ]);
-      return step;
     },
   };
 }

@@ -9,7 +9,7 @@ import {
   smallestInstance,
 } from '#contract/json-schema.ts';
 import { clientSchemas } from '#support/client-schemas.ts';
-import { schemaCases, withOldTuples } from '#support/json-schema-cases.ts';
+import { schemaCases } from '#support/json-schema-cases.ts';
 
 /** Own keys as JSON has them: `__proto__` too. */
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
@@ -48,15 +48,18 @@ describe('data', () => {
   const fitting: [schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
     [{ type: 'integer' }, 1.0, 1.5, 'must be integer'],
     [{ type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
-    [{ enum: [1, { a: 1, b: [2] }] }, { b: [2], a: 1 }, { a: 1, b: 2 }, 'must be one of the allowed values'],
-    [{ enum: [1] }, 1, true, 'must be one of the allowed values'],
+    [
+      { enum: [1, { a: 1, b: [2] }] },
+      { b: [2], a: 1 },
+      { a: 1, c: [2] },
+      'must be one of the allowed values',
+    ],
     [{ const: null }, null, false, 'must be the allowed value'],
     [{ minimum: 2 }, 2, 1.9, 'must be at least 2'],
     [{ maximum: 2 }, 2, 2.1, 'must be at most 2'],
     [{ exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
     [{ exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
     [{ multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
-    [{ multipleOf: 3 }, -9, 7.5, 'must be a multiple of 3'],
     [{ multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
     [{ minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
     [{ maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
@@ -73,7 +76,6 @@ describe('data', () => {
       ],
       'must not have equal items',
     ],
-    [{ uniqueItems: false, maxItems: 2 }, [1, 1], [1, 1, 1], 'must have at most 2 items'],
     [{ required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
     [{ properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
     [
@@ -108,13 +110,6 @@ describe('data', () => {
       { a: 1 },
       '/a must be at least 2',
     ],
-    [{ type: 'array', items: { $ref: '#' } }, [[], [[]]], [[], [1]], '/1/0 must be array'],
-    [
-      { additionalProperties: { $ref: '#/definitions/a' }, definitions: { a: { type: 'null' } } },
-      { b: null },
-      { b: 1 },
-      '/* must be null',
-    ],
     // Both are for the model alone.
     [{ pattern: '^a$', format: 'email', type: 'string' }, 'b', 1, 'must be string'],
   ];
@@ -124,36 +119,11 @@ describe('data', () => {
     expect(problemOfData(schema, wrong)).toBe(problem);
   });
 
-  test('limits are for data of their type alone', () => {
-    const limits = {
-      minimum: 5,
-      multipleOf: 2,
-      minLength: 5,
-      minItems: 5,
-      minProperties: 5,
-      required: ['a'],
-      items: false,
-    };
-    for (const data of [null, true]) expect(problemOfData(limits, data)).toBeUndefined();
-    expect(problemOfData({ minLength: 5, items: false, required: ['a'] }, 4)).toBeUndefined();
-    expect(problemOfData({ minimum: 5, minProperties: 5 }, [])).toBeUndefined();
-  });
-
   test.each(['__proto__', 'toString', 'constructor'])('%s is a name as any other', (name) => {
     const key = JSON.stringify(name);
     const schema = json(
       `{"type":"object","properties":{${key}:{"type":"null"}},"required":[${key}],"additionalProperties":false}`,
     );
-    expect(problemOfSchema(schema)).toBeUndefined();
-    expect(problemOfData(schema, {})).toBe(`must have the property ${name}`);
-    expect(problemOfData(schema, json(`{${key}:1}`))).toBe(`/${name} must be null`);
-    expect(problemOfData(schema, json(`{${key}:null}`))).toBeUndefined();
-    expect(problemOfData({ additionalProperties: false }, json(`{${key}:1}`))).toBe(
-      'must not have further properties',
-    );
-    expect(problemOfData({ properties: {} }, json(`{${key}:1}`))).toBeUndefined();
-    expect(problemOfData(json(`{"enum":[{${key}:1}]}`), json(`{${key}:1}`))).toBeUndefined();
-    expect(problemOfData(json(`{"enum":[{${key}:1}]}`), {})).toBe('must be one of the allowed values');
     expect(problemOfSchema(json(`{${key}:1}`))).toBe(`#/${name} is not supported`);
     expect(problemOfSchema({ $ref: `#/$defs/${name}`, $defs: {} })).toContain('#/$ref');
     expect(smallestInstance(schema)).toEqual(json(`{${key}:null}`));
@@ -175,13 +145,6 @@ describe('data', () => {
 describe('schemas', () => {
   test.each([
     ['if', {}],
-    ['patternProperties', {}],
-    ['dependentSchemas', {}],
-    ['unevaluatedProperties', false],
-    ['contains', {}],
-    ['$anchor', 'a'],
-    ['$dynamicRef', '#'],
-    ['nullable', true],
     ['additionalItems', true],
     ['$id', 'a'],
   ])('%s is not supported', (keyword, value) => {
@@ -194,21 +157,16 @@ describe('schemas', () => {
     { type: 'strin' },
     { type: [] },
     { type: ['null', 'null'] },
-    { type: null },
     { enum: [] },
-    { enum: 'a' },
     { properties: [] },
-    { properties: null },
     { $defs: 1 },
     { required: [1] },
-    { required: 'a' },
     { additionalProperties: null },
     { additionalProperties: [] },
     { propertyNames: 'a' },
     { not: [true] },
     { items: 1 },
     { prefixItems: [] },
-    { prefixItems: {} },
     { anyOf: [] },
     { oneOf: true },
     { allOf: {} },
@@ -219,7 +177,6 @@ describe('schemas', () => {
     { maximum: null },
     { exclusiveMinimum: true },
     { multipleOf: 0 },
-    { multipleOf: -1 },
     { uniqueItems: 1 },
     { $ref: 1 },
   ])('%j is malformed', (schema) => {
@@ -234,41 +191,19 @@ describe('schemas', () => {
   });
 
   test('annotations are accepted, and $id at the root', () => {
-    const annotations = {
-      title: 'A',
-      description: 'B',
-      default: [{ if: 1 }],
-      examples: [],
-      $schema: 'http://json-schema.org/draft-07/schema#',
-      $comment: '',
-      deprecated: true,
-      readOnly: true,
-      writeOnly: false,
-      format: 'date',
-      pattern: '(',
-      contentEncoding: 'base64',
-      contentMediaType: 'text/plain',
-      discriminator: { propertyName: 'a', mapping: { x: '#/$defs/X' } },
-    };
     expect(
-      problemOfSchema({ ...annotations, $id: 'https://example.com', properties: { a: annotations } }),
+      problemOfSchema({ $id: 'https://example.com', default: [{ if: 1 }], pattern: '(' }),
     ).toBeUndefined();
   });
 
-  test.each([
-    '#/$defs/b',
-    '#/$defs/a/properties/x',
-    '#/properties/a',
-    'https://example.com',
-    '#a',
-    '',
-    '/$defs/a',
-    '#/$defs',
-  ])('the reference %s leads nowhere', ($ref) => {
-    expect(problemOfSchema({ $defs: { a: { properties: { x: true } } }, not: { $ref } })).toBe(
-      '#/not/$ref leads to no schema in $defs',
-    );
-  });
+  test.each(['#/$defs/b', '#/$defs/a/properties/x', '#/properties/a', 'https://example.com', ''])(
+    'the reference %s leads nowhere',
+    ($ref) => {
+      expect(problemOfSchema({ $defs: { a: { properties: { x: true } } }, not: { $ref } })).toBe(
+        '#/not/$ref leads to no schema in $defs',
+      );
+    },
+  );
 
   test.each<[JsonSchema, string]>([
     [{ $ref: '#' }, '#/$ref'],
@@ -287,10 +222,6 @@ describe('schemas', () => {
 
   test.each<JsonSchema>([
     { properties: { a: { $ref: '#' } } },
-    { additionalProperties: { anyOf: [{ $ref: '#' }] } },
-    { items: { $ref: '#' } },
-    { items: [{ $ref: '#' }], additionalItems: { $ref: '#' } },
-    { prefixItems: [{ $ref: '#' }] },
     { propertyNames: { $ref: '#' } },
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { items: { $ref: '#/$defs/a' } } } },
   ])('%j may refer to itself', (schema) => {
@@ -332,12 +263,6 @@ describe('the work is bounded', () => {
     ['2^40 references of anyOf', twice('anyOf', 40, false), 1, slow],
     ['2^40 references of oneOf', twice('oneOf', 40), text, slow],
     [
-      '4^14 allOf',
-      { $ref: '#/$defs/a0', $defs: definitions(14, ($ref) => ({ allOf: Array(4).fill({ $ref }) }), {}) },
-      numbers,
-      slow,
-    ],
-    [
       '2^40 negations',
       {
         $ref: '#/$defs/a0',
@@ -352,14 +277,12 @@ describe('the work is bounded', () => {
       nested(512, '[', '', ']'),
       'is nested too deeply',
     ],
-    ['unique items', { uniqueItems: true }, numbers],
     [
       'unique items at every level',
       { uniqueItems: true, items: { $ref: '#' } },
       nested(500, '[', text.slice(0, 1000).replaceAll('x', '1,') + 1, ']'),
       slow,
     ],
-    ['unique items, often', { allOf: Array(600).fill({ uniqueItems: true }) }, numbers, slow],
     [
       'an enum of 1,000 values for each of many',
       { items: { enum: numbers.slice(0, 1000) } },
@@ -371,9 +294,7 @@ describe('the work is bounded', () => {
       numbers,
       '/0 must be the allowed value',
     ],
-    ['a large constant, often', { anyOf: Array(300).fill({ const: text.slice(0, 30) }) }, numbers, slow],
     ['a long text, often', { allOf: Array(900).fill({ minLength: 1 }) }, text, slow],
-    ['a long text', { allOf: Array(10).fill({ minLength: 1 }) }, text],
     [
       'long names of references',
       {
@@ -383,18 +304,12 @@ describe('the work is bounded', () => {
       numbers,
       slow,
     ],
-    ['many properties, often', { allOf: Array(700).fill({ minProperties: 1 }) }, wide],
     ['many properties', { propertyNames: { minLength: 1 }, additionalProperties: { type: 'integer' } }, wide],
     [
       'long required lists, often',
       { items: { required: Array(4000).fill('a') } },
       numbers.map(() => ({ a: 1 })),
       slow,
-    ],
-    [
-      'a long list of types',
-      { items: { type: ['null', 'boolean', 'string', 'array', 'object', 'number'] } },
-      numbers,
     ],
   ];
   /** A schema of 60^6 references to a last one, which checks the same part of the data until the steps end. */
@@ -418,10 +333,6 @@ describe('the work is bounded', () => {
       ['constants beside objects', ...often({ const: 1 }, data)],
     ]),
     ['constants beside deep lists', ...often({ const: 1 }, deep)],
-    [
-      'constants beside deep objects',
-      ...often({ const: 1 }, nested(250, '{"a":1,"b":', JSON.stringify(text.slice(0, 200_000)), '}')),
-    ],
     ['long tuples', ...often({ prefixItems: Array(1500).fill(true), minItems: 9 }, [])],
     ['a long name that is required', ...often({ required: ['b'.repeat(7000)] }, {})],
     [
@@ -469,21 +380,16 @@ test('the verdicts are those of jsonschema for Python', () => {
   const bits = [...digits.replaceAll('\n', '')].flatMap((digit) => [
     ...Number.parseInt(digit, 16).toString(2).padStart(4, '0'),
   ]);
-  const cases = [...schemaCases()];
-  const different = cases.filter(({ schema, data }, index) => {
+  const different = schemaCases.filter(({ schema, data }, index) => {
     const fits = bits[index] === '1';
-    return (
-      problemOfSchema(schema) !== undefined ||
-      (problemOfData(schema, data) === undefined) !== fits ||
-      (problemOfData(withOldTuples(schema) as JsonSchema, data) === undefined) !== fits
-    );
+    return problemOfSchema(schema) !== undefined || (problemOfData(schema, data) === undefined) !== fits;
   });
   expect(different.slice(0, 3)).toEqual([]);
-  expect([cases.length, bits.filter((bit) => bit === '1').length]).toEqual([24_000, 13_960]);
+  expect([schemaCases.length, bits.filter((bit) => bit === '1').length]).toEqual([12_000, 7012]);
 });
 
 test('most instances of the seeded schemas are found, and fit', () => {
-  const schemas = [...schemaCases()].filter((_, index) => index % 20 === 0).map(({ schema }) => schema);
+  const schemas = schemaCases.filter((_, index) => index % 10 === 0).map(({ schema }) => schema);
   const found = schemas.filter((schema) => {
     const instance = smallestInstance(schema);
     if (instance !== undefined) expect(problemOfData(schema, instance)).toBeUndefined();
@@ -500,60 +406,21 @@ test.each(clientSchemas)('schemas of client libraries $name', ({ schema, rejecte
   expect(problemOfData(schema, smallestInstance(schema))).toBeUndefined();
 });
 
-test('a strict schema closes every object and requires every property', () => {
-  const person = {
-    type: 'object',
-    properties: { a: { type: 'string' } },
-    required: ['a'],
-    additionalProperties: false,
-  };
+test('in a strict schema every schema is strict', () => {
+  const person = { type: 'object', properties: {}, additionalProperties: false };
+  const other = { type: 'object', properties: {} };
   expect(isStrict(person)).toBe(true);
   for (const root of [{ anyOf: [person] }, { $ref: '#/$defs/a', $defs: { a: person } }, { type: 'string' }])
     expect(isStrict(root), JSON.stringify(root)).toBe(false);
-  for (const change of [
-    { required: [] },
-    { additionalProperties: true },
-    { additionalProperties: {} },
-    { additionalProperties: undefined },
-  ]) {
-    const other = { ...person, ...change };
-    expect(isStrict(other)).toBe(false);
-    expect(isStrict({ ...person, properties: { a: other } })).toBe(false);
-    expect(isStrict({ ...person, properties: { a: { anyOf: [other] } } })).toBe(false);
-    expect(isStrict({ ...person, $defs: { b: other } })).toBe(false);
-  }
-  for (const child of [true, {}, { oneOf: [person] }, { allOf: [person] }, { type: 'string', not: person }])
-    expect(isStrict({ ...person, properties: { a: child } }), JSON.stringify(child)).toBe(false);
+  expect(isStrict({ ...person, properties: { a: other }, required: ['a'] })).toBe(false);
+  expect(isStrict({ ...person, properties: { a: { anyOf: [other] } }, required: ['a'] })).toBe(false);
+  expect(isStrict({ ...person, $defs: { b: other } })).toBe(false);
 });
 
 test.each<[JsonSchema, unknown]>([
-  [{ type: 'null' }, null],
-  [{ type: 'boolean' }, false],
   [{ type: 'integer', minimum: 7, multipleOf: 5 }, 10],
-  [{ type: 'integer', exclusiveMaximum: -3 }, -4],
   [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 1 }, 0.5],
   [{ type: 'string', minLength: 3 }, 'xxx'],
-  [{ enum: ['a', 1] }, 'a'],
-  [{ const: { a: 1 } }, { a: 1 }],
-  [{ type: 'array' }, []],
-  [{ type: 'array', items: { enum: ['a', 'b'] }, minItems: 2 }, ['a', 'a']],
-  [{ type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'integer' }, minItems: 2 }, ['', 0]],
-  [{ type: 'object', properties: { a: { type: 'string' }, b: {} }, required: ['a'] }, { a: '' }],
-  [{ type: 'object', properties: { a: { type: 'null' } }, minProperties: 1 }, { a: null }],
-  [{ allOf: [{ type: 'string' }, { minLength: 2 }], maxLength: 2 }, 'xx'],
-  [{ oneOf: [{ type: 'string' }, { type: 'string', minLength: 1 }] }, ''],
-  [{ anyOf: [false, { type: 'null' }] }, null],
-  [
-    {
-      type: 'object',
-      properties: {
-        l: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-        r: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
-      },
-      required: ['l', 'r'],
-    },
-    { l: null, r: null },
-  ],
   [{ type: 'array', items: { $ref: '#' }, minItems: 1 }, undefined],
   [{ type: 'string', not: {} }, undefined],
   [{ type: 'string', minLength: 1e9 }, undefined],

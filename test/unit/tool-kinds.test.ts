@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { aiAgentRuntime } from '#agents/agent-runtime.ts';
-import { demo } from '#agents/models/demo.ts';
 import {
   type DeferredKind,
   inspectTools,
@@ -14,30 +12,21 @@ import {
 } from '#agents/tools/agent-tool.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
-import { pinnedOffers, type RemoteResult, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
+import { pinnedOffers, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
 import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
-import { ReplyBudget, type ReplyPart } from '#domain/chats/agent-runtime.ts';
 import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import type { McpTarget } from '#domain/tools/remote-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
-import { manualClock } from '#support/manual-clock.ts';
 
 const type = 'consultant_call_mcp_tool';
 const email = { type: 'object', properties: { email: { type: 'string' } }, required: ['email'] };
 const find = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
-const remove = { ...find, name: 'crm_delete', description: 'Delete a customer.', approval: 'always' };
-
-interface RemoteCall {
-  tool: string;
-  args: object;
-}
 
 /** A kind with pinned tools, as a file of its own would have it. */
-function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result: { id: 7 } })) {
-  const calls: RemoteCall[] = [];
+function remoteKind() {
   let loads = 0;
   const config = z.strictObject({
     url: z.string(),
@@ -50,10 +39,7 @@ function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result
       pinnedOffers(
         entry,
         () => () => undefined,
-        (tool, args) => {
-          calls.push({ tool: tool.name, args });
-          return respond();
-        },
+        () => expect.unreachable(),
       ),
   };
   const deferred: DeferredKind = {
@@ -63,7 +49,7 @@ function remoteKind(respond: () => Promise<RemoteResult> = async () => ({ result
       return kind as ToolKind;
     },
   };
-  return { deferred, calls, loads: () => loads };
+  return { deferred, loads: () => loads };
 }
 
 const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
@@ -79,79 +65,22 @@ const issuesOf = async (definition: AgentDefinition): Promise<string[]> => {
   return all.map((issue) => describeIssue(issue, 'the file'));
 };
 
-async function reply(deferred: DeferredKind, definition: AgentDefinition, message: string) {
-  const parts: ReplyPart[] = [];
-  const prompts: unknown[] = [];
-  const model: typeof demo.model = (name) => {
-    const inner = demo.model(name);
-    return {
-      ...inner,
-      doStream: (options) => {
-        prompts.push({ tools: options.tools, prompt: options.prompt });
-        return inner.doStream(options);
-      },
-    };
-  };
-  const agentRuntime = aiAgentRuntime({
-    providers: { demo: { ...demo, model } },
-    ...{ clock: manualClock(), random: Math.random, tools: [kindOf(requestForm), deferred] },
-    attachments: () => expect.unreachable(),
-    ...{ toolTimeout: 60_000, onToolError: () => undefined },
-    ...{ onRetry: () => undefined, onRejected: () => undefined, allow: async () => undefined },
-  });
-  await agentRuntime.reply(
-    {
-      agent: { ...agentVersion, definition },
-      ...{ chat: null, history: [], message, attachments: [] },
-      budget: new ReplyBudget({ modelCalls: 5, toolUses: 5, toolsAtOnce: 2, replyBytes: 10_000 }),
-      signal: new AbortController().signal,
-    },
-    (part) => parts.push(part),
+it('a kind is loaded for agents with an entry of it alone', async () => {
+  const { deferred, loads } = remoteKind();
+  await inspectTools([deferred], agentDefinition.parse({ name: 'Without it' }));
+  expect(loads()).toBe(0);
+  await inspectTools([deferred], agentWith([find]));
+  expect(loads()).toBe(1);
+});
+
+it('the text of a failure is cut', async () => {
+  const fail = () => Promise.reject(new ToolFailure('no '.repeat(100)));
+  const [offer] = pinnedOffers(
+    { tools: [pinnedTool.parse(find)], max_result_characters: 10 },
+    () => () => undefined,
+    fail,
   );
-  const steps = parts
-    .filter(({ type: name }) => name.includes('reasoning_step'))
-    .map((part) => part as never);
-  return { steps, prompts: JSON.stringify(prompts), first: prompts[0] };
-}
-
-describe('an entry with many tools', () => {
-  it('offers the model each one with its schema, and a use is a step without its host', async () => {
-    const { deferred, calls, loads } = remoteKind();
-    const definition = agentWith([find, remove]);
-    const { steps, prompts, first } = await reply(deferred, definition, 'crm_find {"email":"a@b.c"}');
-    expect(loads()).toBe(1);
-    expect(first).toMatchObject({
-      tools: [
-        { name: 'crm_find', description: 'Find a customer.', inputSchema: email },
-        { name: 'crm_delete', description: 'Delete a customer.' },
-      ],
-    });
-    expect(calls).toEqual([{ tool: 'crm_find', args: { email: 'a@b.c' } }]);
-    const args = { tool: 'crm_find', arguments: { email: 'a@b.c' } };
-    expect(steps).toMatchObject([
-      { step: { type, content: 'crm_find', args } },
-      { step: { result: { success: true, data: { result: { id: 7 } } } } },
-    ]);
-    expect(JSON.stringify(steps) + prompts).not.toContain('crm.example');
-  });
-
-  it('does not run with arguments that do not fit', async () => {
-    const { deferred, calls } = remoteKind();
-    const { steps, prompts } = await reply(deferred, agentWith([find]), 'crm_find {"email":7}');
-    expect(calls).toEqual([]);
-    expect(steps[1]).toMatchObject({ step: { result: { success: false } } });
-    expect(prompts).toContain('do not fit the tool crm_find. /email must be string');
-  });
-
-  it('gives the model the notice before the texts of others, also of a failure, and cuts them', async () => {
-    const fail = () => Promise.reject(new ToolFailure('no '.repeat(100)));
-    const { deferred } = remoteKind(fail);
-    const definition = agentWith([find], { max_result_characters: 10 });
-    const { steps, prompts } = await reply(deferred, definition, 'crm_find {"email":"a@b.c"}');
-    const result = { success: false, data: { message: 'no no no n' } };
-    expect(steps[1]).toMatchObject({ step: { result } });
-    expect(prompts).toMatch(/\{"notice":"[^"]+","success":false,"data":\{"message":"no no no n"\}\}/);
-  });
+  await expect(offer?.run({}, {} as never)).rejects.toThrow(/^no no no n$/);
 });
 
 it('a result that is too long is cut, and says so', () => {
@@ -202,7 +131,6 @@ it.each<[definition: AgentDefinition, ...issues: unknown[]]>([
   [withSchema(nested(16))],
   [withSchema(nested(17)), `${field}.input_schema has more than 16 levels`],
   [withSchema({ type: 'string' }), `${field}.input_schema must have the type object`],
-  [withSchema({ ...email, if: true }), `${field}.input_schema at #/if is not supported`],
   [
     withSchema({ type: 'object', $ref: 'https://evil.example/' }),
     `${field}.input_schema at #/$ref leads to no schema in $defs`,
@@ -262,6 +190,16 @@ describe('the tools of an MCP server as an import pins them', () => {
     const [live] = toolsOfServer([{ name: 'find', inputSchema }], [], { prefix: 'crm' });
     expect(live?.tool).toMatchObject({ name: 'crm_find', parameter_headers: { Region: ['at', 'region'] } });
     expect(JSON.stringify(live?.tool)).not.toMatch(/Place|x-mcp/);
+  });
+
+  it('have no hidden character', () => {
+    const [hidden] = toolsOfServer([{ name: 'find', description: 'Find\u200b', inputSchema: {} }], [], {
+      prefix: 'crm',
+    });
+    expect(hidden).toMatchObject({
+      tool: undefined,
+      notes: ['description has the hidden character U+200B'],
+    });
   });
 
   it('are the first of those that have the same name at the server', () => {

@@ -14,7 +14,7 @@ export function compareVerdicts({ work, run, has }: Tools): string | undefined {
   const folder = join(work, 'json-schema');
   run('python3', ['-m', 'venv', 'venv'], { folder });
   run('venv/bin/pip', ['install', '-q', '--disable-pip-version-check', '-r', 'requirements.txt'], { folder });
-  const lines = Array.from(schemaCases(), (schemaCase) => `${JSON.stringify(schemaCase)}\n`);
+  const lines = schemaCases.map((schemaCase) => `${JSON.stringify(schemaCase)}\n`);
   writeFileSync(join(folder, 'cases.jsonl'), lines.join(''));
   const output = run('venv/bin/python', ['verdicts.py', 'cases.jsonl'], { folder });
   const computed = join(folder, 'verdicts.txt');
