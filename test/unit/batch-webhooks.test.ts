@@ -119,8 +119,8 @@ describe('a delivery', () => {
 
   it('leaves a receiver alone for as long as it asks, up to the longest wait of the schedule', async () => {
     const world = batchWorld();
-    const asking = [7200, 99_999].map((seconds) => ({ status: 429, retryAfter: seconds * 1000 }));
-    world.state.receive = (attempt) => asking[attempt - 1] ?? { status: 200, retryAfter: null };
+    const busy = [7200, 99_999].map((seconds) => ({ status: 429, retryAfter: seconds * 1000 }));
+    world.state.receive = (attempt) => busy[attempt - 1] ?? { status: 200, retryAfter: null };
     const batch = await createWith(world, ['completed']);
     await untilState(world, batch, 'delivered');
     expect(waits(world).map((wait) => Math.round(wait / 60))).toEqual([120, 600]);
