@@ -5,7 +5,7 @@ import { httpWebhookSender, retryAfterOf } from '#adapters/outbound/http-webhook
 import type { OutboundFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
 import { certificate } from '#support/certificate.ts';
-import { startWebhookReceiver } from '#support/webhook-receiver.ts';
+import { startWebhookReceiver, status } from '#support/webhook-receiver.ts';
 
 const usual = getCACertificates('default');
 beforeAll(() => setDefaultCACertificates([...usual, certificate.cert]));
@@ -40,6 +40,13 @@ it('never connects to a name that was public and has become private', async () =
   expect(await sender.rejectionOf(url)).toBeNull();
   expect(await failureOf(sender.post(url, call))).toBe('forbidden');
   expect(receiver.connections()).toBe(0);
+  await receiver.close();
+});
+
+it('returns the status, and how long the receiver asks to be left alone', async () => {
+  const receiver = await startWebhookReceiver(status(503, { 'Retry-After': '3' }));
+  const sender = senderOf([['127.0.0.1']], [{ host: 'localhost', port: '*' }]);
+  expect(await sender.post(receiver.url, call)).toEqual({ status: 503, retryAfter: 3000 });
   await receiver.close();
 });
 

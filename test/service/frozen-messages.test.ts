@@ -1,25 +1,26 @@
+import { S3Client } from '@aws-sdk/client-s3';
 import { SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import type { APIGatewayAuthorizerResult, APIGatewayProxyResult } from 'aws-lambda';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { s3PreparedAttachments } from '#adapters/prepared-attachments.ts';
 import { sqsBatchQueue, stepFunctionsBatchWorkflow } from '#adapters/queues.ts';
+import { s3FileStore } from '#adapters/s3-objects.ts';
 import type { Batch } from '#domain/batches/batch.ts';
 import type { SlotMessage } from '#domain/batches/batch-store.ts';
+import type { Webhook } from '#domain/webhooks/webhook.ts';
 import { createApiKey } from '#domain/workspaces/api-keys.ts';
-import { batches } from '#runtime/composition/services.ts';
+import { batches, fileIndex } from '#runtime/composition/services.ts';
 import { identifiers } from '#runtime/environment/invocation-context.ts';
 import { batchAt, checkEnded, tally, waitForBatchEnd } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { operatorAt } from '#support/data-table.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
-import { attachmentInput } from '#support/frozen/attachment-input.ts';
-import { missingFields } from '#support/frozen/compare-json.ts';
-import { batch } from '#support/frozen/entities.ts';
+import { batch, batchRequest } from '#support/frozen/entities.ts';
 import { invokerOf } from '#support/frozen/invoke-function.ts';
 import { type FrozenMessages, readFrozenMessages } from '#support/frozen/read-frozen.ts';
 import { runDefinition } from '#support/frozen/run-definition.ts';
-import { createUnstarted, unstartedRequests, untilProcessed } from '#support/frozen/unstarted-batch.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { createTenant, operator, setLimits } from '#support/service.ts';
 import { uploaderOf } from '#support/upload.ts';
@@ -34,12 +35,57 @@ const tenant = await createTenant();
 const client = clientOf(service, tenant);
 const { invoke } = closeAfterTests(invokerOf(service.run));
 
+/** What the frozen value has and `value` lacks: fields, and types of values. Additional fields are allowed. */
+function missingFields(value: unknown, frozen: unknown, path = 'it'): string[] {
+  if (typeOf(value) !== typeOf(frozen)) return [`${path} is ${typeOf(value)} instead of ${typeOf(frozen)}`];
+  if (Array.isArray(frozen))
+    return frozen.slice(0, 1).flatMap((inner) => missingFields((value as unknown[])[0], inner, `${path}[0]`));
+  if (typeof frozen !== 'object' || frozen === null) return [];
+  return Object.entries(frozen).flatMap(([name, inner]) =>
+    missingFields((value as Record<string, unknown>)[name], inner, `${path}.${name}`),
+  );
+}
+
+const typeOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+
 /** A frozen value with the workspace and batch ids replaced by those of a current batch. */
 const withIdsOf = <Frozen>(value: Frozen, { workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Frozen => {
   const batchIds = [ids.batchId, ...frozen.queue.map(({ body }) => body.batchId)];
   const text = batchIds.reduce((json, batchId) => json.replaceAll(batchId, id), JSON.stringify(value));
   return JSON.parse(text.replaceAll(frozen.workspaceId, workspaceId)) as Frozen;
 };
+
+/** The requests of an unstarted batch: two request groups. */
+const unstartedRequests = Array.from({ length: 11 }, (_, position) => batchRequest(position));
+
+/** Stores a batch without starting its workflow, as if its creator had died. The caller runs the batch. */
+async function createUnstarted(webhook: Webhook | null = null): Promise<Batch> {
+  const { workspaceId, agentId, apiKeyId } = tenant;
+  const now = Date.now();
+  const made = batch(1, {
+    id: identifiers.uuid(),
+    ...{ workspaceId, agentId, apiKeyId, total: unstartedRequests.length },
+    webhookEvents: webhook?.events ?? [],
+    createdAt: new Date(now).toISOString(),
+    expiresAt: new Date(now + 3_600_000).toISOString(),
+  });
+  const requests = unstartedRequests.map((request) => ({ ...request, agentId }));
+  await batches().create(made, requests, webhook, null);
+  return made;
+}
+
+/** Resolves when workers have ended all requests of a batch. */
+const untilProcessed = ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<void> =>
+  vi.waitFor(
+    async () => {
+      const now = await batches().get(workspaceId, id);
+      expect(now?.next).toBeGreaterThanOrEqual(unstartedRequests.length);
+      // The last worker removes its slot.
+      expect(now?.slots).toEqual({});
+    },
+    { timeout: 60_000 },
+  );
 
 /** Runs a batch with the earlier version's workflow definition. */
 const runFrozenWorkflow = (unstarted: Batch) =>
@@ -52,7 +98,7 @@ const runFrozenWorkflow = (unstarted: Batch) =>
 
 /** Stores a batch whose first slot has the epoch of a frozen message: one more for each worker that has had it. */
 async function createOffered({ slot: number, epoch }: SlotMessage): Promise<Batch> {
-  const offered = await createUnstarted(tenant);
+  const offered = await createUnstarted();
   const until = Date.now() + 60_000;
   await batches().topUp(offered, [number], until);
   for (let owners = 0; owners < epoch; owners += 1) {
@@ -101,7 +147,7 @@ describe('what an earlier version has sent', () => {
   it('goes on with the code of today: an execution that keeps its definition', async () => {
     const receiver = await startWebhookReceiver(status(500), status(200));
     const events = ['completed', 'failed'] as const;
-    const unstarted = await createUnstarted(tenant, { url: receiver.url, events: [...events], secret: null });
+    const unstarted = await createUnstarted({ url: receiver.url, events: [...events], secret: null });
     // The first webhook call succeeds here: after a failure the workflow would wait some seconds, which the frozen
     // execution had shortened.
     receiver.responses.shift();
@@ -118,8 +164,8 @@ describe('what an earlier version has sent', () => {
   });
 
   it('offers the slots of a batch that has ended to the others of its workspace', async () => {
-    const other = await createUnstarted(tenant);
-    await runFrozenWorkflow(await createUnstarted(tenant));
+    const other = await createUnstarted();
+    await runFrozenWorkflow(await createUnstarted());
     // Nothing has dispatched this batch.
     await expect.poll(() => statusesOf(other)).toEqual(allSucceeded);
     await runFrozenWorkflow(other);
@@ -127,7 +173,7 @@ describe('what an earlier version has sent', () => {
   });
 
   it('is answered in the words of the earlier definition', async () => {
-    const unstarted = await createUnstarted(tenant, {
+    const unstarted = await createUnstarted({
       url: 'https://receiver.example/hook',
       events: ['completed', 'failed'],
       secret: null,
@@ -143,7 +189,7 @@ describe('what an earlier version has sent', () => {
   });
 
   it('starts an execution', async () => {
-    const unstarted = await createUnstarted(tenant);
+    const unstarted = await createUnstarted();
     const { name, input } = withIdsOf(frozen.workflow.execution, unstarted);
     const sfn = new SFNClient(operatorAt(service.run.endpoints.sfn));
     await sfn.send(
@@ -161,13 +207,23 @@ describe('what an earlier version has sent', () => {
   it('prepares a file', async () => {
     const { file } = uploaderOf(service, tenant);
     const { uuid } = dataOf(await file('notes.txt', 'The bridge was built in 1932.')) as { uuid: string };
-    const input = {
-      ...frozen.attachment.input,
-      ...(await attachmentInput(service.run, tenant.workspaceId, uuid)),
-    };
+    const input = { ...frozen.attachment.input, ...(await attachmentInput(uuid)) };
     expect(await invoke('PrepareAttachment', input)).toEqual(frozen.attachment.output);
   });
 });
+
+/** The input of the function that prepares a file, with signed addresses, as a reply makes it. */
+async function attachmentInput(uuid: string): Promise<Record<string, unknown>> {
+  const { FileBucketName = '', ContentBucketName = '' } = service.run.outputs;
+  const s3 = new S3Client({ ...operatorAt(service.run.endpoints.s3), forcePathStyle: true });
+  const stored = (await fileIndex().get(tenant.workspaceId, uuid)) ?? expect.unreachable();
+  const addresses = {
+    file: await s3FileStore(s3, FileBucketName).readAddress(stored),
+    ...(await s3PreparedAttachments(s3, ContentBucketName).writeAddresses(stored)),
+  };
+  const { workspaceId, name, contentType } = stored;
+  return { uuid, workspaceId, name, contentType, addresses };
+}
 
 interface SentEntry {
   MessageBody: string;

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { ChatResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import { bytesPerToken, requestClasses } from '#contract/rate-limits.ts';
 import { dialectOf } from '#contract/routes/dialect.ts';
@@ -69,7 +67,11 @@ it('holds every route to the limit of its class, which is the stage’s or the w
   const firstOf = {
     reads: () => client.get('/chats'),
     writes: () => client.patch(`/chats/${chat.id}`, { name: 'B' }),
-    sends: () => tenant.send(chat),
+    sends: async () => {
+      const stream = await client.stream(chat.id, { message: 'Hello', agent_id: tenant.agentId });
+      await stream.all();
+      return stream.response;
+    },
     uploads: () => uploaderOf(service, tenant).file('a.txt', 'Text'),
     batches: () => client.post('/batches', { agent_id: tenant.agentId, requests: [] }),
   };
@@ -118,78 +120,38 @@ it('holds every route to the limit of its class, which is the stage’s or the w
   }
 });
 
-describe('a limit', () => {
-  it('is of each key', async () => {
-    const { client, workspaceId } = await openTenant(service, { limits: { reads: twoAnHour } });
-    const { apiKey } = await createApiKey(operator(), { workspaceId, name: null, expiresAt: null });
-    const other = clientOf(service, { apiKey });
-    const statuses = [];
-    for (const each of [client, client, client, other, other, other])
-      statuses.push((await each.get('/chats')).status);
-    expect(statuses).toEqual([200, 200, 429, 200, 200, 429]);
-  });
+it('a limit is of each key', async () => {
+  const { client, workspaceId } = await openTenant(service, { limits: { reads: twoAnHour } });
+  const { apiKey } = await createApiKey(operator(), { workspaceId, name: null, expiresAt: null });
+  const other = clientOf(service, { apiKey });
+  const statuses = [];
+  for (const each of [client, client, client, other, other, other])
+    statuses.push((await each.get('/chats')).status);
+  expect(statuses).toEqual([200, 200, 429, 200, 200, 429]);
 });
 
-const itemsOf = (items: Record<string, unknown>[], { workspaceId }: OpenTenant, chat: ChatResource) =>
-  items.filter(({ pk }) => pk === keys.chat(workspaceId, chat.id).pk);
-
-describe('a send', () => {
-  const limits = { sends: '1/h' };
-
-  it('tells its limit with a stream and with one answer', async () => {
-    const tenant = await openTenant(service, { limits: { sends: twoAnHour } });
-    const chat = await tenant.createChat();
-    const stream = await tenant.client.stream(chat.id, { message: 'Hello', agent_id: tenant.agentId });
-    expect(shownBy(stream.response)).toMatchObject({ limit: '2', remaining: '1' });
-    expect(stream.response.headers.get('content-type')).toContain('text/event-stream');
-    await stream.all();
-    expect(shownBy(await tenant.send(chat))).toMatchObject({ limit: '2', remaining: '0' });
-  });
-
-  it('that is refused is an envelope, and leaves the chat as it was', async () => {
-    const tenant = await openTenant(service, { limits, titles: false });
-    const chat = await tenant.createChat();
-    dataOf(await tenant.send(chat));
-    const everything = async () => itemsOf(await table.readAll(), tenant, chat);
-    const before = await everything();
-    const send = (client: OpenTenant['client'], stream: boolean) =>
-      client.request('POST', `/chats/${chat.id}/messages`, {
-        body: { message: 'Once more', agent_id: tenant.agentId, stream },
-        headers: { Accept: 'text/event-stream' },
-      });
-    for (const stream of [true, false]) {
-      const response = await send(tenant.client, stream);
-      expect(response.status).toBe(429);
-      expect(response.headers.get('content-type')).toBe('application/json');
-      expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
-      expect(response.headers.get('x-request-id')).toMatch(/./);
-      expect(await response.json()).toMatchObject({ data: null, error_code: 10029 });
-    }
-    expect(await everything()).toEqual(before);
-    expect(before.filter((item) => 'lease_id' in item)).toEqual([]);
-    expect(before).toHaveLength(3);
-  });
-});
-
-describe('other writes that are refused leave nothing behind', () => {
-  it('keys of requests that may be made again', async () => {
-    const tenant = await openTenant(service, { limits: { writes: '1/h', sends: '1/h' } });
-    const chat = await tenant.createChat();
-    dataOf(await tenant.send(chat));
-    const message = { message: 'Again', agent_id: tenant.agentId, stream: false };
-    const attempts = ['/chats', `/chats/${chat.id}/messages`].map(
-      (path) => () =>
-        tenant.client.post(path, path === '/chats' ? { ...message, name: 'A' } : message, {
-          headers: { 'Idempotency-Key': `refused once ${path}` },
-        }),
-    );
-    for (const attempt of attempts) expect((await attempt()).status).toBe(429);
-    await operator().workspaces.update(tenant.workspaceId, { limits: 'none' });
-    for (const attempt of attempts) {
-      const response = await attempt();
-      expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([200, null]);
-    }
-  });
+it('a send that is refused is an envelope, and leaves the chat as it was, and its key free', async () => {
+  const tenant = await openTenant(service, { limits: { sends: '1/h' }, titles: false });
+  const chat = await tenant.createChat();
+  dataOf(await tenant.send(chat));
+  const ofRequests = new RegExp(`^W#${tenant.workspaceId}#(C|REQUEST)#`);
+  const everything = async () => (await table.readAll()).filter(({ pk }) => ofRequests.test(String(pk)));
+  const before = await everything();
+  for (const stream of [true, false]) {
+    const response = await tenant.client.request('POST', `/chats/${chat.id}/messages`, {
+      body: { message: 'Once more', agent_id: tenant.agentId, stream },
+      headers: { Accept: 'text/event-stream', ...(!stream && { 'Idempotency-Key': 'refused once' }) },
+    });
+    expect(response.status).toBe(429);
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(response.headers.get('retry-after')).toMatch(/^\d+$/);
+    expect(response.headers.get('x-request-id')).toMatch(/./);
+    expect(await response.json()).toMatchObject({ data: null, error_code: 10029 });
+  }
+  expect(await everything()).toEqual(before);
+  expect(before.filter((item) => 'lease_id' in item)).toEqual([]);
+  // The last one is of the send that was let in.
+  expect(before.map(({ sk }) => sk).toSorted()).toEqual(['CHAT', 'M#0000001', 'M#0000002', 'REQUEST']);
 });
 
 describe('what requests use', () => {

@@ -35,11 +35,9 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
       dataOf(await submit(webhook, message)),
     batch: ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> => batchAt(client, id),
     /** Waits until the delivery has ended. */
-    async closed(batch: Pick<BatchResource, 'id'>, timeout = 20_000): Promise<WebhookDelivery> {
+    async closed(batch: Pick<BatchResource, 'id'>): Promise<WebhookDelivery> {
       const find = () => deliveries().get(ownerOf(batch));
-      await expect
-        .poll(async () => (await find())?.state, { timeout, interval: 200 })
-        .toMatch(/^(?:delivered|gone|exhausted)$/);
+      await expect.poll(async () => (await find())?.state).toMatch(/^(?:delivered|gone|exhausted)$/);
       return (await find()) as WebhookDelivery;
     },
     /** Each attempt in the delivery log, in one line. */

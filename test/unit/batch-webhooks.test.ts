@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { resendWebhook } from '#domain/batches/batches.ts';
+import { cancelBatch, resendWebhook } from '#domain/batches/batches.ts';
 import { replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import { type EncryptedWebhook, isRightSignature, type Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
@@ -74,13 +74,56 @@ it.each(['plain secret', null])(
   },
 );
 
+const ends = {
+  completed: (world: BatchWorld) => world.run(),
+  failed: (world: BatchWorld, batch: Batch) => world.functions.fail(ownerOf(batch)),
+  cancelled: (world: BatchWorld, { id }: Batch) =>
+    cancelBatch(world.services, 'ws_1', id, async () => undefined),
+};
+
+it.each(['completed', 'failed', 'cancelled'] as const)(
+  'the event of a %s batch is sent if its webhook names it',
+  async (status) => {
+    for (const event of ['completed', 'failed', 'cancelled'] as const) {
+      const world = batchWorld();
+      const batch = await createWith(world, [event]);
+      await world.clock.advance(1000);
+      await ends[status](world, batch);
+      await world.run();
+      const { completedAt, cancelledAt } = await world.read(batch);
+      const completed_requests = status === 'completed' ? 1 : 0;
+      const counts = { total_requests: 1, completed_requests, failed_requests: 1 - completed_requests };
+      const payload = {
+        ...{ event: `batch.${status}`, timestamp: status === 'cancelled' ? cancelledAt : completedAt },
+        data: { id: batch.id, status, ...counts, metadata: {} },
+      };
+      const payloads = world.state.calls.map(({ body }) => JSON.parse(body));
+      expect(payloads).toEqual(event === status ? [payload] : []);
+    }
+  },
+);
+
 describe('a delivery', () => {
-  it.each([200, 204, 299])('ends with a response of %i', async (status) => {
+  it.each([
+    [200, 'delivered'],
+    [299, 'delivered'],
+    [300, 'pending'],
+    [410, 'gone'],
+  ])('has after a response of %i the state %s', async (status, state) => {
     const world = batchWorld();
     world.state.receive = () => ({ status, retryAfter: null });
     const batch = await createWith(world, ['completed']);
     await world.run();
-    expect(await deliveryOf(world, batch)).toMatchObject({ state: 'delivered', attempts: 1 });
+    expect(await deliveryOf(world, batch)).toMatchObject({ state, attempts: 1 });
+  });
+
+  it('leaves a receiver alone for as long as it asks, up to the longest wait of the schedule', async () => {
+    const world = batchWorld();
+    const busy = [7200, 99_999].map((seconds) => ({ status: 429, retryAfter: seconds * 1000 }));
+    world.state.receive = (attempt) => busy[attempt - 1] ?? { status: 200, retryAfter: null };
+    const batch = await createWith(world, ['completed']);
+    await untilState(world, batch, 'delivered');
+    expect(waits(world).map((wait) => Math.round(wait / 60))).toEqual([120, 600]);
   });
 
   it('is retried by its schedule, with the same event and a new signature, until it is exhausted', async () => {

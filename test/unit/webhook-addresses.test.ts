@@ -2,12 +2,15 @@ import { expect, it } from 'vitest';
 import { describeIssues } from '#contract/describe-issues.ts';
 import { createBatchBody } from '#contract/routes/batches.ts';
 
+const parse = (webhook: object) =>
+  createBatchBody.safeParse({
+    agent_id: '00000000-0000-4000-8000-000000000000',
+    requests: [{ custom_id: 'one', message: 'Hi' }],
+    webhook,
+  });
+
 /** What is wrong with a webhook; empty if nothing is. */
-function problemOf(webhook: object): string {
-  const agent_id = '00000000-0000-4000-8000-000000000000';
-  const requests = [{ custom_id: 'one', message: 'Hi' }];
-  return describeIssues(createBatchBody.safeParse({ agent_id, requests, webhook }).error?.issues ?? []);
-}
+const problemOf = (webhook: object): string => describeIssues(parse(webhook).error?.issues ?? []);
 
 it.each([
   ...['http://example.com/', 'ftp://example.com/', 'example.com', '', 'http://localhost:8080/'].map(
@@ -60,5 +63,6 @@ it('a webhook has events and a secret that are as they should be', () => {
     { events: ['completed'] },
   ])
     expect(problemOf(webhook)).toMatch(/^webhook\./);
+  expect(parse({ url }).data?.webhook?.events).toEqual(['completed', 'failed']);
   expect(problemOf({ url, secret: '🔑'.repeat(255) })).toBe('');
 });

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseLimits } from '#contract/rate-limits.ts';
+import type { IdempotencyKey } from '#domain/platform/idempotency.ts';
 import type { BucketChange, BucketOwner } from '#domain/workspaces/rate-limits.ts';
 import { noModelUsage, type Use } from '#domain/workspaces/usage.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { openStores } from '#support/open-stores.ts';
 
-const { stores } = closeAfterTests(await openStores());
+const { stores, clock } = closeAfterTests(await openStores());
 
 let ids = 0;
 const newId = (kind: string): string => `${kind}_${String(++ids).padStart(4, '0')}`;
@@ -155,5 +156,33 @@ describe('rate buckets', () => {
     ])
       expect(await take({ ...owner, ...changes }, at, first)).toEqual(taken(at + amount));
     expect((await take(owner, at, { ...first, rateClass: 'reads' })).fullTimes.reads).toBe(at + amount);
+  });
+});
+
+const hour = 60 * 60 * 1000;
+const keyOf = (hash: string): IdempotencyKey => ({
+  ...{ workspaceId: 'ws_1', hash, fingerprint: 'first request' },
+  at: clock.now().getTime(),
+});
+
+describe('an idempotency key', () => {
+  it('is free again 24 hours after its first request', async () => {
+    const key = keyOf('expiring');
+    await stores.idempotency.store(key, { is: 'batch', batchId: 'batch-1' });
+    expect(await stores.idempotency.find({ ...key, at: key.at + 24 * hour - 1000 })).toBeDefined();
+    const afterExpiry = { ...key, at: key.at + 24 * hour };
+    expect(await stores.idempotency.find(afterExpiry)).toBeUndefined();
+    expect(await stores.idempotency.store(afterExpiry, { is: 'batch', batchId: 'batch-2' })).toMatchObject({
+      work: { batchId: 'batch-2' },
+    });
+  });
+
+  it('is taken by one of many requests', async () => {
+    const records = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        stores.idempotency.store(keyOf('raced'), { is: 'batch', batchId: `batch-${index}` }),
+      ),
+    );
+    expect(records).toEqual(records.map(() => records[0]));
   });
 });

@@ -4,162 +4,18 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { unwrapWebhook } from '#lib/client/webhooks.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { temporaryFolder } from '#support/close-after-tests.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { useService } from '#support/use-service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
-import {
-  expectedSignature,
-  type Responder,
-  startWebhookReceiver,
-  status,
-  type WebhookCall,
-} from '#support/webhook-receiver.ts';
-
-interface Shown {
-  event_id: string;
-  state: string;
-  round: number;
-  attempts: { number: number; round: number; at: string; status: number | null; failure: string | null }[];
-}
+import { expectedSignature, type WebhookCall } from '#support/webhook-receiver.ts';
 
 const folder = await temporaryFolder('service-webhooks-');
-const service = await useService({
-  variables: { WEBHOOK_RETRY_SECONDS: '0.5', WEBHOOK_TIMEOUT_SECONDS: '1' },
-});
+const service = await useService();
 const tenant = await openWebhookTenant(service);
-const { run, json, start } = agentctlOf(service);
-
-async function receive(...responses: Responder[]) {
-  const receiver = await startWebhookReceiver(...responses);
-  onTestFinished(receiver.close);
-  return receiver;
-}
-
-describe('agentctl webhooks', () => {
-  it('shows every attempt, and sends the event once more under the same id', async () => {
-    const receiver = await receive(status(500), status(502), status(200));
-    const batch = await tenant.create({ url: receiver.url });
-    await tenant.closed(batch);
-    const exhausted = await json<Shown>('webhooks', 'deliveries', batch.id);
-    expect(exhausted).toMatchObject({ event_id: `evt_${batch.id}`, state: 'exhausted', round: 1 });
-    expect(exhausted.attempts).toMatchObject([
-      { number: 1, status: 500 },
-      { number: 2, status: 502 },
-    ]);
-    expect(await json<Shown>('webhooks', 'resend', batch.id)).toMatchObject({ state: 'pending', round: 2 });
-    await receiver.called(3);
-    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
-    expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 502', '3/2 200']);
-    expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
-    expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
-
-    // A delivered webhook can be sent again too.
-    await json('webhooks', 'resend', batch.id);
-    await receiver.called(4);
-    await tenant.closed(batch);
-    expect((await json<Shown>('webhooks', 'deliveries', batch.id)).attempts).toHaveLength(4);
-
-    const audit = await json<{ entries: object[] }>('audit', '--workspace', tenant.workspaceId);
-    const actor = expect.stringContaining('local user ');
-    const resent = { action: 'webhook resent', target_id: batch.id, actor };
-    expect(audit.entries.slice(-2)).toMatchObject([
-      { ...resent, changes: { round: 2 } },
-      { ...resent, changes: { round: 3 } },
-    ]);
-  });
-
-  it('signs with a replaced secret, and with the one before for receivers that do not know it yet', async () => {
-    const [former, replaced, last] = ['former', 'replaced', 'last'].map(
-      (name) => `whsec_${Buffer.from(`the ${name} secret`).toString('base64')}`,
-    ) as [string, string, string];
-    const receiver = await receive(status(500), status(500), status(200));
-    const batch = await tenant.create({ url: `${receiver.url}/token`, secret: former });
-    await tenant.closed(batch);
-    const sendWith = async (secret: string, count: number) => {
-      const file = join(folder, 'secret.txt');
-      await writeFile(file, `${secret}\n`);
-      const { code, stdout } = await run('webhooks', 'replace-secret', batch.id, '--file', file);
-      expect([code, JSON.parse(stdout)]).toEqual([0, { batch_id: batch.id, replaced: true }]);
-      await json('webhooks', 'resend', batch.id);
-      await receiver.called(count);
-      expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
-      return receiver.calls[count - 1] as WebhookCall;
-    };
-    const isSignedWith = (secret: string, { body, headers }: WebhookCall) => {
-      const check = new Webhook(secret);
-      try {
-        return Boolean(check.verify(body, headers));
-      } catch {
-        return false;
-      }
-    };
-    const [first] = receiver.calls;
-    if (first === undefined) throw new Error('No call');
-    expect([former, replaced].map((secret) => isSignedWith(secret, first))).toEqual([true, false]);
-
-    const second = await sendWith(replaced, 3);
-    expect(second.path).toBe('/hook/token');
-    expect([former, replaced].map((secret) => isSignedWith(secret, second))).toEqual([true, true]);
-    // The service's own signature is of the new secret, so a receiver of it knows both before the change.
-    expect(second.headers['x-service-signature']).toBe(expectedSignature(replaced, second));
-    const both = { secret: [former, replaced] };
-    for (const call of [first, second])
-      expect(await unwrapWebhook(call.body, call.headers, both)).toMatchObject({ id: `evt_${batch.id}` });
-
-    // The command may be repeated, and the secret of two changes ago ends.
-    for (const [secret, count] of [
-      [replaced, 4],
-      [last, 5],
-    ] as const)
-      await sendWith(secret, count);
-    const [fourth, fifth] = receiver.calls.slice(3) as [WebhookCall, WebhookCall];
-    const all = [former, replaced, last];
-    expect(all.map((secret) => isSignedWith(secret, fourth))).toEqual([true, true, false]);
-    expect(all.map((secret) => isSignedWith(secret, fifth))).toEqual([false, true, true]);
-
-    const audit = await json<{ entries: { action: string }[] }>('audit', '--workspace', tenant.workspaceId);
-    const entries = audit.entries.filter(({ action }) => action === 'webhook secret replaced');
-    expect(entries).toHaveLength(3);
-    expect(entries[0]).toMatchObject({ target_id: batch.id, changes: {} });
-    expect(JSON.stringify(audit)).not.toMatch(/whsec_|token/);
-  });
-
-  it('replaces a secret of which the file is usable alone', async () => {
-    const receiver = await receive();
-    const batch = await tenant.create({ url: receiver.url });
-    await tenant.closed(batch);
-    const file = join(folder, 'unusable.txt');
-    for (const [text, reason] of [
-      ['\n', 'The secret must have 1 to 255 characters'],
-      ['x'.repeat(256), 'The secret must have 1 to 255 characters'],
-    ] as const) {
-      await writeFile(file, text);
-      const end = await run('webhooks', 'replace-secret', batch.id, '--file', file);
-      expect(end).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
-    }
-    const missing = await run('webhooks', 'replace-secret', batch.id, '--file', join(folder, 'missing.txt'));
-    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be read') });
-  });
-
-  it('says so when there is nothing to show or to send', async () => {
-    const unknown = await run('webhooks', 'deliveries', '0197f2ac-8a4e-7c1b-9d52-3f6e1b0a7c44');
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('No batch 0197f2ac') });
-    const receiver = await receive();
-    const batch = await tenant.create({ url: receiver.url, events: ['cancelled'] });
-    await expect.poll(async () => (await tenant.batch(batch)).status).toBe('completed');
-    for (const command of ['deliveries', 'resend']) {
-      const { code, stderr } = await run('webhooks', command, batch.id);
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/Nothing/);
-    }
-    expect(receiver.calls).toEqual([]);
-  });
-});
+const { run, start } = agentctlOf(service);
 
 describe('agentctl webhooks listen', () => {
   /** A server over plain http on this machine, with the raw calls that it gets. */

@@ -1,15 +1,14 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ChatResource } from '#contract/chat.ts';
-import { requestsOf, submit } from '#support/batches.ts';
+import { unwrapWebhook } from '#lib/client/webhooks.ts';
+import { agentctlOf } from '#support/agentctl.ts';
+import { temporaryFolder } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
-import { replyWith } from '#support/model-server.ts';
-import { dataOf, summaryOf } from '#support/open-tenant.ts';
-import { operator } from '#support/service.ts';
+import { summaryOf } from '#support/open-tenant.ts';
 import { findPort } from '#support/upload-endpoint.ts';
-import { useScriptedService } from '#support/use-service.ts';
+import { useService } from '#support/use-service.ts';
 import { openWebhookTenant } from '#support/webhook-batches.ts';
 import {
   expectedSignature,
@@ -20,23 +19,29 @@ import {
   type WebhookReceiver,
 } from '#support/webhook-receiver.ts';
 
+interface Shown {
+  event_id: string;
+  state: string;
+  round: number;
+  attempts: { number: number; round: number; at: string; status: number | null; failure: string | null }[];
+}
+
+const folder = await temporaryFolder('service-webhooks-');
 const secret = 'kept to ourselves, é ';
 const logged: string[] = [];
-const { callFor, service } = await useScriptedService({
+const service = await useService({
   // The first attempt is immediate; the retries follow after 0.5 s and 2 s.
   variables: { WEBHOOK_RETRY_SECONDS: '0.5,2', WEBHOOK_TIMEOUT_SECONDS: '1' },
   onLog: ({ line }) => logged.push(line),
 });
-const tenant = await openWebhookTenant(service, { model: 'openai:test' });
+const tenant = await openWebhookTenant(service);
+const { run, json } = agentctlOf(service);
 
 async function receive(...responses: Responder[]): Promise<WebhookReceiver> {
   const receiver = await startWebhookReceiver(...responses);
   onTestFinished(receiver.close);
   return receiver;
 }
-
-/** What a payload tells of a batch with one request, which is done. */
-const done = { total_requests: 1, completed_requests: 1, failed_requests: 0, metadata: {} };
 
 describe('a call', () => {
   it('tells what has become of the batch, once', async () => {
@@ -48,7 +53,10 @@ describe('a call', () => {
     expect(calls[0]?.payload).toEqual({
       event: 'batch.completed',
       timestamp: batch.completed_at,
-      data: { id: batch.id, status: 'completed', ...done },
+      data: {
+        ...{ id: batch.id, status: 'completed', metadata: {} },
+        ...{ total_requests: 1, completed_requests: 1, failed_requests: 0 },
+      },
     });
     expect(calls[0]?.headers).toMatchObject({
       'content-type': 'application/json',
@@ -112,84 +120,20 @@ describe('a call', () => {
   });
 });
 
-describe('events', () => {
-  it('of cancelled batches are sent when the webhook names them, and not by default', async () => {
-    const { calls, url } = await receive();
-    const cancelled = async (events?: ['cancelled']) => {
-      const message = `Cancel me ${events}`;
-      const called = callFor(message);
-      const batch = await tenant.create({ url, ...(events && { events }) }, message);
-      const call = await called;
-      dataOf(await tenant.client.post(`/batches/${batch.id}/cancel`, undefined));
-      replyWith(call, 'In time');
-      await expect.poll(async () => (await tenant.batch(batch)).status).toBe('cancelled');
-      return batch;
-    };
-    const silent = await cancelled();
-    const batch = await cancelled(['cancelled']);
-    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
-    expect(calls.map(({ payload }) => payload)).toEqual([
-      {
-        event: 'batch.cancelled',
-        timestamp: (await tenant.batch(batch)).cancelled_at,
-        data: { id: batch.id, status: 'cancelled', ...done },
-      },
-    ]);
-    expect(await tenant.attempts(silent)).toEqual([]);
-  });
-});
-
-it('a batch that fails as a whole tells so, by default', async () => {
-  const { calls, url } = await receive();
-  const failing = await openWebhookTenant(service, { model: 'openai:test' });
-  const { client, agentId, workspaceId } = failing;
-  const chat = dataOf(await client.post<ChatResource>('/chats', { name: 'A chat', agent_id: agentId }));
-  const called = callFor('Number 0');
-  const requests = requestsOf(2, (index) => ({ message: `Number ${index}`, history_id: chat.id }));
-  const batch = await submit(client, failing, requests, { webhook: { url } });
-  const call = await called;
-  // Before the batch ends, the operator disables the workspace.
-  await operator().workspaces.update(workspaceId, { enabled: false });
-  replyWith(call, 'Done');
-  expect(await failing.closed(batch)).toMatchObject({ state: 'delivered' });
-  expect(calls.map(({ payload }) => payload)).toMatchObject([
-    {
-      event: 'batch.failed',
-      data: { id: batch.id, status: 'failed', total_requests: 2, completed_requests: 1, failed_requests: 1 },
-    },
-  ]);
-});
-
 describe('a receiver', () => {
-  it('that fails is called again, with the same event and fresh signatures', async () => {
-    const { calls, url } = await receive(status(500), (response) => response.destroy(), status(204));
+  it('that fails or redirects is called again, with the same event and fresh signatures', async () => {
+    const other = await receive();
+    const redirect = status(307, { Location: other.url });
+    const { calls, url } = await receive(redirect, (response) => response.destroy(), status(204));
     const batch = await tenant.create({ url, secret });
     expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered', attempts: 3 });
-    expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 The server cannot be reached', '3/1 204']);
+    expect(await tenant.summaries(batch)).toEqual(['1/1 307', '2/1 The server cannot be reached', '3/1 204']);
     expect(new Set(calls.map(({ body }) => body)).size).toBe(1);
     expect(new Set(calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
     expect(new Set(calls.map(({ headers }) => headers['x-service-timestamp'])).size).toBe(3);
     for (const call of calls)
       expect(call.headers['x-service-signature']).toBe(expectedSignature(secret, call));
     expect((calls[2]?.at ?? 0) - (calls[1]?.at ?? 0)).toBeGreaterThan(1800);
-  });
-
-  it('that is gone is not called again', async () => {
-    const { calls, url } = await receive(status(410));
-    expect(await tenant.closed(await tenant.create({ url }))).toMatchObject({ state: 'gone', attempts: 1 });
-    expect(calls).toHaveLength(1);
-  });
-
-  it('that redirects is not followed', async () => {
-    const other = await receive();
-    const { url } = await receive(
-      status(307, { Location: other.url }),
-      status(302, { Location: '/there' }),
-      status(200),
-    );
-    const batch = await tenant.create({ url });
-    await tenant.closed(batch);
-    expect(await tenant.summaries(batch)).toEqual(['1/1 307', '2/1 302', '3/1 200']);
     expect(other.connections()).toBe(0);
   });
 
@@ -222,21 +166,6 @@ describe('a receiver', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('is left alone for as long as it asks, up to the longest wait of the schedule', async () => {
-    const { calls, url } = await receive(
-      status(429, { 'Retry-After': '2' }),
-      status(503, { 'Retry-After': '3600' }),
-      status(200),
-    );
-    await tenant.closed(await tenant.create({ url }));
-    const gaps = calls.slice(1).map(({ at }, index) => at - (calls[index]?.at ?? 0));
-    expect(gaps).toHaveLength(2);
-    for (const gap of gaps) {
-      expect(gap).toBeGreaterThanOrEqual(1900);
-      expect(gap).toBeLessThan(6000);
-    }
-  });
-
   it('without a certificate for its name gets nothing', async () => {
     const { calls, port } = await receive();
     const exhausted = () => logged.filter((line) => /"WebhooksExhausted":1.*"WebhooksGivenUp":1/.test(line));
@@ -248,6 +177,128 @@ describe('a receiver', () => {
       [1, 2, 3].map((number) => `${number}/1 The server's certificate is not valid for this address`),
     );
     expect(calls).toEqual([]);
+  });
+});
+
+describe('agentctl webhooks', () => {
+  it('shows every attempt, and sends the event once more under the same id', async () => {
+    const receiver = await receive(status(500), status(502), status(503), status(200));
+    const batch = await tenant.create({ url: receiver.url });
+    await tenant.closed(batch);
+    const exhausted = await json<Shown>('webhooks', 'deliveries', batch.id);
+    expect(exhausted).toMatchObject({ event_id: `evt_${batch.id}`, state: 'exhausted', round: 1 });
+    expect(exhausted.attempts).toMatchObject([
+      { number: 1, status: 500 },
+      { number: 2, status: 502 },
+      { number: 3, status: 503 },
+    ]);
+    expect(await json<Shown>('webhooks', 'resend', batch.id)).toMatchObject({ state: 'pending', round: 2 });
+    await receiver.called(4);
+    expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
+    expect(await tenant.summaries(batch)).toEqual(['1/1 500', '2/1 502', '3/1 503', '4/2 200']);
+    expect(new Set(receiver.calls.map(({ headers }) => headers['x-service-event-id'])).size).toBe(1);
+    expect(new Set(receiver.calls.map(({ body }) => body)).size).toBe(1);
+
+    // A delivered webhook can be sent again too.
+    await json('webhooks', 'resend', batch.id);
+    await receiver.called(5);
+    await tenant.closed(batch);
+    expect((await json<Shown>('webhooks', 'deliveries', batch.id)).attempts).toHaveLength(5);
+
+    const audit = await json<{ entries: object[] }>('audit', '--workspace', tenant.workspaceId);
+    const actor = expect.stringContaining('local user ');
+    const resent = { action: 'webhook resent', target_id: batch.id, actor };
+    expect(audit.entries.slice(-2)).toMatchObject([
+      { ...resent, changes: { round: 2 } },
+      { ...resent, changes: { round: 3 } },
+    ]);
+  });
+
+  it('signs with a replaced secret, and with the one before for receivers that do not know it yet', async () => {
+    const [former, replaced, last] = ['former', 'replaced', 'last'].map(
+      (name) => `whsec_${Buffer.from(`the ${name} secret`).toString('base64')}`,
+    ) as [string, string, string];
+    const receiver = await receive(...Array(3).fill(status(500)), status(200));
+    const batch = await tenant.create({ url: `${receiver.url}/token`, secret: former });
+    await tenant.closed(batch);
+    const sendWith = async (secret: string, count: number) => {
+      const file = join(folder, 'secret.txt');
+      await writeFile(file, `${secret}\n`);
+      const { code, stdout } = await run('webhooks', 'replace-secret', batch.id, '--file', file);
+      expect([code, JSON.parse(stdout)]).toEqual([0, { batch_id: batch.id, replaced: true }]);
+      await json('webhooks', 'resend', batch.id);
+      await receiver.called(count);
+      expect(await tenant.closed(batch)).toMatchObject({ state: 'delivered' });
+      return receiver.calls[count - 1] as WebhookCall;
+    };
+    const isSignedWith = (secret: string, { body, headers }: WebhookCall) => {
+      const check = new Webhook(secret);
+      try {
+        return Boolean(check.verify(body, headers));
+      } catch {
+        return false;
+      }
+    };
+    const [first] = receiver.calls;
+    if (first === undefined) throw new Error('No call');
+    expect([former, replaced].map((secret) => isSignedWith(secret, first))).toEqual([true, false]);
+
+    const second = await sendWith(replaced, 4);
+    expect(second.path).toBe('/hook/token');
+    expect([former, replaced].map((secret) => isSignedWith(secret, second))).toEqual([true, true]);
+    // The service's own signature is of the new secret, so a receiver of it knows both before the change.
+    expect(second.headers['x-service-signature']).toBe(expectedSignature(replaced, second));
+    const both = { secret: [former, replaced] };
+    for (const call of [first, second])
+      expect(await unwrapWebhook(call.body, call.headers, both)).toMatchObject({ id: `evt_${batch.id}` });
+
+    // The command may be repeated, and the secret of two changes ago ends.
+    for (const [secret, count] of [
+      [replaced, 5],
+      [last, 6],
+    ] as const)
+      await sendWith(secret, count);
+    const [fifth, sixth] = receiver.calls.slice(4) as [WebhookCall, WebhookCall];
+    const all = [former, replaced, last];
+    expect(all.map((secret) => isSignedWith(secret, fifth))).toEqual([true, true, false]);
+    expect(all.map((secret) => isSignedWith(secret, sixth))).toEqual([false, true, true]);
+
+    const audit = await json<{ entries: { action: string }[] }>('audit', '--workspace', tenant.workspaceId);
+    const entries = audit.entries.filter(({ action }) => action === 'webhook secret replaced');
+    expect(entries).toHaveLength(3);
+    expect(entries[0]).toMatchObject({ target_id: batch.id, changes: {} });
+    expect(JSON.stringify(audit)).not.toMatch(/whsec_|token/);
+  });
+
+  it('replaces a secret of which the file is usable alone', async () => {
+    const receiver = await receive();
+    const batch = await tenant.create({ url: receiver.url });
+    await tenant.closed(batch);
+    const file = join(folder, 'unusable.txt');
+    for (const [text, reason] of [
+      ['\n', 'The secret must have 1 to 255 characters'],
+      ['x'.repeat(256), 'The secret must have 1 to 255 characters'],
+    ] as const) {
+      await writeFile(file, text);
+      const end = await run('webhooks', 'replace-secret', batch.id, '--file', file);
+      expect(end).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
+    }
+    const missing = await run('webhooks', 'replace-secret', batch.id, '--file', join(folder, 'missing.txt'));
+    expect(missing).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be read') });
+  });
+
+  it('says so when there is nothing to show or to send', async () => {
+    const unknown = await run('webhooks', 'deliveries', '0197f2ac-8a4e-7c1b-9d52-3f6e1b0a7c44');
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('No batch 0197f2ac') });
+    const receiver = await receive();
+    const batch = await tenant.create({ url: receiver.url, events: ['cancelled'] });
+    await expect.poll(async () => (await tenant.batch(batch)).status).toBe('completed');
+    for (const command of ['deliveries', 'resend']) {
+      const { code, stderr } = await run('webhooks', command, batch.id);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/Nothing/);
+    }
+    expect(receiver.calls).toEqual([]);
   });
 });
 
