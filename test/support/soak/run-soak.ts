@@ -76,25 +76,19 @@ export async function runSoak(options: SoakOptions) {
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
     const world = { service, log, random, marker: createMarkers(options.seed) };
-    const { batches, samples, threads } = await runLoad(world, receiver, options);
+    const { batches, samples } = await runLoad(world, receiver, options);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
     await options.afterCheck?.(service.stores);
     const events = checkEvents(receiver, batches, log);
     return {
-      seed: options.seed,
-      seconds: options.seconds,
-      /** By kind of action: how often it was done, and how long it took in milliseconds. */
-      done: log.table(),
-      /** By function: how often its threads were killed, and how many threads. */
-      kills: killsOf(log),
+      done: log.done,
+      kills: log.kills.length,
       modelFailures: failed(),
       batches,
       webhooks: { calls: receiver.calls.length, rejected: rejected(), events },
       /** By part of the service, after the warm-up. */
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
-      /** The most threads of all functions at the same time. */
-      threads,
       /** By kind: requests that were retried because a kill may have caused their failure. */
       excused: log.excused,
       unexpected: log.unexpected,
@@ -109,8 +103,6 @@ export async function runSoak(options: SoakOptions) {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
-
-export type SoakReport = Awaited<ReturnType<typeof runSoak>>;
 
 /** One delivery in five is rejected. */
 function rejectSomeWebhooks(receiver: WebhookReceiver, random: () => number): { rejected: () => number } {
@@ -146,7 +138,7 @@ async function runLoad(
   const end = performance.now() + options.seconds * 1000;
   // On a slow machine the load lasts until a reply was streamed and a batch submitted.
   const hasEnded = (): boolean =>
-    performance.now() > end && 'streamed reply' in log.table() && batches.submitted > 0;
+    performance.now() > end && 'streamed reply' in log.done && batches.submitted > 0;
   const repeat = async (work: () => Promise<void>): Promise<void> => {
     while (!hasEnded()) {
       await work();
@@ -158,7 +150,7 @@ async function runLoad(
     (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
   );
   const samples = new Map<string, MemorySample[]>();
-  const [threads] = await Promise.all([
+  await Promise.all([
     sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
     ...users.map((user) => repeat(() => user.act())),
     ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
@@ -166,7 +158,7 @@ async function runLoad(
     ),
     killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
   ]);
-  return { batches, samples, threads };
+  return { batches, samples };
 }
 
 async function killFunctions(
@@ -177,31 +169,25 @@ async function killFunctions(
   while (!hasEnded()) {
     await sleep(every * (0.5 + random()) * 1000);
     const prefix = killed[Math.floor(random() * killed.length)] ?? '';
-    const kill = { prefix, from: performance.now(), until: Number.POSITIVE_INFINITY, threads: 0 };
+    const kill = { prefix, from: performance.now(), until: Number.POSITIVE_INFINITY };
     log.kills.push(kill);
-    kill.threads = await service.kill(prefix);
+    await service.kill(prefix);
     kill.until = performance.now();
   }
 }
 
-/** @returns the most threads at the same time */
 async function sampleMemory(
   service: SoakService,
   samples: Map<string, MemorySample[]>,
   { hasEnded, warmUp, seconds }: { hasEnded: () => boolean; warmUp: number; seconds: number },
-): Promise<number> {
+): Promise<void> {
   const start = performance.now();
   const every = Math.min(Math.max(seconds / 200, 1), 5);
-  let most = 0;
   while (!hasEnded()) {
     await sleep(every * 1000);
     const at = (performance.now() - start) / 1000;
     if (at < warmUp) continue;
-    const [[runner, ...emulator], { heap, threads }] = await Promise.all([
-      processTree(service.pid),
-      service.check(),
-    ]);
-    most = Math.max(most, threads);
+    const [[runner, ...emulator], { heap }] = await Promise.all([processTree(service.pid), service.check()]);
     const all = {
       'the runner with all functions': runner?.residentBytes ?? 0,
       "the runner's own objects": heap,
@@ -213,7 +199,6 @@ async function sampleMemory(
       samples.set(part, taken);
     }
   }
-  return most;
 }
 
 /** The problems that remain when nothing is in progress any more, or after so many seconds. */
@@ -240,13 +225,4 @@ function checkEvents(receiver: WebhookReceiver, batches: SoakBatches, log: SoakL
   if (callsByBatch.size !== batches.webhooks)
     log.unexpected.push(`${callsByBatch.size} batches sent their event, not ${batches.webhooks}`);
   return callsByBatch.size;
-}
-
-function killsOf({ kills }: SoakLog) {
-  const all: Record<string, { times: number; threads: number }> = {};
-  for (const { prefix, threads } of kills) {
-    const { times = 0, threads: before = 0 } = all[prefix] ?? {};
-    all[prefix] = { times: times + 1, threads: before + threads };
-  }
-  return all;
 }

@@ -11,7 +11,6 @@ export type SoakCommand = { kill: string } | { check: true };
 export interface SoakState {
   /** How many threads the command has killed. */
   killed: number;
-  threads: number;
   /** Bytes in use of the runner's own heap, without the threads of emulators and functions. */
   heap: number;
   violations: string[];
@@ -41,7 +40,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   globalThis.gc?.();
   const state: SoakState = {
     killed,
-    threads: run.workers().length,
     heap: process.memoryUsage().heapUsed,
     violations: run.violations(),
   };
