@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { resendWebhook } from '#domain/batches/batches.ts';
 import { replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import { type EncryptedWebhook, isRightSignature, type Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
@@ -199,26 +198,4 @@ describe('a delivery without an execution', () => {
     expect(await Array.fromAsync(entries)).toEqual([{ ...ownerOf(batch), due: nextAt }]);
     expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
   });
-});
-
-it('a resend starts a new schedule', async () => {
-  const world = batchWorld();
-  world.state.receive = () => failing;
-  const batch = await createWith(world, ['completed'], 'secret');
-  await untilState(world, batch, 'exhausted');
-  const before = world.state.calls.length;
-  world.state.receive = (attempt) => (attempt === before + 1 ? failing : { status: 200, retryAfter: null });
-  expect(await resendWebhook(world.services, ownerOf(batch))).toMatchObject({
-    state: 'pending',
-    round: 2,
-    attempts: 0,
-  });
-  await untilState(world, batch, 'delivered');
-  const { calls } = world.state;
-  expect(calls).toHaveLength(before + 2);
-  expect(new Set(calls.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1);
-  expect((await world.read(batch)).executionNumber).toBe(2);
-  const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
-  expect(attempts.map(({ round }) => round).slice(-3)).toEqual([1, 2, 2]);
-  expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
 });
