@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { seededRandom } from '#support/seeded-random.ts';
 
+/** Two clocks differ by so many milliseconds at most. */
+export const clockDifference = 2000;
+
 interface Event {
   at: number;
   call: () => void;

@@ -3,23 +3,23 @@ import type { BatchWorkflow } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 
-interface Input {
+export interface WorkflowInput {
   workspaceId: string;
   batchId: string;
 }
 
 export interface WorkflowFunctions {
-  dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
-  advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
-  fail(input: Input): Promise<{ webhook: boolean }>;
-  deliver(input: Input): Promise<DeliveryProgress>;
+  dispatch(input: WorkflowInput & { taskToken: string; enteredAt: string }): Promise<unknown>;
+  advance(input: WorkflowInput): Promise<{ stage: string; webhook: boolean }>;
+  fail(input: WorkflowInput): Promise<{ webhook: boolean }>;
+  deliver(input: WorkflowInput): Promise<DeliveryProgress>;
 }
 
 type State = 'dispatch' | 'await callback' | 'check' | 'deliver' | 'ended';
 
 interface Execution {
   name: string;
-  input: Input;
+  input: WorkflowInput;
   state: State;
   taskToken: string | null;
   /** Milliseconds since the epoch: when the state is entered, or when the wait for the callback times out. */
