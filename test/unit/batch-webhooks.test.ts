@@ -140,23 +140,6 @@ describe('a delivery', () => {
     expect(await deliveryOf(world, batch)).toMatchObject({ attempts: 1, allAttempts: 1 });
   });
 
-  it('makes one attempt of several callers, and none before it is due', async () => {
-    const world = batchWorld();
-    world.state.receive = () => failing;
-    const batch = await createWith(world, ['completed']);
-    await world.untilEnd(batch);
-    expect(world.state.calls).toHaveLength(1);
-    expect((await world.functions.deliver(ownerOf(batch))).state).toBe('waiting');
-    await world.clock.advance(6000);
-    const progress = await Promise.all([
-      world.functions.deliver(ownerOf(batch)),
-      world.functions.deliver(ownerOf(batch)),
-    ]);
-    expect(world.state.calls).toHaveLength(2);
-    expect(progress.map(({ state }) => state)).toEqual(['waiting', 'waiting']);
-    expect(progress.map(({ seconds }) => seconds)).toContain(1);
-  });
-
   it('of a batch without one is over', async () => {
     const world = batchWorld();
     const batch = await world.create(1);
