@@ -20,8 +20,7 @@ const post = (fields: Record<string, unknown>, by: BatchTenant = tenant) =>
     requests: requestsOf(1),
     ...fields,
   });
-const postOne = (fields: RequestFields, by?: BatchTenant) =>
-  post({ requests: requestsOf(1, () => fields) }, by);
+const postOne = (fields: RequestFields) => post({ requests: requestsOf(1, () => fields) });
 
 it('takes a batch in with 202, in progress, nothing counted yet', async () => {
   const { status, body } = await post({});

@@ -2,13 +2,17 @@ import { expect, it } from 'vitest';
 import { openBatchTenant } from '#support/batch-tenant.ts';
 import { requestsOf, tally } from '#support/batches.ts';
 import { rejection, useProxiedService } from '#support/proxied-service.ts';
+import { quickTimer } from '#support/quick-timer.ts';
 import { createChat, send } from '#support/turns.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
+const logged: { functionName: string; line: string }[] = [];
 const { model, service, proxy } = await useProxiedService({
+  timer: quickTimer,
+  onLog: (entry) => logged.push(entry),
   // With the real waits, ten attempts would take minutes.
   waitMilliseconds: {
     'Offer slots to workers and wait for the last request': 100,
@@ -59,6 +63,8 @@ it.concurrent('a reply with a form that breaks off three times is given up, alth
   const { id } = await tenant.submit(requests, { response_format });
   expect(await tenant.end(id, 100)).toMatchObject({ failed_requests: 1 });
   expect(broken.get('Break form')).toBe(3);
+  for (const call of model.calls.filter(({ request }) => request.messages.at(-1)?.content === 'Break form'))
+    expect(call.body).toMatchObject({ response_format: { json_schema: { schema } } });
 });
 
 it.concurrent.each([
@@ -78,3 +84,45 @@ it.concurrent.each([
     expect((await send(tenant.client, tenant, chatId, 'Go on')).status).toBe(200);
   },
 );
+
+it('a task of the workflow that fails says so in a line of its own, and every line names its invocation', async () => {
+  const tenant = await open();
+  let rejected = 0;
+  proxy.handle = async ({ target, functionName }, pass) => {
+    if (!functionName.includes('AdvanceBatch') || target !== 'GetItem' || rejected > 0) return pass();
+    rejected += 1;
+    return {
+      status: 400,
+      body: '{"__type":"ValidationException","message":"No such key","Item":{"text":{"S":"canary-row"}}}',
+    };
+  };
+  const batch = await tenant.run(requestsOf(2), 100);
+  expect(batch).toMatchObject({ status: 'completed', completed_requests: 2 });
+  expect(rejected).toBe(1);
+  const linesOf = (name: string) =>
+    logged
+      // Lines without JSON are the runner's own, about calls that it throttled.
+      .filter(({ functionName, line }) => functionName.includes(name) && line.startsWith('{'))
+      .map(({ line }) => JSON.parse(line) as Record<string, unknown>);
+  await expect
+    .poll(() =>
+      linesOf('AdvanceBatch').filter(({ level, batch_id: id }) => level === 'ERROR' && id === batch.id),
+    )
+    .toMatchObject([
+      {
+        message: 'An invocation failed',
+        error: { name: 'ValidationException', message: 'No such key' },
+        workspace_id: tenant.workspaceId,
+        batch_id: batch.id,
+      },
+    ]);
+  for (const name of ['DispatchBatch', 'ProcessBatchItems', 'AdvanceBatch', 'ReconcileBatches']) {
+    const lines = linesOf(name);
+    expect(lines.map(({ request_id: id }) => id)).toEqual(
+      lines.map(() => expect.stringMatching(/^[\da-f-]{36}$/)),
+    );
+    for (const { function_request_id: id, request_id: own } of lines)
+      if (id !== undefined) expect(own).toBe(id);
+  }
+  expect(JSON.stringify(logged)).not.toContain('canary-row');
+});

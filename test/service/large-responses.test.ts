@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
+import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
-import { offerSlot } from '#support/batch-queue.ts';
 import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { dataTableOf } from '#support/data-table.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { countLargeTexts } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
@@ -122,6 +123,17 @@ it('keeps one paused reader of a workspace, where there is one slot, and leaves 
   expect((JSON.parse(whole ?? '') as { data: unknown[] }).data).toHaveLength(largeMessages);
 });
 
+/** Sends the message of the first slot of a batch, as the reconciler does when the slot is silent. */
+async function offerSlot(workspaceId: string, batchId: string): Promise<void> {
+  const { slots } = (await table.read(keys.batch(workspaceId, batchId))) as { slots: { 1: { e: number } } };
+  const [, QueueUrl] =
+    Object.entries(service.run.physicalIds).find(([id]) => id.startsWith('BatchesRequests')) ?? [];
+  const sqs = new SQSClient({ ...operatorAt(service.run.endpoints.sqs), useQueueUrlAsEndpoint: false });
+  const MessageBody = JSON.stringify({ workspaceId, batchId, slot: 1, epoch: slots[1].e });
+  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody, MessageGroupId: workspaceId }));
+  sqs.destroy();
+}
+
 describe('a large reply', () => {
   const large = '🙂é字 '.repeat(40_000);
   const open = () => openTenant(service, { model: 'openai:test', titles: false });
@@ -136,7 +148,7 @@ describe('a large reply', () => {
 
     // Another worker gets the slot, as if this one had died.
     const repeated = callFor('Twice');
-    await offerSlot(service, { workspaceId: own.workspaceId, batchId: batch.id });
+    await offerSlot(own.workspaceId, batch.id);
     replyWith(await repeated, 'Quick');
     const contents = async () =>
       (await resultsOf(own.client, batch.id)).map(({ response_content: content }) => content);

@@ -30,21 +30,10 @@ interface Reply {
   call: ModelCall;
 }
 
-/** The tenants that the tests share, each with chats of its own. */
-const allTenants: Tenant[] = [];
-
-async function openTenants(count: number): Promise<Tenant[]> {
-  const missing = Math.max(0, count - allTenants.length);
-  const created = Array.from({ length: missing }, () =>
-    createTenant({ model: 'openai:test', titles: false }),
-  );
-  allTenants.push(...(await Promise.all(created)));
-  return allTenants.slice(0, count);
-}
-
 /** Begins so many replies of as many tenants, each with its first delta. */
 async function startReplies(count: number): Promise<Reply[]> {
-  const tenants = await openTenants(count);
+  const created = Array.from({ length: count }, () => createTenant({ model: 'openai:test', titles: false }));
+  const tenants = await Promise.all(created);
   const chats = await Promise.all(tenants.map((tenant) => createChat(clientOf(service, tenant), tenant)));
   return Promise.all(
     tenants.map(async (tenant, index) => {

@@ -1,10 +1,8 @@
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import type { WireItem } from '#support/memory-table/attribute-values.ts';
 import type { Process } from './process.ts';
+import { clockDifference } from './timeline.ts';
 import type { World } from './world.ts';
-
-/** Clocks differ by 2 s. */
-const clockDifference = 2000;
 
 /** A worker stores a turn only if its slot is its own for 15 s. */
 const longestStoring = 14_000;

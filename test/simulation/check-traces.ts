@@ -3,6 +3,7 @@ import type { MemoryTable } from '#support/memory-table/memory-table.ts';
 import type { StoredItem } from '#support/stored/snapshot.ts';
 import type { StoredItems } from '#support/stored/stored-items.ts';
 import { readItems } from './items.ts';
+import { clockDifference } from './timeline.ts';
 import type { World } from './world.ts';
 
 /** Remembers the files of all messages that were ever stored. */
@@ -97,9 +98,6 @@ function checkRatings({ checks }: World, items: StoredItems): void {
   for (const { item, parts } of items.like(/^W#([^#]+)#USER#.+$/, /^RATING#/))
     checkChat(item, parts[0], item.sk.split('#')[1]);
 }
-
-/** Clocks differ by 2 s. */
-const clockDifference = 2000;
 
 function checkPersons({ checks, ledger }: World, items: StoredItems): void {
   for (const { workspaceId, externalUserId, start, end } of ledger.erasures) {

@@ -12,6 +12,7 @@ import {
 } from './items.ts';
 import type { PaidCall } from './model.ts';
 import type { Process } from './process.ts';
+import { clockDifference } from './timeline.ts';
 import type { World } from './world.ts';
 
 /** Checks what must hold once all work has ended. */
@@ -217,9 +218,6 @@ function checkBatches(
 }
 
 const hour = 3_600_000;
-
-/** Clocks differ by 2 s. */
-const clockDifference = 2000;
 
 function checkErasures({ checks, ledger }: World, chats: readonly StoredChat[]): void {
   for (const { workspaceId, externalUserId, start, end } of ledger.erasures) {

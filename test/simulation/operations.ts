@@ -28,18 +28,26 @@ import { cancelBatch, countBatch, findBatch, listBatchResults } from '#domain/ba
 import { createBatch } from '#domain/batches/create-batch.ts';
 import { reconcileBatches } from '#domain/batches/reconcile-batches.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
-import { createChat, deleteChat, listMessages, renameChat, stopReply } from '#domain/chats/chats.ts';
-import type { ContentStore } from '#domain/chats/message.ts';
+import {
+  createChat,
+  deleteChat,
+  listMessages,
+  recordFeedback,
+  renameChat,
+  stopReply,
+} from '#domain/chats/chats.ts';
+import { type ContentStore, messageId } from '#domain/chats/message.ts';
 import { type Erasure, type Purge, requeuePurges } from '#domain/chats/purge.ts';
 import { finishTurn, startTurn } from '#domain/chats/send-turn.ts';
 import { type StopWatch, watchStops } from '#domain/chats/watch-stops.ts';
+import { deleteUnusedChats } from '#domain/erasure/delete-unused-chats.ts';
 import { runErasure } from '#domain/erasure/erase-person.ts';
 import { purgeChat, requestErasure } from '#domain/erasure/erasure.ts';
+import { deleteFile } from '#domain/files/attachments.ts';
 import { type DeliveryProgress, deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
 import type { WebhookResponse } from '#domain/webhooks/webhook.ts';
 import { lazyPorts, type Process } from './process.ts';
 import type { Queue } from './queue.ts';
-import { traceOperations } from './trace-operations.ts';
 import type { Workflow } from './workflow.ts';
 
 export interface Settings {
@@ -243,6 +251,35 @@ const clientOperations = (of: Of) => ({
     filter: { workspaceId: string; agentId?: string; externalUserId?: string },
     page: ListPage,
   ) => of(process).chatPages.page(filter, page),
+});
+
+/** What is done with files, ratings and unused chats. */
+const traceOperations = (of: Of, objects: Set<string>) => ({
+  async upload(process: Process, workspaceId: string, uuid: string): Promise<void> {
+    objects.add(uuid);
+    await of(process).fileIndex.put({
+      ...{ uuid, workspaceId, name: 'a.txt', contentType: 'text/plain', size: 1, scope: 'persistent' },
+      ...{ createdAt: process.clock.now().toISOString(), expiresAt: null },
+    });
+  },
+  deleteUnused: (process: Process) => deleteUnusedChats(of(process)),
+  async retain(process: Process, workspaceId: string, days: number): Promise<void> {
+    await of(process).workspaces.update(workspaceId, { retentionDays: days });
+  },
+  removeFile: (process: Process, workspaceId: string, uuid: string) =>
+    deleteFile(of(process), workspaceId, uuid),
+  rate: (
+    process: Process,
+    input: { workspaceId: string; chatId: number; externalUserId: string; position: number },
+  ) =>
+    recordFeedback(
+      of(process),
+      {
+        ...input,
+        ...{ messageId: messageId(input.chatId, input.position), type: 'sys_helpful', content: null },
+      },
+      async () => undefined,
+    ),
 });
 
 interface ChatOf {

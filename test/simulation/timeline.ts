@@ -1,15 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { seededRandom } from '#support/seeded-random.ts';
 
+/** Two clocks differ by so many milliseconds at most. */
+export const clockDifference = 2000;
+
 interface Event {
   at: number;
-  /** Events of the same time happen in the order in which they were added. */
-  order: number;
   call: () => void;
 }
-
-const isBefore = (one: Event, other: Event): boolean =>
-  one.at < other.at || (one.at === other.at && one.order < other.order);
 
 /** Virtual time. Everything that happens in a world is an event here, and every random number comes from one seed. */
 export class Timeline {
@@ -17,26 +15,17 @@ export class Timeline {
   now = Date.parse('2027-01-31T12:00:00.000Z');
   readonly start = this.now;
   readonly random: () => number;
-  readonly #heap: Event[] = [];
-  #order = 0;
+  /** By time. Events of the same time happen in the order in which they were added. */
+  readonly #events: Event[] = [];
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
   }
 
   at(time: number, call: () => void): void {
-    const heap = this.#heap;
-    const event = { at: Math.max(time, this.now), order: this.#order, call };
-    this.#order += 1;
-    let index = heap.length;
-    heap.push(event);
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!isBefore(event, heap[parent] as Event)) break;
-      heap[index] = heap[parent] as Event;
-      index = parent;
-    }
-    heap[index] = event;
+    const event = { at: Math.max(time, this.now), call };
+    const before = this.#events.findLastIndex(({ at }) => at <= event.at);
+    this.#events.splice(before + 1, 0, event);
   }
 
   sleep(milliseconds: number): Promise<void> {
@@ -66,29 +55,11 @@ export class Timeline {
    */
   async run(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
-      const event = this.#next();
+      const event = this.#events.shift();
       if (event === undefined) return;
       this.now = event.at;
       event.call();
       await nextTurn();
     }
-  }
-
-  #next(): Event | undefined {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined || heap.length === 0) return first;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child += 1;
-      if (!isBefore(heap[child] as Event, last)) break;
-      heap[index] = heap[child] as Event;
-      index = child;
-    }
-    heap[index] = last;
-    return first;
   }
 }

@@ -1,24 +1,16 @@
 import type { Batch } from '#domain/batches/batch.ts';
 import type { BatchWorkflow } from '#domain/batches/batch-store.ts';
+import type { WorkflowFunctions, WorkflowInput } from '#support/batch-world/memory-workflow.ts';
 import type { Process } from './process.ts';
 import type { Timeline } from './timeline.ts';
 
-interface Input {
-  workspaceId: string;
-  batchId: string;
-}
-
 type Settings = Readonly<Record<'batchTimeout' | 'lease', number>>;
 
-export interface WorkflowFunctions {
-  dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
-  advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
-  deliver(input: Input): Promise<{ state: string; seconds: number }>;
-}
+type Functions = Omit<WorkflowFunctions, 'fail'>;
 
 interface Execution {
   name: string;
-  input: Input;
+  input: WorkflowInput;
   state: 'dispatch' | 'await callback' | 'check' | 'deliver' | 'ended';
   taskToken: string | null;
   /** Of the state: what was planned for an earlier state does nothing. */
@@ -33,11 +25,11 @@ const attemptsOfState = 6;
 export class Workflow {
   readonly executions = new Map<string, Execution>();
   readonly #timeline: Timeline;
-  readonly #functions: WorkflowFunctions;
+  readonly #functions: Functions;
   readonly #settings: Settings;
   #tokens = 0;
 
-  constructor(timeline: Timeline, settings: Settings, functions: WorkflowFunctions) {
+  constructor(timeline: Timeline, settings: Settings, functions: Functions) {
     this.#timeline = timeline;
     this.#settings = settings;
     this.#functions = functions;

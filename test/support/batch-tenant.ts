@@ -1,6 +1,5 @@
 import type { BatchResource } from '#contract/batch.ts';
 import {
-  batchAt,
   checkChats,
   checkEnded,
   type RequestFields,
@@ -21,16 +20,15 @@ export const batchesOf = ({ client, agentId }: Pick<OpenTenant, 'client' | 'agen
   submit: (requests: Requests, fields?: RequestFields) => submit(client, { agentId }, requests, fields),
   cancel: (id: string) => client.post<BatchResource>(`/batches/${id}/cancel`, undefined),
   run: (requests: Requests, seconds?: number) => runBatch(client, { agentId }, requests, seconds),
-  batchAt: (id: string) => batchAt(client, id),
   until: (id: string, is: (batch: BatchResource) => boolean) => waitForBatch(client, id, is),
   end: (id: string, seconds?: number) => waitForBatchEnd(client, id, seconds),
   results: (id: string) => resultsOf(client, id),
   tally: async (id: string) => tally(await resultsOf(client, id)),
   checkEnded: (batch: BatchResource, requests: Requests) => checkEnded(client, batch, requests),
   /** `checkEnded` and `checkChats`. */
-  async checkWhole(batch: BatchResource, requests: Requests, sharedChat?: number) {
+  async checkWhole(batch: BatchResource, requests: Requests) {
     const results = await checkEnded(client, batch, requests);
-    await checkChats(client, requests, results, sharedChat);
+    await checkChats(client, requests, results);
     return results;
   },
 });

@@ -143,24 +143,19 @@ export function expectUsageToAddUp({ response_usage: usage }: BatchResultResourc
   });
 }
 
-/**
- * Checks a workspace whose chats all belong to one batch: each chat has its request's message and the reply, once.
- * @param shared a chat that several requests continue; its messages are checked elsewhere
- */
+/** Checks a workspace whose chats all belong to one batch: each chat has its request's message and the reply, once. */
 export async function checkChats(
   client: Pick<Client, 'get'>,
   requests: readonly RequestFields[],
   results: readonly BatchResultResource[],
-  shared?: number,
 ): Promise<void> {
   const { body } = await client.get<ChatResource[]>('/chats?limit=1000');
-  const own = results.flatMap(({ history_id }) => (history_id === shared ? [] : (history_id ?? [])));
-  expect(new Set(own).size).toBe(own.length);
-  const chats = shared === undefined ? own : [...own, shared];
+  const chats = results.flatMap(({ history_id }) => history_id ?? []);
+  expect(new Set(chats).size).toBe(chats.length);
   expect(body.pagination?.total_records).toBe(chats.length);
   expect(body.data.map(({ id }) => id).toSorted(ascending)).toEqual(chats.toSorted(ascending));
   for (const [index, { status, history_id, message_id, response_content }] of results.entries()) {
-    if (history_id === null || history_id === shared || status !== 'success') continue;
+    if (history_id === null || status !== 'success') continue;
     const history = await historyOf(client, history_id);
     expect(history.map(({ content }) => content)).toEqual([requests[index]?.message, response_content]);
     expect(history[1]?.id).toBe(message_id);

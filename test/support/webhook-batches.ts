@@ -30,7 +30,6 @@ export async function openWebhookTenant(service: Service, options?: Parameters<t
     ...tenant,
     submit,
     attempts,
-    ownerOf,
     create: async (webhook: WebhookFields, message?: string): Promise<BatchResource> =>
       dataOf(await submit(webhook, message)),
     batch: ({ id }: Pick<BatchResource, 'id'>): Promise<BatchResource> => batchAt(client, id),

@@ -16,8 +16,8 @@ const outcomesOf = async (world: BatchWorld, batch: Batch) =>
  * A batch with one request in work. If it has 25, its worker has taken the first 20, and no worker has the others. `work`
  * ends with the model's silence.
  */
-async function withRequestInWork(total: 2 | 25) {
-  const world = batchWorld({ requestsPerWorker: total > 2 ? 1 : 2 });
+async function withRequestInWork(total: 2 | 25, settings: Parameters<typeof batchWorld>[0] = {}) {
+  const world = batchWorld({ requestsPerWorker: total > 2 ? 1 : 2, ...settings });
   world.model.replyTo = (message) => (message === 'Question 0' ? 'silence' : message);
   const batch = await world.create(total);
   await world.workflow.step(world.functions);
@@ -37,6 +37,28 @@ it('an expired batch starts no request before anything has marked it', async () 
   await world.deliver();
   expect(world.model.calls).toEqual([]);
   expect(await world.stores.batches.allItems(batch)).toEqual([]);
+});
+
+it('at its expiry what was not begun fails, what was finishes, and the batch is completed', async () => {
+  const { world, batch, work } = await withRequestInWork(25, { timeout: 10_000 });
+  await world.clock.advance(10_000);
+  for (let step = 1; step <= 3; step += 1) await world.workflow.step(world.functions);
+  const counted = async () =>
+    [...Map.groupBy(await outcomesOf(world, batch), ([status, code]) => `${status} ${code}`)].map(
+      ([outcome, all]) => [outcome, all.length],
+    );
+  expect(await counted()).toEqual([
+    ['processing null', 20],
+    ['failed 408', 5],
+  ]);
+  world.model.runtime.replies[0]?.end();
+  await world.advanceDuring(work);
+  await world.run();
+  expect(await counted()).toEqual([
+    ['success null', 20],
+    ['failed 408', 5],
+  ]);
+  expect(await world.read(batch)).toMatchObject({ status: 'completed', completed: 20, failed: 5 });
 });
 
 it('a wait that begins when its batch has just ended is over at once, and leaves nothing behind', async () => {

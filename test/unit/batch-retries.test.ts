@@ -47,7 +47,8 @@ describe('a request whose model is busy', () => {
     const batch = await world.create(1);
     await world.untilEnd(batch, 2);
     expect(await world.read(batch)).toMatchObject({ completed: 0, failed: 1, stop: { reason: 'expired' } });
-    expect(await world.results(batch)).toMatchObject([{ status: 'failed', error_code: 408 }]);
+    const error_message = 'The batch timed out before the request was processed';
+    expect(await world.results(batch)).toMatchObject([{ status: 'failed', error_code: 408, error_message }]);
     expect(world.model.calls.length).toBeGreaterThan(12);
     // The chat of the request is open to other senders.
     expect(await world.stores.chats.get('ws_1', 1)).toMatchObject({ lease: null, messageCount: 0 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch } from '#domain/batches/batch.ts';
-import { cancelBatch, resendWebhook } from '#domain/batches/batches.ts';
+import { cancelBatch } from '#domain/batches/batches.ts';
 import { replaceWebhookSecret } from '#domain/webhooks/deliver-webhook.ts';
 import { type EncryptedWebhook, isRightSignature, type Webhook } from '#domain/webhooks/webhook.ts';
 import { type BatchWorld, batchWorld } from '#support/batch-world/batch-world.ts';
@@ -184,23 +184,6 @@ describe('a delivery', () => {
     expect(await deliveryOf(world, batch)).toMatchObject({ attempts: 1, allAttempts: 1 });
   });
 
-  it('makes one attempt of several callers, and none before it is due', async () => {
-    const world = batchWorld();
-    world.state.receive = () => failing;
-    const batch = await createWith(world, ['completed']);
-    await world.untilEnd(batch);
-    expect(world.state.calls).toHaveLength(1);
-    expect((await world.functions.deliver(ownerOf(batch))).state).toBe('waiting');
-    await world.clock.advance(6000);
-    const progress = await Promise.all([
-      world.functions.deliver(ownerOf(batch)),
-      world.functions.deliver(ownerOf(batch)),
-    ]);
-    expect(world.state.calls).toHaveLength(2);
-    expect(progress.map(({ state }) => state)).toEqual(['waiting', 'waiting']);
-    expect(progress.map(({ seconds }) => seconds)).toContain(1);
-  });
-
   it('of a batch without one is over', async () => {
     const world = batchWorld();
     const batch = await world.create(1);
@@ -242,26 +225,4 @@ describe('a delivery without an execution', () => {
     expect(await Array.fromAsync(entries)).toEqual([{ ...ownerOf(batch), due: nextAt }]);
     expect(Date.parse(nextAt)).toBeGreaterThan(world.clock.now().getTime());
   });
-});
-
-it('a resend starts a new schedule', async () => {
-  const world = batchWorld();
-  world.state.receive = () => failing;
-  const batch = await createWith(world, ['completed'], 'secret');
-  await untilState(world, batch, 'exhausted');
-  const before = world.state.calls.length;
-  world.state.receive = (attempt) => (attempt === before + 1 ? failing : { status: 200, retryAfter: null });
-  expect(await resendWebhook(world.services, ownerOf(batch))).toMatchObject({
-    state: 'pending',
-    round: 2,
-    attempts: 0,
-  });
-  await untilState(world, batch, 'delivered');
-  const { calls } = world.state;
-  expect(calls).toHaveLength(before + 2);
-  expect(new Set(calls.map(({ body, headers }) => `${headers['webhook-id']} ${body}`)).size).toBe(1);
-  expect((await world.read(batch)).executionNumber).toBe(2);
-  const attempts = await world.stores.deliveries.attempts(ownerOf(batch));
-  expect(attempts.map(({ round }) => round).slice(-3)).toEqual([1, 2, 2]);
-  expect(attempts.map(({ number }) => number)).toEqual(calls.map((_, index) => index + 1));
 });

@@ -31,15 +31,10 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
   const model = scriptedModel();
   const state = createState();
   const services = createServices({ settings, clock, stores, queue, workflow, model, state });
-  const { invoke, workers, functions } = createProcesses(services, state);
+  const { invoke, work, functions } = createProcesses(services, state);
 
-  const reconcile = async (): Promise<void> => {
-    try {
-      state.overdue = (await invoke((ports) => reconcileBatches(ports))).overdue;
-    } catch {
-      // The next run follows.
-    }
-  };
+  // If it fails, the next run follows.
+  const reconcile = (): Promise<unknown> => invoke((ports) => reconcileBatches(ports)).catch(() => undefined);
   let nextRun = clock.now().getTime() + minute;
 
   const read = async ({ workspaceId, id }: Pick<Batch, 'workspaceId' | 'id'>): Promise<Batch> => {
@@ -48,7 +43,7 @@ export function batchWorld(given: Partial<BatchSettings> = {}) {
     return batch;
   };
 
-  const deliver = (atOnce = settings.atOnce): Promise<number> => queue.deliver(workers, atOnce);
+  const deliver = (atOnce = settings.atOnce): Promise<number> => queue.deliver(work, atOnce);
 
   /** Moves the clock while the work goes on. */
   const advanceDuring = async <Result>(work: Promise<Result>, milliseconds = 250): Promise<Result> => {

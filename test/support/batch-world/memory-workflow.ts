@@ -3,23 +3,23 @@ import type { BatchWorkflow } from '#domain/batches/batch-store.ts';
 import type { Clock } from '#domain/platform/services.ts';
 import type { DeliveryProgress } from '#domain/webhooks/deliver-webhook.ts';
 
-interface Input {
+export interface WorkflowInput {
   workspaceId: string;
   batchId: string;
 }
 
 export interface WorkflowFunctions {
-  dispatch(input: Input & { taskToken: string; enteredAt: string }): Promise<unknown>;
-  advance(input: Input): Promise<{ stage: string; webhook: boolean }>;
-  fail(input: Input): Promise<{ webhook: boolean }>;
-  deliver(input: Input): Promise<DeliveryProgress>;
+  dispatch(input: WorkflowInput & { taskToken: string; enteredAt: string }): Promise<unknown>;
+  advance(input: WorkflowInput): Promise<{ stage: string; webhook: boolean }>;
+  fail(input: WorkflowInput): Promise<{ webhook: boolean }>;
+  deliver(input: WorkflowInput): Promise<DeliveryProgress>;
 }
 
 type State = 'dispatch' | 'await callback' | 'check' | 'deliver' | 'ended';
 
-export interface Execution {
+interface Execution {
   name: string;
-  input: Input;
+  input: WorkflowInput;
   state: State;
   taskToken: string | null;
   /** Milliseconds since the epoch: when the state is entered, or when the wait for the callback times out. */
@@ -27,18 +27,8 @@ export interface Execution {
   waitSeconds: number;
 }
 
-export interface MemoryWorkflow extends BatchWorkflow {
-  executions: Map<string, Execution>;
-  /** Runs the states that are due now. @returns their number */
-  step(functions: WorkflowFunctions): Promise<number>;
-  nextTime(): number;
-}
-
 /** The state machine of lib/batch-workflow.ts. A state that fails is retried a second later. */
-export function memoryWorkflow(
-  clock: Clock,
-  settings: { batchTimeout: number; lease: number },
-): MemoryWorkflow {
+export function memoryWorkflow(clock: Clock, settings: { batchTimeout: number; lease: number }) {
   const executions = new Map<string, Execution>();
   const nameOf = ({ id, executionNumber }: Batch): string => `${id}-${executionNumber}`;
   const now = () => clock.now().getTime();
@@ -73,7 +63,7 @@ export function memoryWorkflow(
 
   return {
     executions,
-    async start(batch) {
+    async start(batch: Batch) {
       const name = nameOf(batch);
       if (executions.has(name)) return;
       executions.set(name, {
@@ -81,19 +71,20 @@ export function memoryWorkflow(
         ...{ taskToken: null, at: now(), waitSeconds: settings.batchTimeout / 1000 },
       });
     },
-    async stateOf(batch) {
+    async stateOf(batch: Batch) {
       const execution = executions.get(nameOf(batch));
       if (execution === undefined) return 'none';
       return execution.state === 'ended' ? 'ended' : 'running';
     },
-    async completeTaskCallback(taskToken) {
+    async completeTaskCallback(taskToken: string) {
       const waiting = running().find(
         (execution) => execution.state === 'await callback' && execution.taskToken === taskToken,
       );
       if (waiting !== undefined) enter(waiting, 'check');
       return waiting !== undefined;
     },
-    async step(functions) {
+    /** Runs the states that are due now. @returns their number */
+    async step(functions: WorkflowFunctions) {
       const due = running().filter(({ at }) => at <= now());
       for (const execution of due) {
         const { state } = execution;
@@ -106,5 +97,5 @@ export function memoryWorkflow(
       return due.length;
     },
     nextTime: () => Math.min(...running().map(({ at }) => at)),
-  };
+  } satisfies BatchWorkflow & Record<string, unknown>;
 }

@@ -1,8 +1,8 @@
 import { advanceBatch, dispatchBatch, failBatch } from '#domain/batches/advance-batch.ts';
 import { wantsWebhook } from '#domain/batches/batch.ts';
+import type { SlotMessage } from '#domain/batches/batch-store.ts';
 import { workOnSlot } from '#domain/batches/worker.ts';
 import { deliverWebhook } from '#domain/webhooks/deliver-webhook.ts';
-import type { Workers } from './memory-queue.ts';
 import type { WorkflowFunctions } from './memory-workflow.ts';
 import type { WorldServices, WorldState } from './world-services.ts';
 
@@ -16,15 +16,9 @@ export function createProcesses(all: WorldServices, state: WorldState) {
     if (process.isDead()) throw new Error('The process has died');
     return result;
   };
-  const workers: Workers = {
-    async process(message) {
-      try {
-        await invoke((ports) => workOnSlot(ports, message));
-      } catch {
-        // The message is deleted all the same.
-      }
-    },
-  };
+  const work = (message: SlotMessage): Promise<void> =>
+    // The message is deleted also if the process has died.
+    invoke((ports) => workOnSlot(ports, message)).catch(() => undefined);
   const functions: WorkflowFunctions = {
     dispatch: (input) => invoke((ports) => dispatchBatch(ports, input)),
     advance: (input) =>
@@ -35,7 +29,7 @@ export function createProcesses(all: WorldServices, state: WorldState) {
     fail: (input) => invoke(async (ports) => ({ webhook: wantsWebhook(await failBatch(ports, input)) })),
     deliver: (input) => invoke((ports) => deliverWebhook(ports, input)),
   };
-  return { invoke, workers, functions };
+  return { invoke, work, functions };
 }
 
 /** The ports through which a process changes anything. */

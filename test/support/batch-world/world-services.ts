@@ -34,7 +34,6 @@ export function createState() {
     files: new Map<string, StoredFile>(),
     forbiddenUrls: new Map<string, string>(),
     endedBatches: [] as string[],
-    overdue: 0,
     /** The workspace has less than its share of the calls of receivers that have failed before. */
     hasWebhookSlot: true,
     calls: [] as { url: string; at: number; headers: Readonly<Record<string, string>>; body: string }[],
@@ -53,7 +52,7 @@ export type WorldServices = Parameters<typeof createBatch>[0] &
   Parameters<typeof reconcileBatches>[0] &
   Parameters<typeof deliverWebhook>[0];
 
-export interface WorldParts {
+interface WorldParts {
   settings: BatchSettings;
   clock: ManualClock;
   stores: Stores;
@@ -63,15 +62,7 @@ export interface WorldParts {
   state: WorldState;
 }
 
-export function createServices({
-  settings,
-  clock,
-  stores,
-  queue,
-  workflow,
-  model,
-  state,
-}: WorldParts): WorldServices {
+export function createServices({ settings, clock, stores, queue, workflow, model, state }: WorldParts) {
   let ids = 0;
   const services = {
     ...stores,

@@ -11,7 +11,6 @@ import { createTenant } from '../service.ts';
 import type { StoresOfRun } from '../stored/snapshot.ts';
 import { storedProblems } from '../stored/stored-problems.ts';
 import { startWebhookReceiver, status, type WebhookReceiver } from '../webhook-receiver.ts';
-import { type MemorySample, trendOf } from './memory-trend.ts';
 import { doBatch, type SoakBatches } from './soak-batches.ts';
 import { SoakLog } from './soak-log.ts';
 import { respondAsRequested } from './soak-model.ts';
@@ -76,25 +75,19 @@ export async function runSoak(options: SoakOptions) {
   try {
     useLocalTable(service.stores.outputs.DataTableName ?? '', service.stores.endpoints.dynamodb);
     const world = { service, log, random, marker: createMarkers(options.seed) };
-    const { batches, samples, threads } = await runLoad(world, receiver, options);
+    const { batches, samples } = await runLoad(world, receiver, options);
     const problems = await finalProblems(service, options.closing);
     const { violations } = await service.check();
     await options.afterCheck?.(service.stores);
     const events = checkEvents(receiver, batches, log);
     return {
-      seed: options.seed,
-      seconds: options.seconds,
-      /** By kind of action: how often it was done, and how long it took in milliseconds. */
-      done: log.table(),
-      /** By function: how often its threads were killed, and how many threads. */
-      kills: killsOf(log),
+      done: log.done,
+      kills: log.kills.length,
       modelFailures: failed(),
       batches,
       webhooks: { calls: receiver.calls.length, rejected: rejected(), events },
       /** By part of the service, after the warm-up. */
       memory: Object.fromEntries([...samples].map(([part, taken]) => [part, trendOf(taken)])),
-      /** The most threads of all functions at the same time. */
-      threads,
       /** By kind: requests that were retried because a kill may have caused their failure. */
       excused: log.excused,
       unexpected: log.unexpected,
@@ -109,8 +102,6 @@ export async function runSoak(options: SoakOptions) {
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
-
-export type SoakReport = Awaited<ReturnType<typeof runSoak>>;
 
 /** One delivery in five is rejected. */
 function rejectSomeWebhooks(receiver: WebhookReceiver, random: () => number): { rejected: () => number } {
@@ -146,7 +137,7 @@ async function runLoad(
   const end = performance.now() + options.seconds * 1000;
   // On a slow machine the load lasts until a reply was streamed and a batch submitted.
   const hasEnded = (): boolean =>
-    performance.now() > end && 'streamed reply' in log.table() && batches.submitted > 0;
+    performance.now() > end && 'streamed reply' in log.done && batches.submitted > 0;
   const repeat = async (work: () => Promise<void>): Promise<void> => {
     while (!hasEnded()) {
       await work();
@@ -158,7 +149,7 @@ async function runLoad(
     (_, index) => new SoakUser(world, tenants[index % 2 === 0 ? 0 : 1], `user-${index}`),
   );
   const samples = new Map<string, MemorySample[]>();
-  const [threads] = await Promise.all([
+  await Promise.all([
     sampleMemory(service, samples, { hasEnded, warmUp: options.warmUp, seconds: options.seconds }),
     ...users.map((user) => repeat(() => user.act())),
     ...Array.from({ length: Math.ceil(options.users / 3) }, () =>
@@ -166,7 +157,7 @@ async function runLoad(
     ),
     killFunctions(service, log, { every: options.killEvery, hasEnded, random }),
   ]);
-  return { batches, samples, threads };
+  return { batches, samples };
 }
 
 async function killFunctions(
@@ -177,31 +168,25 @@ async function killFunctions(
   while (!hasEnded()) {
     await sleep(every * (0.5 + random()) * 1000);
     const prefix = killed[Math.floor(random() * killed.length)] ?? '';
-    const kill = { prefix, from: performance.now(), until: Number.POSITIVE_INFINITY, threads: 0 };
+    const kill = { prefix, from: performance.now(), until: Number.POSITIVE_INFINITY };
     log.kills.push(kill);
-    kill.threads = await service.kill(prefix);
+    await service.kill(prefix);
     kill.until = performance.now();
   }
 }
 
-/** @returns the most threads at the same time */
 async function sampleMemory(
   service: SoakService,
   samples: Map<string, MemorySample[]>,
   { hasEnded, warmUp, seconds }: { hasEnded: () => boolean; warmUp: number; seconds: number },
-): Promise<number> {
+): Promise<void> {
   const start = performance.now();
   const every = Math.min(Math.max(seconds / 200, 1), 5);
-  let most = 0;
   while (!hasEnded()) {
     await sleep(every * 1000);
     const at = (performance.now() - start) / 1000;
     if (at < warmUp) continue;
-    const [[runner, ...emulator], { heap, threads }] = await Promise.all([
-      processTree(service.pid),
-      service.check(),
-    ]);
-    most = Math.max(most, threads);
+    const [[runner, ...emulator], { heap }] = await Promise.all([processTree(service.pid), service.check()]);
     const all = {
       'the runner with all functions': runner?.residentBytes ?? 0,
       "the runner's own objects": heap,
@@ -213,7 +198,6 @@ async function sampleMemory(
       samples.set(part, taken);
     }
   }
-  return most;
 }
 
 /** The problems that remain when nothing is in progress any more, or after so many seconds. */
@@ -242,11 +226,29 @@ function checkEvents(receiver: WebhookReceiver, batches: SoakBatches, log: SoakL
   return callsByBatch.size;
 }
 
-function killsOf({ kills }: SoakLog) {
-  const all: Record<string, { times: number; threads: number }> = {};
-  for (const { prefix, threads } of kills) {
-    const { times = 0, threads: before = 0 } = all[prefix] ?? {};
-    all[prefix] = { times: times + 1, threads: before + threads };
-  }
-  return all;
+/** The memory of a part of the service at one time. */
+interface MemorySample {
+  /** Seconds since the start. */
+  at: number;
+  bytes: number;
+}
+
+/** The trend of samples in megabytes and hours: a linear fit by least squares. */
+function trendOf(samples: readonly MemorySample[]) {
+  const count = samples.length;
+  const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / (count || 1);
+  const times = samples.map(({ at }) => at / 3600);
+  const sizes = samples.map(({ bytes }) => bytes / 1e6);
+  const [time, size] = [mean(times), mean(sizes)];
+  const variance = times.reduce((sum, at) => sum + (at - time) ** 2, 0);
+  const covariance = times.reduce((sum, at, index) => sum + (at - time) * ((sizes[index] ?? 0) - size), 0);
+  const slope = variance === 0 ? 0 : covariance / variance;
+  const hours = count === 0 ? 0 : Math.max(...times) - Math.min(...times);
+  return {
+    mean: size,
+    most: Math.max(0, ...sizes),
+    slope,
+    /** Growth over the measured time by the slope, as a share of the mean. */
+    growth: size === 0 ? 0 : (slope * hours) / size,
+  };
 }

@@ -3,21 +3,24 @@ const killShadow = 5000;
 
 /** What happened in a soak: how often each action was done, how long it took, and what went wrong. */
 export class SoakLog {
-  readonly kills: { prefix: string; from: number; until: number; threads: number }[] = [];
+  /** By kind: how often it was done, and the longest time in milliseconds. */
+  readonly done: Record<string, { count: number; slowest: number }> = {};
+  readonly kills: { prefix: string; from: number; until: number }[] = [];
   /** Errors that no kill and no scripted failure explains. */
   readonly unexpected: string[] = [];
   /** By kind: requests that were retried because a kill, or a lease that it left, may have caused their failure. */
   readonly excused: Record<string, number> = {};
-  readonly #times = new Map<string, number[]>();
 
   /** Runs `work`, and records how long it took or why it failed. */
   async record(kind: string, work: () => Promise<unknown>): Promise<void> {
     const start = performance.now();
     try {
       await work();
-      const times = this.#times.get(kind) ?? [];
-      times.push(performance.now() - start);
-      this.#times.set(kind, times);
+      const { count = 0, slowest = 0 } = this.done[kind] ?? {};
+      this.done[kind] = {
+        count: count + 1,
+        slowest: Math.max(slowest, Math.round(performance.now() - start)),
+      };
     } catch (error) {
       this.unexpected.push(
         `${kind}: ${error instanceof Error ? error.message : String(error)}`.slice(0, 500),
@@ -52,17 +55,6 @@ export class SoakLog {
         functions.some((name) => kill.prefix === name) &&
         kill.from <= until &&
         kill.until + killShadow >= from,
-    );
-  }
-
-  /** Counts and durations by kind, in milliseconds. */
-  table(): Record<string, { count: number; median: number; slowest: number }> {
-    return Object.fromEntries(
-      [...this.#times].map(([kind, times]) => {
-        const sorted = times.toSorted((one, other) => one - other);
-        const at = (share: number) => Math.round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0);
-        return [kind, { count: times.length, median: at(0.5), slowest: at(1) }];
-      }),
     );
   }
 }

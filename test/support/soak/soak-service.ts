@@ -9,9 +9,6 @@ export type SoakServiceOptions = Pick<RunOptions, 'assembly' | 'dataDir' | 'envi
 /** A line on this program's standard input. The program responds to each with a `SoakState` in one line. */
 export type SoakCommand = { kill: string } | { check: true };
 export interface SoakState {
-  /** How many threads the command has killed. */
-  killed: number;
-  threads: number;
   /** Bytes in use of the runner's own heap, without the threads of emulators and functions. */
   heap: number;
   violations: string[];
@@ -36,12 +33,10 @@ console.log(JSON.stringify({ url, outputs, endpoints, physicalIds }));
 
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line) as SoakCommand;
-  const killed = 'kill' in command ? run.killWorkers(command.kill) : 0;
+  if ('kill' in command) run.killWorkers(command.kill);
   // Without a collection, the heap would include minutes of garbage.
   globalThis.gc?.();
   const state: SoakState = {
-    killed,
-    threads: run.workers().length,
     heap: process.memoryUsage().heapUsed,
     violations: run.violations(),
   };

@@ -36,8 +36,8 @@ export async function startSoakService(options: SoakServiceOptions) {
     pid: child.pid ?? 0,
     baseUrl: `${started.url}/v1`,
     stores: started as StoresOfRun,
-    /** Ends all threads of the functions whose logical id starts with the prefix. @returns how many */
-    kill: async (prefix: string): Promise<number> => (await send({ kill: prefix })).killed,
+    /** Ends all threads of the functions whose logical id starts with the prefix. */
+    kill: (prefix: string) => send({ kill: prefix }),
     check: () => send({ check: true }),
     async close() {
       child.stdin.end();
