@@ -92,14 +92,6 @@ describe('a reply', () => {
       expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { ...usage, total_tokens: 12 } });
     }
   });
-
-  it('may be empty', async () => {
-    for (const message of ['Nothing?', 'Nothing, streamed?']) responding(message, (call) => call.finish());
-    const [choice] = (await openai.complete({ message: 'Nothing?' })).choices;
-    expect(choice).toMatchObject({ message: { content: '' }, finish_reason: 'stop' });
-    const streamed = await openai.stream({ message: 'Nothing, streamed?' });
-    expect(streamed).toMatchObject({ text: '', finishReasons: ['stop'], isDone: true });
-  });
 });
 
 describe('what the model gets', () => {
