@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { webFunctions } from '#support/entry-points.ts';
 import { pngOf } from '#support/image-bytes.ts';
 import type { ModelCall } from '#support/model-server.ts';
@@ -201,10 +201,8 @@ describe('an image', () => {
 });
 
 describe('an agent with tools', () => {
-  function restoreModel(): void {
-    const { onCall } = model;
-    onTestFinished(() => void Object.assign(model, { onCall }));
-  }
+  const { onCall } = model;
+  afterEach(() => void Object.assign(model, { onCall }));
 
   it('tells its steps, whole and streamed, and is offered no tool that needs a chat', async () => {
     const helper = await createPublishedAgent(tenant.workspaceId, { name: 'Helper', llm_model: 'demo' });
@@ -216,7 +214,6 @@ describe('an agent with tools', () => {
         { type: 'consultant_request_form' },
       ],
     });
-    restoreModel();
     const offered: unknown[] = [];
     model.onCall = (call) => {
       offered.push(call.request.tools?.map((one) => one.function.name));
@@ -258,7 +255,6 @@ describe('an agent with tools', () => {
         { type: 'consultant_call_agent', name: 'helper', config: { agent_id: tenant.agentId } },
       ],
     });
-    restoreModel();
     // First a call of the called agent is cut, then one of the reply itself.
     const responses: ((call: ModelCall) => void)[] = [
       (call) => call.callTools({ name: 'helper', arguments: { message: 'Help' } }),

@@ -67,14 +67,6 @@ describe('a call', () => {
 });
 
 describe('a conversation', () => {
-  const messagesFor = async (
-    prompt: LanguageModelV4Prompt,
-    options: Partial<LanguageModelV4CallOptions> = {},
-  ) => {
-    const { system, messages } = await bodyFor({ prompt, ...options });
-    return { system, messages };
-  };
-
   it('has no blank texts, and no two messages of a role in a row where one was blank', async () => {
     const prompt = [
       { role: 'system' as const, content: ' \n' },
@@ -82,7 +74,8 @@ describe('a conversation', () => {
       assistant('\n'),
       user('Two'),
     ];
-    expect(await messagesFor(prompt)).toEqual({
+    const { system, messages } = await bodyFor({ prompt });
+    expect({ system, messages }).toEqual({
       system: [],
       messages: [{ role: 'user', content: [{ text: 'One' }, { text: 'Two' }] }],
     });
@@ -126,7 +119,7 @@ describe('a conversation', () => {
         ? { ...message, content: message.content.filter(({ type }) => type === 'tool-call') }
         : message,
     );
-    expect((await messagesFor(prompt, { tools, toolChoice: { type: 'none' } })).messages).toEqual([
+    expect((await bodyFor({ prompt, tools, toolChoice: { type: 'none' } })).messages).toEqual([
       { role: 'user', content: [{ text: 'Who?' }, { text: 'The tool look_up answered: {"age":7}' }] },
     ]);
   });
