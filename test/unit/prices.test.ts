@@ -38,13 +38,13 @@ test.each([
   '443350389085 0 301658131176 8925215458 3.4 6.7 9 668366.19020 5968508929.235082711600 5968508929.2351',
   '635755 0 79341 893849232 489870.7 638.12559 0.1056 0.1342 272690.878615144000 272690.8786',
   '4511385 0 0 39494 471622 2.1 5.43604 0.63 2127668.441351220000 2127668.4414',
-])('the cost is exact: %s', (row) => {
-  const words = row.split(' ');
+])('the cost is exact: %s', (line) => {
+  const words = line.split(' ');
   const [promptTokens = 0, cachedTokens = 0, writtenTokens = 0, completionTokens = 0] = words.map(Number);
   const [input = '', cached, written, output, exact, rounded] = words.slice(4);
   const usage = { calls: 1, promptTokens, cachedTokens, writtenTokens, completionTokens };
   const cost = costOf({ '2027-01-01': price(input, cached, written, output) }, '2027-01-31', usage);
-  if (cost === undefined) expect.unreachable(row);
+  if (cost === undefined) expect.unreachable(line);
   expect([formatCost(cost), formatCost(cost, 4)]).toEqual([exact, rounded]);
 });
 
