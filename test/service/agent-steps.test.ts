@@ -1,20 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { agentDefinition } from '#contract/agent.ts';
 import type { StreamEvent } from '#contract/events.ts';
+import type { MessageResource } from '#contract/message.ts';
 import { publishAgent, updateAgent } from '#domain/agents/agents.ts';
-import { replyWith } from '#support/model-server.ts';
+import type { Client } from '#support/client.ts';
+import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { dataOf, type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import type { ModelCall } from '#support/scripted-model.ts';
-import {
-  callsTool,
-  form,
-  formTool,
-  replyIn,
-  says as saysWith,
-  scriptCalls,
-  streamedReply,
-  typesOf,
-} from '#support/scripted-steps.ts';
 import { type AgentFields, createPublishedAgent, operator } from '#support/service.ts';
 import { createChat, historyOf, send, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
@@ -24,16 +15,31 @@ const { model, service, tenant, client } = await useScriptedService({
   maxConcurrency: 3,
 });
 
-const script = (...responses: ((call: ModelCall) => void)[]) => scriptCalls(model, ...responses);
-const says = (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }) => saysWith(text, usage);
-const calls = (name: string, args: unknown) =>
-  callsTool(name, args, { prompt_tokens: 10, completion_tokens: 5 });
-const callAgent = calls('consultant_call_agent', { message: 'x' });
+type Respond = (call: ModelCall) => void;
 
-const cutAfter = (text: string) => (call: ModelCall) => {
-  call.chunk(text);
-  call.cut('content_filter');
-};
+/** Scripts the model, call by call. A call that is not scripted fails. Returns the calls. */
+function script(...responses: Respond[]): ModelCall[] {
+  const calls: ModelCall[] = [];
+  model.onCall = (call) => {
+    const respond = responses[calls.push(call) - 1];
+    if (respond === undefined) call.fail(400);
+    else respond(call);
+  };
+  return calls;
+}
+
+const says =
+  (text: string, usage = { prompt_tokens: 3, completion_tokens: 2 }): Respond =>
+  (call) =>
+    replyWith(call, text, usage);
+
+const calls =
+  (name: string, args: unknown): Respond =>
+  (call) => {
+    call.callTools({ name, arguments: args });
+    call.finish({ prompt_tokens: 10, completion_tokens: 5 });
+  };
+const callAgent = calls('consultant_call_agent', { message: 'x' });
 
 const agentWith = (fields: AgentFields): Promise<string> =>
   createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test', ...fields });
@@ -41,8 +47,23 @@ const agentWith = (fields: AgentFields): Promise<string> =>
 /** An agent that asks another one. */
 const askerOf = (agent_id: string, fields: AgentFields = {}): Promise<string> =>
   agentWith({ unified_tools: [{ type: 'consultant_call_agent', config: { agent_id } }], ...fields });
-const reply = (agentId: string, message?: string) => replyIn(client, agentId, message);
 
+/** Streams the reply of an agent in a new chat, and reads its history. */
+async function reply(agentId: string, message = 'go') {
+  const chatId = await createChat(client, { agentId });
+  const events = await streamedReply(client, agentId, chatId, message);
+  const history = await historyOf(client, chatId);
+  return { chatId, events, history, meta: history.at(-1)?.meta as MessageResource['meta'] };
+}
+
+const streamedReply = async (by: Client, agentId: string, chatId: number, message: string) =>
+  (await by.stream(chatId, { message, agent_id: agentId })).all();
+
+const typesOf = (events: (StreamEvent | '[DONE]' | undefined)[]) =>
+  events.map((event) => (typeof event === 'object' ? event.type.replace('response.', '') : event));
+
+/** The types of a reply without steps. */
+const textAlone = ['created', 'output_text.delta', 'output_text.completed', '[DONE]'];
 const stepsOf = (events: (StreamEvent | '[DONE]')[]) =>
   events.flatMap((event) => (event !== '[DONE]' && 'step' in event ? [event.step] : []));
 
@@ -147,7 +168,7 @@ describe('an agent that asks another', () => {
   it.each([
     ['is not published', undefined, 'The other agent is not published'],
     ['fails', (call: ModelCall) => call.fail(400), 'The model refused the request'],
-    ['is cut', cutAfter('x'), 'The reply was cut by'],
+    ['is cut', (call: ModelCall) => call.cut('content_filter'), 'The reply was cut by'],
     ['says nothing', (call: ModelCall) => call.finish(), 'The model gave an empty reply'],
     ['takes too long', (call: ModelCall) => void call.gone.then(left.resolve), 'It took longer than'],
   ])('goes on when the other one %s', async (_, respond, message) => {
@@ -164,7 +185,11 @@ describe('an agent that asks another', () => {
   });
 });
 
+const formTool = { type: 'consultant_request_form' } as const;
+
 describe('a form', () => {
+  const form = { title: 'Your address', fields: [{ name: 'street', label: 'Street', type: 'text' }] };
+
   it('reaches the client as the args of its step, and the next message answers it', async () => {
     const agentId = await agentWith({ unified_tools: [formTool] });
     const first = script(calls('consultant_request_form', form), says('Please fill it in.'));
@@ -223,7 +248,7 @@ describe('what a model gets wrong', () => {
     const agentId = await agentWith({ unified_tools: [formTool] });
     const made = script(calls('launch_rocket', {}), says('I cannot.'));
     const { events } = await reply(agentId);
-    expect(typesOf(events)).toEqual(['created', 'output_text.delta', 'output_text.completed', '[DONE]']);
+    expect(typesOf(events)).toEqual(textAlone);
     expect(made[1]?.request.messages.at(-1)).toMatchObject({ role: 'tool' });
   });
 
@@ -277,7 +302,6 @@ describe('titles', () => {
   const stream = (chatId: number, message = 'x') =>
     streamedReply(titled.client, titled.agentId, chatId, message);
   const nameOf = async (id: number) => dataOf(await titled.client.get<{ name: string }>(`/chats/${id}`)).name;
-  const untitled = ['created', 'output_text.delta', 'output_text.completed', '[DONE]'];
 
   it('are made by the model beside the first reply, stored, and told', async () => {
     model.onPlainCall = (call) => replyWith(call, '"Planning a trip to the sea"\n');
@@ -292,24 +316,26 @@ describe('titles', () => {
     expect(typesOf(await stream(chatId))).not.toContain('chat.title.updated');
   });
 
-  it('that fail leave the chat its name, and the reply is whole', async () => {
-    model.onPlainCall = (call) => call.fail(400);
-    script(says('Sure.'));
-    const chatId = await createTitled();
-    expect(typesOf(await stream(chatId))).toEqual(untitled);
-    expect(await nameOf(chatId)).toBe('Chat');
-  });
-
-  it('that never come hold nothing up for more than two seconds', async () => {
-    const left = Promise.withResolvers<void>();
-    model.onPlainCall = (call) => call.gone.then(left.resolve);
-    script(says('Sure.'));
-    const chatId = await createTitled();
-    const started = performance.now();
-    expect(typesOf(await stream(chatId))).toEqual(untitled);
-    expect(performance.now() - started).toBeLessThan(6000);
-    await left.promise;
-  });
+  it.each([
+    ['fail', (call: ModelCall) => call.fail(400)],
+    ['never come', () => undefined],
+  ])(
+    'that %s leave the chat its name, and hold the reply up for no more than two seconds',
+    async (_, respond) => {
+      const left = Promise.withResolvers<void>();
+      model.onPlainCall = (call) => {
+        respond(call);
+        void call.gone.then(left.resolve);
+      };
+      script(says('Sure.'));
+      const chatId = await createTitled();
+      const started = performance.now();
+      expect(typesOf(await stream(chatId))).toEqual(textAlone);
+      expect(performance.now() - started).toBeLessThan(6000);
+      expect(await nameOf(chatId)).toBe('Chat');
+      await left.promise;
+    },
+  );
 
   it('are begun with the first text', async () => {
     const { promise: called, resolve } = Promise.withResolvers<ModelCall>();

@@ -1,14 +1,14 @@
 import { describe, expect, inject, it } from 'vitest';
 import { type AgentTest, agentDefinition } from '#contract/agent.ts';
 import { updateAgent } from '#domain/agents/agents.ts';
-import { summarizeUsage } from '#domain/workspaces/count-usage.ts';
 import { noCounts } from '#domain/workspaces/usage.ts';
-import { prices, usage, workspaces } from '#runtime/composition/services.ts';
+import { workspaces } from '#runtime/composition/services.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
 import { dataTableOf } from '#support/data-table.ts';
 import { type ModelCall, replyWith } from '#support/model-server.ts';
 import { type AgentFields, createDraftAgent, createTenant, operator, setLimits } from '#support/service.ts';
+import { summarize } from '#support/usage-today.ts';
 import { useScriptedService } from '#support/use-service.ts';
 import { useLocalResources } from '../../bin/operator.ts';
 import { testAgent } from '../../bin/test-agent.ts';
@@ -38,11 +38,7 @@ const test = (agent_id: string, message = 'Who are you?') =>
   testAgent({ agent_id, message, version: 'draft' });
 const itemsOf = async (id: string): Promise<string[]> =>
   (await table.readAll()).map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => key.startsWith(`W#${id}`));
-async function usageOf(id: string) {
-  const today = new Date().toISOString().slice(0, 10);
-  const query = { workspaceId: id, from: today, to: today, by: 'key' } as const;
-  return (await summarizeUsage({ prices: prices(), usage: usage(), workspaces: workspaces() }, query)).lines;
-}
+const usageOf = async (id: string) => (await summarize({ workspaceId: id, by: 'key' })).lines;
 
 describe('agentctl agents test', () => {
   it('replies with the draft, or with the published version, and stores usage alone', async () => {

@@ -88,6 +88,9 @@ it('each endpoint gets its models with its own key, and no other', async () => {
     groq: [`${model}:openai@groq Bearer the key of groq`],
     plain: [`${model}:openai Bearer the plain key`],
   });
+  // Without a key of its own, it gets a random one.
+  await send(await openAgent(`openai@noKey2:${model}`));
+  expect(received().groq?.[1]).not.toContain('the ');
 });
 
 it('so do titles, batches and completions', async () => {
@@ -105,11 +108,6 @@ it('so do titles, batches and completions', async () => {
   expect(groq.calls).toHaveLength(3);
 });
 
-it('an endpoint without a key gets a random one, and not that of another', async () => {
-  await send(await openAgent(`openai@noKey2:${model}`));
-  expect(received()).toEqual({ ...nothing, groq: [expect.not.stringContaining('the ')] });
-});
-
 it('a redirect to the host of another endpoint is not followed', async () => {
   azure.onCall = (call) => call.fail(308, { location: `${groq.url}/chat/completions` });
   const events = await send(await openAgent(`openai@azure:${model}`));
@@ -117,54 +115,69 @@ it('a redirect to the host of another endpoint is not followed', async () => {
   expect(received()).toEqual({ ...nothing, azure: [`${model} Bearer the key of azure`] });
 });
 
-describe('a failure of one endpoint', () => {
-  it('makes the same model of another the fallback, with its own key', async () => {
-    azure.onCall = (call) => call.fail(503);
-    const tenant = await openAgent(`openai@azure:${model}`, [`openai@groq:${model}`]);
-    expect((await send(tenant)).at(-2)).toMatchObject({ model: `openai@groq:${model}` });
-    expect(received()).toEqual({
-      ...nothing,
-      azure: Array(2).fill(`${model} Bearer the key of azure`),
-      groq: [`${model} Bearer the key of groq`],
-    });
+it('a failure makes the same model of another endpoint the fallback, with its own key', async () => {
+  azure.onCall = (call) => call.fail(503);
+  const tenant = await openAgent(`openai@azure:${model}`, [`openai@groq:${model}`]);
+  expect((await send(tenant)).at(-2)).toMatchObject({ model: `openai@groq:${model}` });
+  expect(received()).toEqual({
+    ...nothing,
+    azure: Array(2).fill(`${model} Bearer the key of azure`),
+    groq: [`${model} Bearer the key of groq`],
   });
 });
 
-describe('an agent', () => {
-  const mistakesOf = async (llm_model: string, fallback_models: string[] = []) => {
-    const { workspaceId } = await openTenant(service, { titles: false });
-    const input = { name: 'Guide', llm_model, meta: { fallback_models } };
-    return (await checkAgent(workspaceId, input)).mistakes;
-  };
+describe('an agent', async () => {
+  const { workspaceId } = await openTenant(service, { titles: false });
   const known = 'known are demo, bedrock, openai, openai@azure, openai@groq, openai@noKey2';
-
-  it('may name the endpoints of the stage', async () => {
-    expect(await mistakesOf('openai@azure:own', ['openai@groq:own', 'openai:own'])).toEqual([]);
-  });
-
-  it('may name no other, and learns which there are', async () => {
-    expect(await mistakesOf('openai@mistral:own', ['openai@Groq:own', 'openai@toString:own'])).toEqual([
-      'meta.fallback_models[0] must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini',
-      `llm_model names the unknown provider openai@mistral; ${known}`,
-    ]);
-    expect(await mistakesOf('demo', ['openai@toString:own', 'bedrock@azure:own'])).toEqual([
-      `meta.fallback_models[0] names the unknown provider openai@toString; ${known}`,
-      `meta.fallback_models[1] names the unknown provider bedrock@azure; ${known}`,
-    ]);
-  });
-
-  it('may name no model twice', async () => {
-    const problem = 'meta.fallback_models[0] is the same model again';
-    expect(await mistakesOf('openai:own', ['openai:own'])).toEqual([problem]);
-  });
-
-  it('must name a model', async () => {
-    const problem = 'llm_model names no model: it must be openai@azure:MODEL';
-    expect(await mistakesOf('openai@azure')).toEqual([problem]);
-  });
+  const unknownFallback =
+    'meta.fallback_models[0] must be PROVIDER, PROVIDER:MODEL or openai@NAME:MODEL, such as openai:gpt-5-mini';
+  const groq = 'openai@groq:own';
+  const withoutTools = 'bedrock:amazon.titan-text-express-v1';
+  it.each<[llm_model: string, fallback_models: string[], mistakes: string[], fields?: object]>([
+    ['openai@azure:own', [groq, 'openai:own'], []],
+    [
+      'openai@mistral:own',
+      ['openai@Groq:own', 'openai@toString:own'],
+      [unknownFallback, `llm_model names the unknown provider openai@mistral; ${known}`],
+    ],
+    [
+      'demo',
+      ['openai@toString:own', 'bedrock@azure:own'],
+      [
+        `meta.fallback_models[0] names the unknown provider openai@toString; ${known}`,
+        `meta.fallback_models[1] names the unknown provider bedrock@azure; ${known}`,
+      ],
+    ],
+    ['openai:own', ['openai:own'], ['meta.fallback_models[0] is the same model again']],
+    ['openai@azure', [], ['llm_model names no model: it must be openai@azure:MODEL']],
+    [
+      'openai:gpt-5-mini',
+      [groq],
+      [
+        'meta.fallback_models[0] accepts no images, and openai:gpt-5-mini does: set meta.vision, or name another model',
+      ],
+    ],
+    [
+      groq,
+      [withoutTools],
+      ['meta.fallback_models[0] accepts no tools, and the agent has some: name another model'],
+      { unified_tools: [{ type: 'consultant_fetch_web_content', config: {} }] },
+    ],
+    [
+      groq,
+      [withoutTools],
+      ['meta.fallback_models[0] accepts no output_schema, and the agent has one: name another model'],
+      { output_schema: { type: 'integer' } },
+    ],
+  ])(
+    'with the model %s and the fallback models %j has the mistakes %j',
+    async (llm_model, fallback_models, mistakes, fields = {}) => {
+      const input = { name: 'Guide', llm_model, meta: { fallback_models }, ...fields };
+      expect((await checkAgent(workspaceId, input)).mistakes).toEqual(mistakes);
+    },
+  );
 
   it('is not published again if the stage has lost an endpoint meanwhile', async () => {
-    const { workspaceId } = await openTenant(service, { titles: false });
     const before = agentctlOf(service);
     const { azure: _, ...others } = JSON.parse(OpenAiEndpoints);
     const after = agentctlOf(service, [], service.baseUrl, JSON.stringify(others));
@@ -183,25 +196,5 @@ describe('an agent', () => {
       expect((await after.run(...rollback)).stderr).toBe(`agent ${id}, version 1: ${problem}`);
       expect(await before.json(...rollback)).toMatchObject({ version_number: 3 });
     }
-  });
-
-  it('may have no fallback model that lacks what it needs', async () => {
-    const { workspaceId } = await openTenant(service, { titles: false });
-    const fallback = 'openai@groq:own';
-    const withoutTools = 'bedrock:amazon.titan-text-express-v1';
-    const lacks = {
-      'meta.fallback_models[0] accepts no images, and openai:gpt-5-mini does: set meta.vision, or name another model':
-        { llm_model: 'openai:gpt-5-mini', meta: { fallback_models: [fallback] } },
-      'meta.fallback_models[0] accepts no tools, and the agent has some: name another model': {
-        unified_tools: [{ type: 'consultant_fetch_web_content', config: {} }],
-        ...{ llm_model: fallback, meta: { fallback_models: [withoutTools] } },
-      },
-      'meta.fallback_models[0] accepts no output_schema, and the agent has one: name another model': {
-        output_schema: { type: 'integer' },
-        ...{ llm_model: fallback, meta: { fallback_models: [withoutTools] } },
-      },
-    };
-    for (const [problem, fields] of Object.entries(lacks))
-      expect((await checkAgent(workspaceId, { name: 'Guide', ...fields })).mistakes).toEqual([problem]);
   });
 });

@@ -1,4 +1,8 @@
+import OpenAI from 'openai';
+import { LengthFinishReasonError } from 'openai/error';
+import { zodResponseFormat } from 'openai/helpers/zod';
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { openAiModel } from '#contract/openai.ts';
 import { replyWith } from '#support/model-server.ts';
 import { openTenant } from '#support/open-tenant.ts';
@@ -87,33 +91,6 @@ describe('a reply', () => {
       expect(chunks.slice(0, -1).map((chunk) => chunk.usage)).toEqual(Array(chunks.length - 1).fill(null));
       expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { ...usage, total_tokens: 12 } });
     }
-  });
-
-  it.each(['length', 'content_filter'] as const)('that the model ends with %s ends so', async (cut) => {
-    for (const stream of [false, true]) {
-      const message = `Cut by ${cut}, ${stream}?`;
-      responding(message, (call) => {
-        call.chunk('As far as');
-        call.cut(cut);
-      });
-      if (stream)
-        expect(await openai.stream({ message })).toMatchObject({
-          ...{ text: 'As far as', finishReasons: [cut], isDone: true, errors: [] },
-        });
-      else
-        expect((await openai.complete({ message })).choices[0]).toMatchObject({
-          message: { content: 'As far as' },
-          finish_reason: cut,
-        });
-    }
-  });
-
-  it('may be empty', async () => {
-    for (const message of ['Nothing?', 'Nothing, streamed?']) responding(message, (call) => call.finish());
-    const [choice] = (await openai.complete({ message: 'Nothing?' })).choices;
-    expect(choice).toMatchObject({ message: { content: '' }, finish_reason: 'stop' });
-    const streamed = await openai.stream({ message: 'Nothing, streamed?' });
-    expect(streamed).toMatchObject({ text: '', finishReasons: ['stop'], isDone: true });
   });
 });
 
@@ -208,4 +185,49 @@ it('says in the stream what fails later, and does not end it as a whole reply', 
       ...{ type: 'server_error', param: null, code: null },
     },
   ]);
+});
+
+describe('OpenAI’s client for Node.js, with a form', () => {
+  let requests = 0;
+  const { completions } = new OpenAI({
+    apiKey: tenant.apiKey,
+    baseURL: `${service.baseUrl}/openai`,
+    fetch: (...given) => {
+      requests += 1;
+      return fetch(...given);
+    },
+  }).chat;
+  const person = z.object({ name: z.string(), age: z.int() });
+  const ann = '{"name": "Ann", "age": 7}';
+  const formed = (content: string) => ({
+    model: tenant.agentId,
+    messages: [{ role: 'user' as const, content }],
+    response_format: zodResponseFormat(person, 'person'),
+  });
+  const ways = {
+    parse: (content: string) => completions.parse(formed(content)),
+    stream: (content: string) => completions.stream(formed(content)).finalChatCompletion(),
+  };
+  const names = ['parse', 'stream'] as const;
+
+  it.each(names)('returns an object of the schema from %s', async (name) => {
+    responding('Who?', (call) => replyWith(call, ann));
+    const { choices } = await ways[name]('Who?');
+    expect(choices[0]?.message.parsed).toEqual({ name: 'Ann', age: 7 });
+  });
+
+  it.each(names)('raises a cut reply of %s as its own error', async (name) => {
+    responding('Cut', (call) => {
+      call.chunk(ann.slice(0, 9));
+      call.cut('length');
+    });
+    await expect(ways[name]('Cut')).rejects.toBeInstanceOf(LengthFinishReasonError);
+  });
+
+  it.each(names)('sends one request of %s for a form that is never met', async (name) => {
+    const before = { requests, calls: model.calls.length };
+    model.onCall = (call) => replyWith(call, 'Ann is seven.');
+    await expect(ways[name]('Never')).rejects.toMatchObject({ status: 400, code: 'invalid_reply' });
+    expect([requests, model.calls.length]).toEqual([before.requests + 1, before.calls + 2]);
+  });
 });

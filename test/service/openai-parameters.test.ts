@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { webFunctions } from '#support/entry-points.ts';
 import { pngOf } from '#support/image-bytes.ts';
+import type { ModelCall } from '#support/model-server.ts';
 import { docx } from '#support/office-documents.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { gif, jpeg, png, webp } from '#support/sample-files.ts';
@@ -200,10 +201,8 @@ describe('an image', () => {
 });
 
 describe('an agent with tools', () => {
-  function restoreModel(): void {
-    const { onCall } = model;
-    onTestFinished(() => void Object.assign(model, { onCall }));
-  }
+  const { onCall } = model;
+  afterEach(() => void Object.assign(model, { onCall }));
 
   it('tells its steps, whole and streamed, and is offered no tool that needs a chat', async () => {
     const helper = await createPublishedAgent(tenant.workspaceId, { name: 'Helper', llm_model: 'demo' });
@@ -215,7 +214,6 @@ describe('an agent with tools', () => {
         { type: 'consultant_request_form' },
       ],
     });
-    restoreModel();
     const offered: unknown[] = [];
     model.onCall = (call) => {
       offered.push(call.request.tools?.map((one) => one.function.name));
@@ -257,24 +255,21 @@ describe('an agent with tools', () => {
         { type: 'consultant_call_agent', name: 'helper', config: { agent_id: tenant.agentId } },
       ],
     });
-    restoreModel();
-    const calls = model.calls.length;
+    // First a call of the called agent is cut, then one of the reply itself.
+    const responses: ((call: ModelCall) => void)[] = [
+      (call) => call.callTools({ name: 'helper', arguments: { message: 'Help' } }),
+      (call) => call.callTools({ name: 'unknown', arguments: '{"a": "b' }),
+      (call) => call.chunk('Done'),
+      (call) => call.callTools({ name: 'helper', arguments: '{"message": "He' }),
+    ];
+    const calls: ModelCall[] = [];
     model.onCall = (call) => {
-      call.callTools({ name: 'helper', arguments: '{"message": "He' });
-      call.cut('length');
-    };
-    expect((await openai.complete({ model: agent, max_tokens: 5 })).choices[0]?.finish_reason).toBe('length');
-    expect(model.calls).toHaveLength(calls + 1);
-    const toHelper = () => model.calls.length - calls - 1;
-    model.onCall = (call) => {
-      if (toHelper() === 1) call.callTools({ name: 'helper', arguments: { message: 'Help' } });
-      else if (toHelper() === 2) call.callTools({ name: 'unknown', arguments: '{"a": "b' });
-      else call.chunk('Done');
-      if (toHelper() === 2) call.cut('length');
+      responses[calls.push(call) - 1]?.(call);
+      if (calls.length % 2 === 0) call.cut('length');
       else call.finish();
     };
-    expect((await openai.complete({ model: agent })).choices[0]?.finish_reason).toBe('stop');
-    const { content } = model.calls.at(-1)?.request.messages.at(-1) ?? {};
-    expect(content).toContain('"reply":"Done"');
+    expect((await openai.complete({ model: agent })).choices[0]?.finish_reason).toBe('length');
+    expect(calls).toHaveLength(4);
+    expect(calls[3]?.request.messages.at(-1)?.content).toContain('"reply":"Done"');
   });
 });

@@ -87,12 +87,15 @@ export interface ReceivedRequest {
   text: string;
 }
 
+/** A call without what is the same for each provider. `open` starts a stream. */
+export type ProviderCall = Omit<ModelCall, 'raw' | 'end' | 'reset' | 'gone'> & { open: () => void };
+
 /**
  * Serves a scripted model over HTTP.
  * @param openCall makes a call from a request; if it throws, the response is a 400 with the error
  */
 export async function serveModel(
-  openCall: (request: ReceivedRequest, response: ServerResponse) => ModelCall,
+  openCall: (request: ReceivedRequest, response: ServerResponse) => ProviderCall,
 ): Promise<ScriptedModel> {
   const model: Omit<ScriptedModel, 'url' | 'close'> = {
     calls: [],
@@ -109,11 +112,9 @@ export async function serveModel(
     };
     let call: ModelCall;
     try {
-      call = openCall(received, response);
+      call = withConnection(openCall(received, response), response);
     } catch (error) {
-      response.writeHead(400, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ message: String(error) }));
-      return;
+      return sendJson(response, 400, { message: String(error) });
     }
     (call.request.stream ? model.calls : model.plainCalls).push(call);
     (call.request.stream ? model.onCall : model.onPlainCall)(call);
@@ -127,11 +128,26 @@ export function replyWith(call: ModelCall, text: string, usage?: ModelUsage | nu
   call.finish(usage);
 }
 
-/** Resolves when the caller has closed the connection, or the response has been sent. */
-export const goneOf = (response: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
+const withConnection = (call: ProviderCall, response: ServerResponse): ModelCall => ({
+  ...call,
+  raw(bytes) {
+    call.open();
+    response.write(bytes);
+  },
+  end() {
+    call.open();
+    response.end();
+  },
+  reset: () => response.destroy(),
+  gone: new Promise((resolve) => {
     response.once('close', () => resolve());
-  });
+  }),
+});
+
+export function sendJson(response: ServerResponse, status: number, body: object, headers: object = {}): void {
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
 
 /** The arguments of tool calls in interleaved fragments of at most three characters. */
 export function* fragmentsOf(

@@ -4,13 +4,13 @@ import { fromUtf8, toUtf8 } from '@smithy/core/serde';
 import {
   CollectedReply,
   fragmentsOf,
-  goneOf,
-  type ModelCall,
   type ModelRequest,
   type ModelUsage,
+  type ProviderCall,
   type ReceivedRequest,
   type ScriptedModel,
   type StreamError,
+  sendJson,
   serveModel,
   usualUsage,
 } from './model-server.ts';
@@ -56,7 +56,7 @@ const httpErrors: Readonly<Record<number, string>> = {
 
 const stopReasons = { length: 'max_tokens', content_filter: 'content_filtered' } as const;
 
-function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
+function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ProviderCall {
   const route = /^\/model\/([^/]+)\/(converse|converse-stream)$/.exec(path);
   if (method !== 'POST' || route === null) throw new Error(`No such route: ${method} ${path}`);
   const body = JSON.parse(text) as ConverseBody;
@@ -72,10 +72,8 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       ...(usage.written !== undefined && { cacheWriteInputTokens: usage.written }),
     };
     if (events === undefined) {
-      response.writeHead(200, { 'Content-Type': 'application/json' });
       const message = { role: 'assistant', content: [{ text: said.text }] };
-      response.end(JSON.stringify({ output: { message }, stopReason, ...(tokens && { usage: tokens }) }));
-      return;
+      return sendJson(response, 200, { output: { message }, stopReason, ...(tokens && { usage: tokens }) });
     }
     events.closeBlock();
     events.send('messageStop', { stopReason });
@@ -86,14 +84,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     request: requestOf(decodeURIComponent(route[1] ?? ''), stream, body),
     body,
     headers,
-    raw(bytes) {
-      events?.open();
-      response.write(bytes);
-    },
-    end() {
-      events?.open();
-      response.end();
-    },
+    open: () => events?.open(),
     chunk(content) {
       said.text += content;
       events?.inBlock('text', { text: content });
@@ -111,17 +102,11 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       events?.open();
       response.end(frameOf('exception', streamErrors[error], { message: 'scripted' }));
     },
-    reset: () => response.destroy(),
     fail(status, extraHeaders = {}, message = `scripted ${status}`) {
       const type = httpErrors[status] ?? 'UnknownException';
-      response.writeHead(status, {
-        'Content-Type': 'application/json',
-        'x-amzn-errortype': `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
-        ...extraHeaders,
-      });
-      response.end(JSON.stringify({ message }));
+      const errorType = `${type}:http://internal.amazon.com/coral/com.amazon.bedrock/`;
+      sendJson(response, status, { message }, { 'x-amzn-errortype': errorType, ...extraHeaders });
     },
-    gone: goneOf(response),
   };
 }
 

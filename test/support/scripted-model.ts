@@ -3,12 +3,13 @@ import { nameOfModelAt } from './model-router.ts';
 import {
   CollectedReply,
   fragmentsOf,
-  goneOf,
   type ModelCall,
   type ModelUsage,
+  type ProviderCall,
   type ReceivedRequest,
   type ScriptedModel,
   type StreamError,
+  sendJson,
   serveModel,
   usualUsage,
 } from './model-server.ts';
@@ -59,7 +60,7 @@ const totalOf = ({ cached, prompt_tokens, completion_tokens }: ModelUsage) => ({
   ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
 });
 
-function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ModelCall {
+function openCall({ method, path, headers, text }: ReceivedRequest, response: ServerResponse): ProviderCall {
   if (method !== 'POST' || path !== '/v1/chat/completions')
     throw new Error(`No such route: ${method} ${path}`);
   const request = JSON.parse(text) as ModelCall['request'];
@@ -94,14 +95,7 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
     request,
     body: request,
     headers,
-    raw(bytes) {
-      open();
-      response.write(bytes);
-    },
-    end() {
-      open();
-      response.end();
-    },
+    open,
     chunk(content) {
       said.text += content;
       delta({ content });
@@ -125,22 +119,10 @@ function openCall({ method, path, headers, text }: ReceivedRequest, response: Se
       open();
       response.end(`data: ${JSON.stringify({ error: streamErrors[error] })}\n\n`);
     },
-    reset: () => response.destroy(),
     fail(status, extraHeaders = {}, message = `scripted ${status}`) {
       sendJson(response, status, { error: { message, type: 'scripted' } }, extraHeaders);
     },
-    gone: goneOf(response),
   };
-}
-
-function sendJson(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
 }
 
 const plainMessage = ({ text, toolCalls }: CollectedReply) => ({

@@ -3,7 +3,7 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
 } from '@ai-sdk/provider';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { aiAgentRuntime } from '#agents/agent-runtime.ts';
 import { demo } from '#agents/models/demo.ts';
@@ -211,27 +211,18 @@ describe('a fallback model', () => {
   function runtimeAfter(failure: ModelFailure, parts: LanguageModelV4StreamPart[] = []) {
     models += 1;
     const called: string[] = [];
-    const first = scripted(
-      () => ({
-        async doStream() {
-          called.push('first');
-          if (parts.length === 0) throw failure;
-          return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
-        },
-      }),
-      'first',
-    );
-    const second = scripted(
-      () => ({
-        async doStream() {
-          called.push('second');
-          return responseOf(['Here I am']);
-        },
-      }),
-      'second',
-    );
+    const modelsOf = (provider: string) => {
+      const doStream = async () => {
+        called.push(provider);
+        if (provider === 'second') return responseOf(['Here I am']);
+        if (parts.length === 0) throw failure;
+        return { stream: ReadableStream.from([...parts, { type: 'error', error: failure }]) };
+      };
+      return scripted(() => ({ doStream }), provider);
+    };
     const clock = manualClock();
-    const runtime = runtimeOf({ providers: { ...first, ...second }, random: () => 0, clock });
+    const providers = { ...modelsOf('first'), ...modelsOf('second') };
+    const runtime = runtimeOf({ providers, random: () => 0, clock });
     const fallback = `second:model ${models}`;
     const agent = agentWith(`first:model ${models}`, { meta: { fallback_models: [fallback] } });
     const ended: string[] = [];
@@ -316,19 +307,6 @@ describe('a model whose context window is full', () => {
   });
 });
 
-let logged: { message: string; fields: Record<string, unknown> }[];
-let metered: string[];
-let ofTools: [tool: string, error: unknown][];
-let retried: string[];
-beforeEach(() => {
-  logged = [];
-  metered = [];
-  ofTools = [];
-  retried = [];
-});
-
-const log = (message: string, fields: Record<string, unknown> = {}) => logged.push({ message, fields });
-
 function tool(changes: Partial<AgentTool>) {
   return kindOf({
     ...{ type: 'breaks', description: 'A tool.', config: z.object({}), input: () => z.object({}) },
@@ -338,25 +316,21 @@ function tool(changes: Partial<AgentTool>) {
   });
 }
 
-/** A reply of the demo model, which calls the tool that the message names. */
+/** A reply of the demo model, which calls the tool that the message names, and what is logged and counted of it. */
 async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
-  const parts: ReplyPart[] = [];
-  const agentRuntime = runtimeOf({
-    providers: { demo },
-    onToolError: (type, error) => ofTools.push([type, error]),
-    onRetry: (_model, failure) => retried.push(failure),
-    ...settings,
-  });
-  const collected = await collectReply(
+  const logged: { message: string; fields: Record<string, unknown> }[] = [];
+  const metered: string[] = [];
+  const ofTools: [tool: string, error: unknown][] = [];
+  const retried: string[] = [];
+  const log = (message: string, fields: Record<string, unknown> = {}) => logged.push({ message, fields });
+  const { error, reply: collected } = await collectReply(
     {
-      agentRuntime: {
-        ...agentRuntime,
-        reply: (given, forwardTo) =>
-          agentRuntime.reply(given, (part) => {
-            parts.push(part);
-            forwardTo(part);
-          }),
-      },
+      agentRuntime: runtimeOf({
+        providers: { demo },
+        onToolError: (type, failure) => ofTools.push([type, failure]),
+        onRetry: (_model, failure) => retried.push(failure),
+        ...settings,
+      }),
       clock: manualClock(),
       log: { info: log, warn: log, error: log },
       meter: {
@@ -375,7 +349,7 @@ async function reply(settings: Partial<AgentRuntimeSettings> = {}) {
     },
     { emit: () => undefined, stop: new AbortController(), deadline: 600_000 },
   );
-  return { ...collected, parts };
+  return { error, reply: collected, logged, metered, ofTools, retried };
 }
 
 const providerOf = (doStream: LanguageModelV4['doStream']): AgentRuntimeSettings['providers'] => ({
@@ -397,7 +371,7 @@ describe('an error that no model caused', () => {
     ['a denied read of a file', denied, reading(denied)],
     ['a defect of the loop', broken, { tools: [tool({ start: throwing(broken) })] }],
   ])('%s is logged with its stack, and is no failure of the model', async (_what, thrown, settings) => {
-    const { error, reply: failed } = await reply(settings);
+    const { error, reply: failed, logged, metered, retried } = await reply(settings);
     expect(error).toBe(thrown);
     expect(isFailedByModel({ error, reply: failed })).toBe(false);
     expect(failed.error).toEqual({ code: 10005, message: 'The reply could not be completed' });
@@ -409,7 +383,8 @@ describe('an error that no model caused', () => {
   });
 
   it.each([denied, throttled, unreachable, broken])('before a call is not counted: %s', async (thrown) => {
-    const { error } = await reply({ providers: providerOf(() => Promise.reject(thrown)) });
+    const providers = providerOf(() => Promise.reject(thrown));
+    const { error, metered, retried } = await reply({ providers });
     expect(error).not.toBeInstanceOf(ModelFailure);
     expect(error).toMatchObject({ message: `A call of a model failed with ${thrown.name}` });
     expect((error as Error).stack).toContain('agent-runtime.test.ts');
@@ -423,7 +398,7 @@ describe('an error that no model caused', () => {
         JSON.parse('"secret" garbage');
       },
     });
-    const { error } = await reply({ providers: providerOf(async () => ({ stream })) });
+    const { error, metered } = await reply({ providers: providerOf(async () => ({ stream })) });
     expect(error).toMatchObject({ kind: 'failed', message: 'The model failed with SyntaxError' });
     const { stack } = (error as Error).cause as Error;
     expect(stack).toContain('agent-runtime.test.ts');
@@ -433,21 +408,18 @@ describe('an error that no model caused', () => {
 });
 
 describe('an error of a tool', () => {
-  const messageOf = (parts: ReplyPart[]) =>
-    parts.flatMap((part) => (part.type === 'response.reasoning_step.end' ? [part.step.result.data] : []));
-
-  it('that is unknown is logged, and the model learns nothing of it', async () => {
-    const thrown = new Error('The table does not answer');
-    const { error, parts } = await reply({ tools: [tool({ run: () => Promise.reject(thrown) })] });
+  it.each([
+    [
+      'unknown is logged, and the model learns nothing of it',
+      new Error('The table does not answer'),
+      'It failed',
+    ],
+    ['for the model is not logged', new ToolFailure('There is no such page'), 'There is no such page'],
+  ])('that is %s', async (_what, thrown, message) => {
+    const run = () => Promise.reject(thrown);
+    const { error, reply: collected, ofTools } = await reply({ tools: [tool({ run })] });
     expect(error).toBeUndefined();
-    expect(messageOf(parts)).toEqual([{ message: 'It failed' }]);
-    expect(ofTools).toEqual([['breaks', thrown]]);
-  });
-
-  it('that it tells the model is not logged', async () => {
-    const run = () => Promise.reject(new ToolFailure('There is no such page'));
-    const { parts } = await reply({ tools: [tool({ run })] });
-    expect(messageOf(parts)).toEqual([{ message: 'There is no such page' }]);
-    expect(ofTools).toEqual([]);
+    expect(collected.reasoningSteps).toMatchObject([{ result: { data: { message } } }]);
+    expect(ofTools).toEqual(message === 'It failed' ? [['breaks', thrown]] : []);
   });
 });

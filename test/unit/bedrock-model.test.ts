@@ -10,10 +10,8 @@ import { type ConverseBody, startScriptedBedrock } from '#support/scripted-bedro
 
 const server = closeAfterTests(await startScriptedBedrock());
 process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = server.url;
-const sayHello = (call: ModelCall) => replyWith(call, 'Hello');
-afterEach(() => {
-  server.onCall = sayHello;
-});
+const { onCall } = server;
+afterEach(() => void Object.assign(server, { onCall }));
 
 const keys = {
   accessKeyId: 'AKIDEXAMPLE',
@@ -69,14 +67,6 @@ describe('a call', () => {
 });
 
 describe('a conversation', () => {
-  const messagesFor = async (
-    prompt: LanguageModelV4Prompt,
-    options: Partial<LanguageModelV4CallOptions> = {},
-  ) => {
-    const { system, messages } = await bodyFor({ prompt, ...options });
-    return { system, messages };
-  };
-
   it('has no blank texts, and no two messages of a role in a row where one was blank', async () => {
     const prompt = [
       { role: 'system' as const, content: ' \n' },
@@ -84,7 +74,8 @@ describe('a conversation', () => {
       assistant('\n'),
       user('Two'),
     ];
-    expect(await messagesFor(prompt)).toEqual({
+    const { system, messages } = await bodyFor({ prompt });
+    expect({ system, messages }).toEqual({
       system: [],
       messages: [{ role: 'user', content: [{ text: 'One' }, { text: 'Two' }] }],
     });
@@ -128,7 +119,7 @@ describe('a conversation', () => {
         ? { ...message, content: message.content.filter(({ type }) => type === 'tool-call') }
         : message,
     );
-    expect((await messagesFor(prompt, { tools, toolChoice: { type: 'none' } })).messages).toEqual([
+    expect((await bodyFor({ prompt, tools, toolChoice: { type: 'none' } })).messages).toEqual([
       { role: 'user', content: [{ text: 'Who?' }, { text: 'The tool look_up answered: {"age":7}' }] },
     ]);
   });
@@ -229,20 +220,6 @@ describe('an answer', () => {
         call.end();
       }),
     ).rejects.toThrow();
-  });
-
-  it('may call several tools, in fragments', async () => {
-    const parts = await responseOf((call) => {
-      call.reason('Two at once');
-      call.callTools({ name: 'one', arguments: { long: 'enough' } }, { name: 'two', arguments: '{"broken' });
-      call.finish();
-    });
-    expect(parts.filter(({ type }) => type === 'tool-call')).toMatchObject([
-      { toolCallId: 'call_0', toolName: 'one', input: '{"long":"enough"}' },
-      { toolCallId: 'call_1', toolName: 'two', input: '{"broken' },
-    ]);
-    expect(parts.filter(({ type }) => type === 'tool-input-delta').length).toBeGreaterThan(3);
-    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
   });
 });
 

@@ -8,19 +8,21 @@ const usage = {
   outputTokens: { total: 3, text: 3, reasoning: undefined },
 };
 
+const partsOf = (deltas: readonly string[]): LanguageModelV4StreamPart[] => [
+  { type: 'text-start', id: '1' },
+  ...deltas.map((delta) => ({ type: 'text-delta' as const, id: '1', delta })),
+  { type: 'text-end', id: '1' },
+  { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+];
+
 it('lets Node.js send the first text before it reads the rest of a burst, once', async () => {
   // No turn of the event loop takes too long, however slow the machine is.
   vi.spyOn(performance, 'now').mockReturnValue(0);
   onTestFinished(() => void vi.restoreAllMocks());
   const order: string[] = [];
-  const parts: LanguageModelV4StreamPart[] = [
-    { type: 'text-start', id: '1' },
-    ...['one', 'two', 'three'].map((delta) => ({ type: 'text-delta' as const, id: '1', delta })),
-    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
-  ];
   const burst = new ReadableStream<LanguageModelV4StreamPart>({
     start(controller) {
-      for (const part of parts) controller.enqueue(part);
+      for (const part of partsOf(['one', 'two', 'three'])) controller.enqueue(part);
       controller.close();
     },
   });
@@ -41,16 +43,10 @@ it('lets Node.js send the first text before it reads the rest of a burst, once',
 
 /** The text of a response whose deltas these are, and the number of deltas that are progress alone. */
 async function read(deltas: string[]) {
-  const parts: LanguageModelV4StreamPart[] = [
-    { type: 'text-start', id: '1' },
-    ...deltas.map((delta) => ({ type: 'text-delta' as const, id: '1', delta })),
-    { type: 'text-end', id: '1' },
-    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
-  ];
   let text = '';
   let progress = 0;
   const { content, finishReason } = await readModelResponse(
-    withoutTaggedReasoning(ReadableStream.from(parts)),
+    withoutTaggedReasoning(ReadableStream.from(partsOf(deltas))),
     { text: 10_000, other: 10_000 },
     {
       text: (delta) => {

@@ -2,15 +2,15 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { readModelResponse } from '#agents/model-response.ts';
 import { readCompletion } from '#agents/models/completions/read-completion.ts';
 import { openai } from '#agents/models/openai.ts';
+import { retryingModel } from '#agents/retrying-model.ts';
+import { clock } from '#runtime/environment/invocation-context.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { replyWith } from '#support/model-server.ts';
+import { freeRetries } from '#support/free-retries.ts';
 import { type ModelCall, startScriptedModel } from '#support/scripted-model.ts';
 
 const server = closeAfterTests(await startScriptedModel());
-const sayHello = (call: ModelCall) => replyWith(call, 'Hello');
-afterEach(() => {
-  server.onCall = sayHello;
-});
+const { onCall: sayHello, onPlainCall } = server;
+afterEach(() => void Object.assign(server, { onCall: sayHello, onPlainCall }));
 
 const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hi' }] }];
 const modelNamed = (name: string) =>
@@ -80,6 +80,11 @@ describe('the content of a message', () => {
   });
 });
 
+/** A value of an event; text is sent as it is. */
+const lineOf = (value: unknown): string =>
+  `data: ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+const events = (...values: unknown[]): string => values.map((value) => `${lineOf(value)}\n\n`).join('');
+
 describe('an answer', () => {
   const responseOf = async (script: (call: ModelCall) => void) => {
     server.onCall = script;
@@ -87,9 +92,8 @@ describe('an answer', () => {
     return Array.fromAsync(stream);
   };
 
-  const events = (fields: object) => `data: ${JSON.stringify(fields)}`;
-  const hello = events({ choices: [{ delta: { content: 'Hé' } }] });
-  const world = events({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
+  const hello = lineOf({ choices: [{ delta: { content: 'Hé' } }] });
+  const world = lineOf({ choices: [{ delta: { content: '👋' }, finish_reason: 'stop' }] });
   const object = JSON.stringify({ choices: [{ message: { content: 'Hé👋' }, finish_reason: 'stop' }] });
 
   it.each([
@@ -119,10 +123,8 @@ describe('an answer', () => {
     const parts = await responseOf((call) => {
       if (form === 'object')
         call.raw(JSON.stringify({ choices: [{ message: { tool_calls: deltas }, finish_reason: reason }] }));
-      else
-        for (const delta of deltas)
-          call.raw(`${events({ choices: [{ delta: { tool_calls: [delta] } }] })}\n\n`);
-      if (form === 'events') call.raw(`${events({ choices: [{ delta: {}, finish_reason: reason }] })}\n\n`);
+      else for (const delta of deltas) call.raw(events({ choices: [{ delta: { tool_calls: [delta] } }] }));
+      if (form === 'events') call.raw(events({ choices: [{ delta: {}, finish_reason: reason }] }));
       call.end();
     });
     const calls = parts.filter((part) => part.type === 'tool-call');
@@ -182,10 +184,10 @@ describe('an answer', () => {
   it.each(['reasoning_content', 'reasoning'])('gets its %s back with a tool call, by name', async (field) => {
     const parts = await responseOf((call) => {
       const extra_content = { google: { thought_signature: 's' } };
-      call.raw(`${events({ choices: [{ delta: { [field]: 'Hm. ' } }] })}\n\n`);
-      call.raw(`${events({ choices: [{ delta: { [field]: 'Yes.' } }] })}\n\n`);
+      call.raw(events({ choices: [{ delta: { [field]: 'Hm. ' } }] }));
+      call.raw(events({ choices: [{ delta: { [field]: 'Yes.' } }] }));
       const tool_calls = [{ ...delta('a', '{"x":1}', 0, '1'), extra_content }];
-      call.raw(`${events({ choices: [{ delta: { tool_calls }, finish_reason: 'tool_calls' }] })}\n\n`);
+      call.raw(events({ choices: [{ delta: { tool_calls }, finish_reason: 'tool_calls' }] }));
       call.end();
     });
     const { content } = await readModelResponse(
@@ -215,7 +217,7 @@ describe('an answer', () => {
     const deltas = Array.from({ length: 129 }, (_, index) => delta('a', '{}', index, String(index)));
     expect(await callsOf(deltas.slice(1), 'events')).toHaveLength(128);
     const parts = await responseOf((call) => {
-      call.raw(`${events({ choices: [{ delta: { tool_calls: deltas } }] })}\n\n`);
+      call.raw(events({ choices: [{ delta: { tool_calls: deltas } }] }));
     });
     expect(parts.at(-1)).toMatchObject({
       type: 'error',
@@ -229,20 +231,146 @@ describe('an answer', () => {
     const parts = await Array.fromAsync(readCompletion(ReadableStream.from(chunks), () => undefined));
     expect(parts).toMatchObject([{ error: { message: expect.stringContaining('too long') } }]);
   });
+});
 
-  it('may come in one piece', async () => {
-    server.onPlainCall = (call) => {
-      call.chunk('All ');
-      call.chunk('of it');
-      call.callTools({ name: 'one', arguments: { a: 1 } });
-      call.finish();
-    };
-    expect(await modelNamed('scripted').doGenerate({ prompt })).toMatchObject({
-      content: [
-        { type: 'text', text: 'All of it' },
-        { type: 'tool-call', toolName: 'one', input: '{"a":1}' },
-      ],
-      finishReason: { unified: 'tool-calls' },
-    });
+const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
+const chunk = (delta: object, finish_reason: string | null = null, fields: object = {}) => ({
+  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
+  choices: [{ index: 0, delta, finish_reason }],
+  ...fields,
+});
+const hello = chunk({ role: 'assistant', content: 'Hello' });
+const stop = chunk({}, 'stop');
+const usageChunk = { id: 'c', choices: [], usage };
+const done = 'data: [DONE]\n\n';
+const usual = events(hello, stop, usageChunk) + done;
+/** Lets the bytes arrive before the connection is cut. */
+const thenCut = (body: string) => (call: ModelCall) => {
+  call.raw(body);
+  setTimeout(() => call.reset(), 20);
+};
+const thenOpen = (body: string) => (call: ModelCall) => call.raw(body);
+
+/** What becomes of a response; the reply `Hello` with its usage and the reason `stop`, unless it says more. */
+interface End {
+  text?: string;
+  /** Prompt and completion tokens. */
+  usage?: [number, number];
+  reason?: string;
+  /** The kind of the failure. */
+  failure?: string;
+}
+type Send = (call: ModelCall) => void;
+
+const unreported: End = { usage: [0, 0] };
+const failed: End = { failure: 'failed' };
+const unreachable: End = { failure: 'unavailable' };
+const failedAtOnce: End = { failure: 'failed', text: '' };
+
+it.each<[name: string, response: string | Send, end?: End]>([
+  ['usage without choices', events(hello, stop, { id: 'c', usage }) + done],
+  ['usage in every chunk', events({ ...hello, usage }, { ...stop, usage }) + done],
+  [
+    'usage in the choice',
+    events(hello, chunk({}, null, { choices: [{ delta: {}, finish_reason: 'stop', usage }] })) + done,
+  ],
+  [
+    'usage of another shape',
+    events(hello, stop, { choices: [], usage: { prompt_tokens: '3', completion_tokens: -4 } }) + done,
+    unreported,
+  ],
+  ['no usage', events(hello, stop) + done, unreported],
+  ['a ping', events(hello, { type: 'ping' }, stop, usageChunk) + done],
+  ['empty data', `${events('', hello, '', stop)}data\n\n${events(usageChunk)}${done}`],
+  ['unparsable data', events(hello, '{"choices": [', 'null', '7', '[]', stop, usageChunk) + done],
+  ['an unknown event', `event: x\n${events({ x: 1 }, hello, stop, usageChunk)}${done}`],
+  ['an error that is null', events({ ...hello, error: null }, stop, usageChunk) + done],
+  ['no finish reason, but an end', events(hello, usageChunk) + done],
+  ['a finish reason, but no end', events(hello, stop, usageChunk)],
+  ['a cut after the finish reason', thenCut(events(hello, stop)), unreported],
+  ['garbage after the finish reason', `${events(hello, stop)}<html>{`, unreported],
+  [
+    'an error after the finish reason',
+    events(hello, stop, { error: { message: 'late' } }, usageChunk) + done,
+  ],
+  ['a connection left open after the end', thenOpen(usual)],
+  ['a connection left open after the finish reason', thenOpen(events(hello, stop, usageChunk))],
+  ['events after the end', usual + events(chunk({ content: 'More' }))],
+  [
+    'content in parts',
+    events(
+      chunk({ content: [{ type: 'text', text: 'Hel' }, null, { type: 'text', text: 'lo' }] }),
+      stop,
+      usageChunk,
+    ) + done,
+  ],
+  [
+    'a message in place of a delta',
+    events({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }], usage }) + done,
+  ],
+  [
+    'an empty finish reason in every chunk',
+    events(chunk({ content: 'Hello' }, ''), chunk({ content: null }, ''), stop, usageChunk) + done,
+  ],
+  [
+    'reasoning under any name',
+    events(
+      chunk({ reasoning_content: 'Hm. ', content: '' }),
+      chunk({ reasoning: 'Hm. ', content: null }),
+      chunk({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm. ' }] }] }),
+      ...[hello, stop, usageChunk],
+    ) + done,
+  ],
+  ['the limit of tokens', events(hello, chunk({}, 'length'), usageChunk) + done, { reason: 'length' }],
+  ['no finish reason and no end', events(hello, usageChunk), failed],
+  ['a cut after the text', thenCut(events(hello)), unreachable],
+  [
+    'an event of the name error',
+    `${events(hello)}event: error\n${events({ message: 'no' }, stop)}${done}`,
+    failed,
+  ],
+  ['the finish reason error', events(hello, chunk({}, 'error'), usageChunk) + done, { reason: 'error' }],
+  [
+    'a rejection by the model',
+    events(chunk({ refusal: 'Hello' }), stop, usageChunk) + done,
+    { reason: 'content-filter' },
+  ],
+  ['an end without a text', done, failedAtOnce],
+  ['a page', '<html>\n\nHello</html>', failedAtOnce],
+  ['one object that is an error', '{"error": {"message": "no"}}', failedAtOnce],
+])('a response of a provider with %s', async (_name, response, end = {}) => {
+  const respond: Send = (call) => {
+    if (typeof response !== 'string') return response(call);
+    call.raw(response);
+    call.end();
+  };
+  Object.assign(server, { onCall: respond, onPlainCall: respond });
+  const model = retryingModel(modelNamed('scripted'), { ...freeRetries(clock), attempts: 1 });
+  let text = '';
+  const listener = {
+    text: (delta: string) => {
+      text += delta;
+    },
+    progress: () => undefined,
+    toolCall: () => ({}),
+  };
+  const [reply, title] = await Promise.allSettled([
+    model.stream({ prompt }).then((parts) => readModelResponse(parts, { text: 100, other: 100 }, listener)),
+    // A title is made of the same response.
+    model.generate({ prompt }),
+  ]);
+  expect(text).toBe(end.text ?? 'Hello');
+  if (end.failure !== undefined) {
+    const rejection = { status: 'rejected', reason: { kind: end.failure } };
+    expect([reply, title]).toMatchObject([rejection, rejection]);
+    return;
+  }
+  const [total_prompt_tokens, total_completion_tokens] = end.usage ?? [3, 4];
+  const finishReason = end.reason ?? 'stop';
+  expect(reply).toMatchObject({
+    value: { finishReason, usage: { total_prompt_tokens, total_completion_tokens } },
+  });
+  expect(title).toMatchObject({
+    value: { content: [{ type: 'text', text: 'Hello' }], finishReason: { unified: finishReason } },
   });
 });

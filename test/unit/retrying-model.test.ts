@@ -1,29 +1,35 @@
 import { APICallError, type LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { modelFailureOf } from '#agents/model-error.ts';
 import { bedrock } from '#agents/models/bedrock.ts';
 import { openai } from '#agents/models/openai.ts';
 import { type RetryingModel, type RetrySettings, retryingModel } from '#agents/retrying-model.ts';
 import { ModelFailure } from '#domain/platform/failures.ts';
 import { clock } from '#runtime/environment/invocation-context.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
 import { freely, freeRetries } from '#support/free-retries.ts';
-import { type ModelCall, replyWith, type ScriptedModel } from '#support/model-server.ts';
+import type { ModelCall } from '#support/model-server.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 
+const bedrockServer = closeAfterTests(await startScriptedBedrock());
+process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = bedrockServer.url;
+const openaiServer = closeAfterTests(await startScriptedModel());
 const wires = {
   openai: {
-    start: startScriptedModel,
-    modelAt: (url: string) =>
-      openai({ baseUrl: () => url, apiKey: async () => 'key', onSkipped: () => undefined }).model('scripted'),
+    server: openaiServer,
+    provider: openai({
+      baseUrl: () => openaiServer.url,
+      apiKey: async () => 'key',
+      onSkipped: () => undefined,
+    }),
   },
   bedrock: {
-    start: startScriptedBedrock,
-    modelAt(url: string) {
-      process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME = url;
-      const credentials = async () => ({ accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' });
-      return bedrock({ credentials, region: () => 'eu-west-1' }).model('scripted');
-    },
+    server: bedrockServer,
+    provider: bedrock({
+      credentials: async () => ({ accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' }),
+      region: () => 'eu-west-1',
+    }),
   },
 };
 
@@ -41,17 +47,8 @@ async function send(model: RetryingModel, signal?: AbortSignal): Promise<{ text:
   }
 }
 
-describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelAt }) => {
-  let server: ScriptedModel;
+describe.each(Object.entries(wires))('on the wire of %s', (wire, { server, provider }) => {
   let model: RetryingModel;
-  beforeAll(async () => {
-    server = await start();
-  });
-  afterAll(() => {
-    delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
-    return server.close();
-  });
-
   let waits: number[];
   let time: number;
   const timing: RetrySettings = {
@@ -67,12 +64,10 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
     waits = [];
     time = 0;
     server.calls.length = 0;
-    model = retryingModel(modelAt(server.url), timing);
+    model = retryingModel(provider.model('scripted'), timing);
   });
-  const onCall = (call: ModelCall) => replyWith(call, 'Hello');
-  afterEach(() => {
-    server.onCall = onCall;
-  });
+  const { onCall, onPlainCall } = server;
+  afterEach(() => void Object.assign(server, { onCall, onPlainCall }));
   /** The first calls fail with the given failures, one each; later calls get a reply. */
   const failFirst = (...failures: ((call: ModelCall) => void)[]) => {
     server.onCall = (call) => (failures[server.calls.length - 1] ?? onCall)(call);
@@ -141,7 +136,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   it('may wait any time up to the whole one', async () => {
     failFirst(...Array.from({ length: 3 }, () => (call: ModelCall) => call.fail(500)));
     const randoms = [0.01, 0.99, 0.5];
-    await send(retryingModel(modelAt(server.url), { ...timing, random: () => randoms.shift() ?? 0 }));
+    await send(retryingModel(provider.model('scripted'), { ...timing, random: () => randoms.shift() ?? 0 }));
     expect(waits).toEqual([5, 990, 1000]);
   });
 
@@ -183,7 +178,7 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   });
 
   it('waits for what another reply is told, also before its first attempt', async () => {
-    const shared = modelAt(server.url);
+    const shared = provider.model('scripted');
     failFirst((call) => call.fail(429, { 'Retry-After': '7' }));
     let startOther = () => {};
     const other = new Promise<void>((resolve) => {
@@ -203,12 +198,12 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
   });
 
   it('does not wait for what a reply of another model is told, nor after a wait that is too long', async () => {
-    const shared = modelAt(server.url);
+    const shared = provider.model('scripted');
     failFirst((call) => call.fail(429, { 'Retry-After': '21' }));
     await send(retryingModel(shared, timing));
     failFirst((call) => call.fail(429, { 'Retry-After': '7' }));
     server.calls.length = 0;
-    await send(retryingModel(modelAt(server.url), { ...timing, attempts: 1 }));
+    await send(retryingModel(provider.model('scripted'), { ...timing, attempts: 1 }));
     await send(retryingModel(shared, timing));
     expect(waits).toEqual([]);
   });
@@ -220,22 +215,18 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
       void call.gone.then(() => setImmediate(() => stop.abort()));
     };
     const started = performance.now();
-    const { error } = await send(retryingModel(modelAt(server.url), freeRetries(clock)), stop.signal);
+    const { error } = await send(retryingModel(provider.model('scripted'), freeRetries(clock)), stop.signal);
     expect(error).toMatchObject({ name: 'AbortError' });
     expect(performance.now() - started).toBeLessThan(5000);
     expect(server.calls).toHaveLength(1);
   });
 
   it('asks again for an answer in one piece', async () => {
-    let received = 0;
-    const { onPlainCall } = server;
     server.onPlainCall = (call) => {
-      received += 1;
-      if (received === 1) call.fail(503);
-      else onPlainCall(call);
+      server.onPlainCall = onPlainCall;
+      call.fail(503);
     };
     const { content } = await model.generate({ prompt });
-    server.onPlainCall = onPlainCall;
     expect(content).toEqual([{ type: 'text', text: 'Short answer' }]);
     expect(waits).toEqual([250]);
   });
@@ -273,14 +264,10 @@ describe.each(Object.entries(wires))('on the wire of %s', (wire, { start, modelA
 
 describe('names of errors', () => {
   const failureOf = async (wire: keyof typeof wires, fails: (call: ModelCall) => void) => {
-    const server = await wires[wire].start();
+    const { server, provider } = wires[wire];
     server.onCall = fails;
-    const { error } = await send(
-      retryingModel(wires[wire].modelAt(server.url), { ...freeRetries(clock), attempts: 1 }),
-    );
-    await server.close();
-    delete process.env.AWS_ENDPOINT_URL_BEDROCK_RUNTIME;
-    return error as ModelFailure;
+    const model = retryingModel(provider.model('scripted'), { ...freeRetries(clock), attempts: 1 });
+    return (await send(model)).error as ModelFailure;
   };
   const kindOf = async (...call: Parameters<typeof failureOf>) => (await failureOf(...call)).kind;
 
