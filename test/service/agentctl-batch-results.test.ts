@@ -156,12 +156,6 @@ describe('agentctl batch results', () => {
     expect((await writtenItems()).length).toBe(2 * total);
     expect(front.requests.filter(isPage).every(({ path }) => path.endsWith('&status=success'))).toBe(true);
   });
-
-  it('refuses an unknown status', async () => {
-    const said = /--status.*pending, processing, success, failed/;
-    expect(await download('--status', 'done')).toMatchObject(ended(2, said));
-    expect(front.requests).toEqual([]);
-  });
 });
 
 describe('agentctl batch status --watch', () => {

@@ -724,19 +724,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.getByRole('complementary').count()).toBe(0);
   });
 
-  it('lists the routes of openapi.json', async () => {
-    const page = await open('/reference');
-    await page.getByRole('link', { name: 'POST /batches', exact: true }).click();
-    const route = page.locator('details.route[open]');
-    await route.getByText('custom_id').first().waitFor();
-    expect(await page.locator('details.route').count()).toBeGreaterThan(15);
-    // The bar at the top is the same in all views.
-    const position = await page.locator('#key').boundingBox();
-    await page.getByRole('link', { name: 'Chats', exact: true }).click();
-    await isNew(page);
-    expect(await page.locator('#key').boundingBox()).toEqual(position);
-  });
-
   it('has no serious finding of axe, in light and in dark', async () => {
     script = () => markdown;
     const page = await open();
