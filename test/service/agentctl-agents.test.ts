@@ -233,14 +233,13 @@ const describeStacks = `<DescribeStacksResponse xmlns="http://cloudformation.ama
     ${member('DataTableName', service.run.outputs.DataTableName ?? '')}${member('BedrockModels', JSON.stringify([listed]))}
     </Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
 
-const listing = (models: string[] | undefined) => useListed({ BedrockModels: models });
 const agentWith = (model: string) => ({ name: 'Agent', llm_model: model });
 const check = (model: string) => checkedAgent('agent.json', 'ws', agentWith(model));
 
 const other = 'bedrock:anthropic.claude-v2';
 
 it('agents may have a Bedrock model that the stage lists, and those of other providers', async () => {
-  listing([listed]);
+  useListed({ BedrockModels: [listed] });
   expect(await check(`bedrock:${listed}`)).toMatchObject({ llm_model: `bedrock:${listed}` });
   await expect(check(other)).rejects.toMatchObject({
     lines: [
@@ -249,7 +248,7 @@ it('agents may have a Bedrock model that the stage lists, and those of other pro
       ),
     ],
   });
-  listing([]);
+  useListed({ BedrockModels: [] });
   expect(await check('openai:gpt-5')).toMatchObject({ llm_model: 'openai:gpt-5' });
   await expect(check(`bedrock:${listed}`)).rejects.toMatchObject({
     lines: [expect.stringMatching(/it is empty\. Add it to the stage in cdk\.json/)],
@@ -258,7 +257,7 @@ it('agents may have a Bedrock model that the stage lists, and those of other pro
 
 it('says that the model was not checked when the target is older than the list', async () => {
   const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
-  listing(undefined);
+  useListed({ BedrockModels: undefined });
   try {
     expect(await check(`bedrock:${listed}`)).toMatchObject({ name: 'Agent' });
     expect(printed.mock.calls.join()).toContain('not checked whether roles may invoke');

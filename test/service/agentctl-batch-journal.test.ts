@@ -9,7 +9,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { ended, readJsonLines } from '#support/command-end.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
-import { type HandleCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+import { ScriptedBatches } from '#support/scripted-batches.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 interface Submission {
@@ -53,10 +53,6 @@ const writeLines = (lines: unknown[]): Promise<void> =>
 const messages = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ message: `Message ${index + 1}` }));
 
-function onCreation(handle: HandleCreation): void {
-  front.serve = batches.serveWith(handle);
-}
-
 const rejectCreation = (request: FrontRequest): void =>
   request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
 
@@ -98,7 +94,7 @@ describe('agentctl batch submit, killed and run again', () => {
   /** Kills a submission at its n-th batch, which the service has created if `isCreated`. */
   async function killAt(which: number, isCreated: boolean): Promise<void> {
     const running = agentctl.start(submitArgs());
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       if (creation < which) return batches.serve(request);
       if (isCreated) batches.create(request);
       running.child.kill('SIGKILL');
@@ -148,7 +144,7 @@ describe('agentctl batch submit, killed and run again', () => {
     await writeLines(messages(5));
     let sent: { body: string } | undefined;
     const running = agentctl.start(submitArgs());
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       sent = request;
       running.child.kill('SIGKILL');
     });
@@ -175,7 +171,7 @@ describe('agentctl batch submit, killed and run again', () => {
   it('and refused when it is sent again, it stays in the journal until its fate is known', async () => {
     await writeLines(messages(5));
     await killAt(1, true);
-    onCreation(rejectCreation);
+    front.serve = batches.serveWith(rejectCreation);
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
     serveAll();
     await submit();
@@ -195,7 +191,7 @@ describe('agentctl batch submit, killed and run again', () => {
 describe('agentctl batch submit, on a service in trouble', () => {
   it('is told of a batch that was made although the answer failed or was lost', async () => {
     let creations = 0;
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       creations = creation;
       if (creation % 2 === 0) return batches.serve(request);
       batches.create(request);
@@ -211,7 +207,7 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('waits for the rate limit more often than for failures', async () => {
     const message = 'The workspace has too many open batches';
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       if (creation > 8) return batches.serve(request);
       request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '0' });
     });
@@ -222,7 +218,7 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('leaves a batch in the journal that was rejected after a response was lost', async () => {
     let creations = 0;
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       creations = creation;
       if (creation > 1) return rejectCreation(request);
       batches.create(request);
@@ -262,7 +258,7 @@ describe('the journal of agentctl batch submit', () => {
   it('belongs to one run at a time', async () => {
     await writeLines(messages(3));
     const arrived = Promise.withResolvers<() => void>();
-    onCreation(async (request) => {
+    front.serve = batches.serveWith(async (request) => {
       await new Promise<void>((go) => arrived.resolve(go));
       batches.serve(request);
     });
@@ -278,7 +274,7 @@ describe('the journal of agentctl batch submit', () => {
 describe('the webhook of agentctl batch submit', () => {
   it('is sent with every batch, its secret from the environment, which no journal keeps', async () => {
     const webhooks: unknown[] = [];
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       webhooks.push(JSON.parse(request.body).webhook);
       request.respond(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
     });

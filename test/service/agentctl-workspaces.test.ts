@@ -274,16 +274,11 @@ it('says what was read before a failure, leaves the file as it is, and goes on a
   expect([code, broken, JSON.parse(stdout)]).toEqual([0, 5, { file: out, chats: 3, messages: 6 }]);
 });
 
-it('leaves the file as it is when it fails', async () => {
-  await writeFile(out, 'before');
-  const run = (...args: string[]) => agentctl.run('chats', 'export', '--out', out, ...args);
-  expect(await run('--workspace', 'ws_unknown')).toMatchObject(ended(1, 'Workspace ws_unknown not found\n'));
-  expect(await run('--workspace', small.workspaceId, '--user', '')).toMatchObject(
-    ended(1, /must not be empty/),
+it('needs a user that is not empty, and a folder for its file', async () => {
+  const run = (...args: string[]) =>
+    agentctl.run('chats', 'export', '--workspace', small.workspaceId, ...args);
+  expect(await run('--out', out, '--user', '')).toMatchObject(ended(1, /must not be empty/));
+  expect(await run('--out', join(folder, 'missing', 'chats.jsonl'))).toMatchObject(
+    ended(1, /cannot be written: no such file or directory/),
   );
-  expect(await readFile(out, 'utf8')).toBe('before');
-  const elsewhere = join(folder, 'missing', 'chats.jsonl');
-  expect(
-    await agentctl.run(...['chats', 'export', '--workspace', small.workspaceId, '--out', elsewhere]),
-  ).toMatchObject(ended(1, /cannot be written: no such file or directory/));
 });
