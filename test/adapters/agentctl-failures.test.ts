@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
-import { afterAll, expect, it, vi } from 'vitest';
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest';
 import { ChatBatchClient } from '#lib/client/index.ts';
 import { clientTimeouts, DeadlineRetries } from '#runtime/environment/environment.ts';
 import { certificate } from '#support/certificate.ts';
@@ -149,6 +149,38 @@ const variables = { ...process.env };
 afterAll(() => {
   process.env = variables;
   process.exitCode = undefined;
+});
+
+it.each<[problem: string, variables: Record<string, string>, line: RegExp]>([
+  ['no Region', { AWS_REGION: '' }, /^The AWS Region is missing or wrong: set AWS_REGION, /],
+  ['no credentials', {}, /set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY$/],
+  [
+    'no such stack',
+    { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' },
+    /^There is no stack stack in eu-central-1: check /,
+  ],
+])('says what to do with --stack: %s', async (_, own, line) => {
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL_CLOUDFORMATION: stub.url,
+    AWS_CONFIG_FILE: '/dev/null',
+    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_PROFILE: '',
+    AWS_ACCESS_KEY_ID: '',
+    AWS_SECRET_ACCESS_KEY: '',
+    AWS_REGION: 'eu-central-1',
+    ...own,
+  });
+  respond = (response) =>
+    void response
+      .writeHead(400, { 'Content-Type': 'text/xml' })
+      .end(
+        '<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id stack does not exist</Message></Error></ErrorResponse>',
+      );
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => printed.mockRestore());
+  await runAgentctl(['node', 'agentctl', 'workspaces', 'list', '--stack', 'stack']);
+  expect([process.exitCode, printed.mock.calls]).toEqual([1, [[expect.stringMatching(line)]]]);
 });
 
 it('describes failures of commands, and retries their calls for the time of the environment, once one has succeeded', async () => {

@@ -1,13 +1,19 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { expect, it, vi } from 'vitest';
 import { type AgentResource, agentDefinition } from '#contract/agent.ts';
 import { limits } from '#contract/limits.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { temporaryFolder } from '#support/close-after-tests.ts';
+import { runAgentctlCommand } from '#support/agentctl-process.ts';
+import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { ended } from '#support/command-end.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
+import { createPublishedAgent } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
+import { checkedAgent, useListed } from '../../bin/agentctl/read-agent.ts';
 
 const service = await useService();
 const tenant = await openTenant(service);
@@ -143,17 +149,11 @@ it('names every mistake of an agent.json, a line each', async () => {
       { type: 'unknown' },
       { type: 'consultant_lookup', description: 7 },
       { type: 'consultant_lookup', nmae: 'x', config: { max_results: 0, other: 1 } },
-      { type: 'consultant_lookup', name: 'not a name' },
-      { type: 'consultant_fetch_web_content', name: 'consultant_lookup' },
       { type: 'consultant_call_agent', config: { agent_id: workspaceId } },
       {
         type: 'consultant_call_agent',
         name: 'b',
         config: { agent_id: '00000000-0000-4000-8000-000000000000' },
-      },
-      {
-        type: 'consultant_retrieve_context_source',
-        config: { knowledge_base_id: 'ABCDEFGHIJ' },
       },
     ],
     suggested_questions: ['', 'x'],
@@ -179,13 +179,8 @@ it('names every mistake of an agent.json, a line each', async () => {
     expect.stringMatching(/^unified_tools\[0\]\.type must be one of consultant_call_agent, /),
     'unified_tools[2].config.max_results must be at least 1',
     'unified_tools[2].config has the unknown field other',
-    'unified_tools[3].name must be 1 to 64 letters, digits, underscores or hyphens',
-    'unified_tools[4] is called consultant_lookup, as another tool: give each a name of its own',
-    'unified_tools[5].config.agent_id must be a UUID',
-    expect.stringMatching(/^unified_tools\[6\]\.config\.agent_id names no agent of the workspace: 0{8}-/),
-    expect.stringMatching(
-      /^unified_tools\[7\]\.config\.knowledge_base_id ABCDEFGHIJ is not in the stage setting/,
-    ),
+    'unified_tools[3].config.agent_id must be a UUID',
+    expect.stringMatching(/^unified_tools\[4\]\.config\.agent_id names no agent of the workspace: 0{8}-/),
   ]);
 });
 
@@ -212,4 +207,89 @@ it('takes an agent of 350,000 bytes, and not of one more', async () => {
     await fileOf(sized(limits.agentBytes + 1)),
   );
   expect(run).toMatchObject({ code: 1, stderr: expect.stringContaining('this one has 350001') });
+});
+
+const listed = 'eu.amazon.nova-lite-v1:0';
+
+/** A server that stands in for CloudFormation and STS of an AWS account. */
+const server = createServer(async (request, response) => {
+  const received = await text(request);
+  response
+    .setHeader('Content-Type', 'text/xml')
+    .end(received.includes('Action=GetCallerIdentity') ? callerIdentity : describeStacks);
+});
+const account = closeAfterTests(await listenLocally(server));
+
+const callerIdentity = `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+    <Arn>arn:aws:iam::123456789012:user/operator</Arn><UserId>AIDAOPERATOR</UserId><Account>123456789012</Account>
+    </GetCallerIdentityResult></GetCallerIdentityResponse>`;
+
+const member = (key: string, value: string) =>
+  `<member><OutputKey>${key}</OutputKey><OutputValue>${value.replaceAll('"', '&quot;')}</OutputValue></member>`;
+
+const describeStacks = `<DescribeStacksResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><DescribeStacksResult>
+    <Stacks><member><StackName>stack</StackName><StackStatus>CREATE_COMPLETE</StackStatus>
+    <CreationTime>2026-01-01T00:00:00Z</CreationTime><Outputs>
+    ${member('DataTableName', service.run.outputs.DataTableName ?? '')}${member('BedrockModels', JSON.stringify([listed]))}
+    </Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`;
+
+const agentWith = (model: string) => ({ name: 'Agent', llm_model: model });
+const check = (model: string) => checkedAgent('agent.json', 'ws', agentWith(model));
+
+const other = 'bedrock:anthropic.claude-v2';
+
+it('agents may have a Bedrock model that the stage lists, and those of other providers', async () => {
+  useListed({ BedrockModels: [listed] });
+  expect(await check(`bedrock:${listed}`)).toMatchObject({ llm_model: `bedrock:${listed}` });
+  await expect(check(other)).rejects.toMatchObject({
+    lines: [
+      expect.stringMatching(
+        /^agent\.json: llm_model bedrock:anthropic\.claude-v2 is not in the stage setting bedrockModels.*bedrock:eu\.amazon\.nova-lite-v1:0/,
+      ),
+    ],
+  });
+  useListed({ BedrockModels: [] });
+  expect(await check('openai:gpt-5')).toMatchObject({ llm_model: 'openai:gpt-5' });
+  await expect(check(`bedrock:${listed}`)).rejects.toMatchObject({
+    lines: [expect.stringMatching(/it is empty\. Add it to the stage in cdk\.json/)],
+  });
+});
+
+it('says that the model was not checked when the target is older than the list', async () => {
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+  useListed({ BedrockModels: undefined });
+  try {
+    expect(await check(`bedrock:${listed}`)).toMatchObject({ name: 'Agent' });
+    expect(printed.mock.calls.join()).toContain('not checked whether roles may invoke');
+  } finally {
+    printed.mockRestore();
+  }
+});
+
+it('agentctl refuses to update to another, and to publish one that is no longer listed', async () => {
+  const agentId = await createPublishedAgent(workspaceId, agentWith(`bedrock:${listed}`));
+  expect(
+    await agentctl.run('agents', 'update', agentId, '--file', await fileOf(agentWith(other))),
+  ).toMatchObject(ended(1, /bedrockModels/));
+  expect(await agentctl.run('agents', 'publish', agentId)).toMatchObject(
+    ended(1, new RegExp(`agent ${agentId}: llm_model`)),
+  );
+});
+
+it("agentctl reads a deployed stack's list from its outputs", async () => {
+  const create = async (model: string) =>
+    runAgentctlCommand(
+      'a stack',
+      [
+        ...['agents', 'create', '--workspace', workspaceId, '--file', await fileOf(agentWith(model))],
+        ...['--stack', 'stack', '--json'],
+      ],
+      {
+        AWS_ENDPOINT_URL_CLOUDFORMATION: account.url,
+        AWS_ENDPOINT_URL_STS: account.url,
+        AWS_ENDPOINT_URL_DYNAMODB: service.run.endpoints.dynamodb,
+      },
+    );
+  expect(await create(`bedrock:${listed}`)).toMatchObject(ended(0, /^$/));
+  expect(await create(other)).toMatchObject({ code: 1 });
 });

@@ -7,7 +7,7 @@ import { closeAfterTests } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
 import { ended, readJsonLines } from '#support/command-end.ts';
 import { startFront } from '#support/front-server.ts';
-import { type HandleCreation, isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+import { isCreation, ScriptedBatches } from '#support/scripted-batches.ts';
 
 const agent = crypto.randomUUID();
 const front = closeAfterTests(await startFront());
@@ -39,10 +39,6 @@ const writeCsv = (count: number): Promise<string> =>
     'requests.csv',
     `custom_id,message\n${Array.from({ length: count }, (_, index) => `q${index + 1},Message ${index + 1}\n`).join('')}`,
   );
-
-function onCreation(handle: HandleCreation): void {
-  front.serve = batches.serveWith(handle);
-}
 
 const serveAll = (): void => {
   front.serve = (request) => batches.serve(request);
@@ -388,7 +384,7 @@ describe('agentctl batch retry-failed', () => {
     const file = await submitCsv(1500);
     batches.failureOf = undefined;
     const running = agentctl.start(['batch', 'retry-failed', file]);
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       if (batches.taken.length < 3) return batches.serve(request);
       batches.create(request);
       running.child.kill('SIGKILL');
@@ -455,7 +451,7 @@ describe('agentctl batch retry-failed', () => {
 
 describe('agentctl batch submit', () => {
   it('sends the next batch as soon as one of the file has ended', async () => {
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       const [first] = batches.taken;
       if (first === undefined || first.failures !== undefined) return batches.serve(request);
       batches.end(first, () => undefined);
@@ -473,7 +469,7 @@ describe('agentctl batch submit', () => {
     const file = await writeCsv(2500);
     const webhook = ['--webhook-url', 'https://example.com/a b', '--webhook-secret', 'hush'];
     const running = agentctl.start(submitArgs(file, '--again', ...webhook));
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       if (batches.taken.length < 1) return batches.serve(request);
       running.child.kill('SIGINT');
     });

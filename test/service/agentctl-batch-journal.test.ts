@@ -2,20 +2,26 @@ import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { BatchResource, BatchResultResource } from '#contract/batch.ts';
+import type { MessageResource } from '#contract/message.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { ended } from '#support/command-end.ts';
+import { ended, readJsonLines } from '#support/command-end.ts';
 import { type FrontRequest, startFront } from '#support/front-server.ts';
-import { type HandleCreation, ScriptedBatches } from '#support/scripted-batches.ts';
+import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
+import { ScriptedBatches } from '#support/scripted-batches.ts';
+import { useScriptedService } from '#support/use-service.ts';
 
 interface Submission {
   requests: number;
   earlier_batches: number;
   submitted: { batch_id: string; from_line: number; to_line: number; requests: number }[];
+  batches: BatchResource[];
 }
 
-const agent = crypto.randomUUID();
+const { model, service } = await useScriptedService();
 const front = closeAfterTests(await startFront());
+let agent: string;
 let agentctl: ClientCommand;
 let batches: ScriptedBatches;
 let folder: string;
@@ -24,6 +30,7 @@ let file: string;
 beforeEach(async () => {
   batches = new ScriptedBatches();
   serveAll();
+  agent = crypto.randomUUID();
   folder = await mkdtemp(join(tmpdir(), 'agentctl-batch-'));
   agentctl = clientCommand(front, { apiKey: 'ak_test' }, { XDG_STATE_HOME: join(folder, 'state') });
   file = join(folder, 'requests.jsonl');
@@ -45,10 +52,6 @@ const writeLines = (lines: unknown[]): Promise<void> =>
 
 const messages = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ message: `Message ${index + 1}` }));
-
-function onCreation(handle: HandleCreation): void {
-  front.serve = batches.serveWith(handle);
-}
 
 const rejectCreation = (request: FrontRequest): void =>
   request.respond(400, { data: null, message: 'Not now', error_code: 10006 });
@@ -91,7 +94,7 @@ describe('agentctl batch submit, killed and run again', () => {
   /** Kills a submission at its n-th batch, which the service has created if `isCreated`. */
   async function killAt(which: number, isCreated: boolean): Promise<void> {
     const running = agentctl.start(submitArgs());
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       if (creation < which) return batches.serve(request);
       if (isCreated) batches.create(request);
       running.child.kill('SIGKILL');
@@ -106,17 +109,6 @@ describe('agentctl batch submit, killed and run again', () => {
     const journal = await readFile(path, 'utf8');
     await writeFile(path, journal.replace(/"at":"[^"]+"/g, '"at":"2026-01-01T00:00:00.000Z"'));
   }
-
-  it('before the answer to its third batch, which was taken', async () => {
-    await writeLines(messages(2500));
-    await killAt(3, true);
-    const submission = await submit();
-    expect(submission).toMatchObject({ requests: 2500, earlier_batches: 2 });
-    expect(batches.customIds).toEqual(lineIds(1, 2500));
-    expect(batches.taken.map(({ resource }) => resource.id)).toEqual(
-      submission.submitted.map(({ batch_id }) => batch_id),
-    );
-  });
 
   it('sends again under the same key, and looks for nothing', async () => {
     await writeLines(messages(5));
@@ -152,7 +144,7 @@ describe('agentctl batch submit, killed and run again', () => {
     await writeLines(messages(5));
     let sent: { body: string } | undefined;
     const running = agentctl.start(submitArgs());
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       sent = request;
       running.child.kill('SIGKILL');
     });
@@ -179,7 +171,7 @@ describe('agentctl batch submit, killed and run again', () => {
   it('and refused when it is sent again, it stays in the journal until its fate is known', async () => {
     await writeLines(messages(5));
     await killAt(1, true);
-    onCreation(rejectCreation);
+    front.serve = batches.serveWith(rejectCreation);
     expect((await agentctl.run(...submitArgs())).stderr).toMatch(/lines 1 to 5 were rejected: Not now/);
     serveAll();
     await submit();
@@ -197,33 +189,9 @@ describe('agentctl batch submit, killed and run again', () => {
 });
 
 describe('agentctl batch submit, on a service in trouble', () => {
-  it('sends again after refusals for the rate and failures, as long as no batch was made', async () => {
-    const at: number[] = [];
-    const tooMany = { data: null, message: 'Too many requests', error_code: 10029 };
-    const broken = { data: null, message: 'Broken, request id 1', error_code: 10005 };
-    onCreation((request, creation) => {
-      at.push(performance.now());
-      if (creation === 1) request.respond(429, tooMany, { 'Retry-After': '3' });
-      else if (creation === 2) request.respond(500, broken);
-      else batches.serve(request);
-    });
-    await writeLines(messages(5));
-    const { code, stderr } = await agentctl.run(...submitArgs());
-    expect(stderr.trim().split('\n')).toEqual([
-      expect.stringMatching(/^Too many requests \(code 10029\); trying again in 3\.[3-8] s$/),
-      expect.stringMatching(/^Broken, request id 1 \(code 10005\); trying again in 1\.[12] s$/),
-    ]);
-    expect(code).toBe(0);
-    expect(at.length).toBe(3);
-    const [first = 0, second = 0, third = 0] = at;
-    expect(second - first).toBeGreaterThan(3300);
-    expect(third - second).toBeGreaterThan(1100);
-    expect(batches.customIds).toEqual(lineIds(1, 5));
-  });
-
   it('is told of a batch that was made although the answer failed or was lost', async () => {
     let creations = 0;
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       creations = creation;
       if (creation % 2 === 0) return batches.serve(request);
       batches.create(request);
@@ -239,7 +207,7 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('waits for the rate limit more often than for failures', async () => {
     const message = 'The workspace has too many open batches';
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       if (creation > 8) return batches.serve(request);
       request.respond(429, { data: null, message, error_code: 10029 }, { 'Retry-After': '0' });
     });
@@ -250,7 +218,7 @@ describe('agentctl batch submit, on a service in trouble', () => {
 
   it('leaves a batch in the journal that was rejected after a response was lost', async () => {
     let creations = 0;
-    onCreation((request, creation) => {
+    front.serve = batches.serveWith((request, creation) => {
       creations = creation;
       if (creation > 1) return rejectCreation(request);
       batches.create(request);
@@ -275,14 +243,6 @@ describe('the journal of agentctl batch submit', () => {
     expect(batches.taken.length).toBe(2);
   });
 
-  it('lets lines be added', async () => {
-    await writeFile(file, '{"message":"one"}');
-    await submit();
-    await appendFile(file, '\n{"message":"two"}\n');
-    expect((await submit()).submitted.map(({ from_line }) => from_line)).toEqual([1, 2]);
-    expect(batches.customIds).toEqual(['line-1', 'line-2']);
-  });
-
   it('tells when the submission is another', async () => {
     await writeLines(messages(3));
     await submit();
@@ -298,7 +258,7 @@ describe('the journal of agentctl batch submit', () => {
   it('belongs to one run at a time', async () => {
     await writeLines(messages(3));
     const arrived = Promise.withResolvers<() => void>();
-    onCreation(async (request) => {
+    front.serve = batches.serveWith(async (request) => {
       await new Promise<void>((go) => arrived.resolve(go));
       batches.serve(request);
     });
@@ -314,7 +274,7 @@ describe('the journal of agentctl batch submit', () => {
 describe('the webhook of agentctl batch submit', () => {
   it('is sent with every batch, its secret from the environment, which no journal keeps', async () => {
     const webhooks: unknown[] = [];
-    onCreation((request) => {
+    front.serve = batches.serveWith((request) => {
       webhooks.push(JSON.parse(request.body).webhook);
       request.respond(202, { data: { id: crypto.randomUUID() }, message: null, error_code: 0 });
     });
@@ -337,5 +297,88 @@ describe('the webhook of agentctl batch submit', () => {
   ])('refuses %j', async (args, said) => {
     await writeLines(messages(1));
     expect(await agentctl.run(...submitArgs(...args))).toMatchObject(ended(2, said));
+  });
+});
+
+describe('agentctl batch on a whole service', () => {
+  let tenant: OpenTenant;
+  beforeEach(async () => {
+    tenant = await openTenant(service, { model: model.sharedName });
+    agentctl = clientCommand(service, tenant, { XDG_STATE_HOME: join(folder, 'state') });
+    agent = tenant.agentId;
+  });
+
+  /** The custom ids of all batches of the workspace, in the order of submission. */
+  async function submittedIds(): Promise<string[]> {
+    const { body: list } = await tenant.client.get<BatchResource[]>('/batches');
+    const ids: string[] = [];
+    for (const { id } of list.data.reverse()) {
+      const { body } = await tenant.client.get<BatchResultResource[]>(`/batches/${id}/results?limit=1000`);
+      ids.push(...body.data.map(({ custom_id }) => custom_id));
+    }
+    return ids;
+  }
+
+  it('submits, waits, and writes the results to a file', async () => {
+    await writeFile(
+      file,
+      '{"message":"First"}\n\n' +
+        '{"custom_id":"mine","message":"Second","name":"A chat","external_user_id":"ada"}\r\n' +
+        '{"message":"line\u2028separator"}',
+    );
+    const { submitted, batches } = await submit('--wait');
+    expect(submitted).toEqual([{ batch_id: expect.any(String), from_line: 1, to_line: 4, requests: 3 }]);
+    expect(batches).toMatchObject([{ status: 'completed', completed_requests: 3, failed_requests: 0 }]);
+
+    const id = submitted[0]?.batch_id ?? '';
+    const out = join(folder, 'results.jsonl');
+    expect(await agentctl.json('batch', 'results', id, '--out', out)).toEqual({
+      file: out,
+      results: 3,
+      batches: [{ id, status: 'completed', results: 3 }],
+    });
+    const { body } = await tenant.client.get<BatchResultResource[]>(`/batches/${id}/results`);
+    expect(await readJsonLines(out)).toEqual(body.data);
+    expect(body.data.map(({ custom_id }) => custom_id)).toEqual(['line-1', 'mine', 'line-4']);
+    const history = await tenant.client.get<MessageResource[]>(
+      `/chats/${body.data[2]?.history_id}/messages?external_user_id=anyone`,
+    );
+    expect(history.body.data[0]?.content).toBe('line\u2028separator');
+  });
+
+  it('submits requests whose replies fit a schema, and no other one after an interruption', async () => {
+    const schema = join(folder, 'numbers.json');
+    await writeFile(schema, '{"type":"array","items":{"type":"integer"}}');
+    await writeLines(messages(2));
+    model.onCall = (call) => {
+      call.chunk('[1, 2]');
+      call.finish();
+    };
+    const { submitted } = await submit('--schema', schema, '--wait');
+    const { body } = await tenant.client.get<BatchResultResource[]>(
+      `/batches/${submitted[0]?.batch_id}/results`,
+    );
+    expect(body.data.map(({ response_content }) => response_content)).toEqual(['[1, 2]', '[1, 2]']);
+    expect(await agentctl.run(...submitArgs())).toMatchObject(ended(1, /was submitted with another schema/));
+  });
+
+  it('fills batches up to what the service takes', async () => {
+    // A quotation mark has one byte in the message, two in the body, and four in the function's payload.
+    const [message, count] = ['"'.repeat(100_000), 17];
+    await writeLines(Array.from({ length: count }, () => ({ message })));
+    const { submitted } = await submit();
+    expect(submitted.length).toBe(2);
+    expect(submitted[0]?.requests).toBeGreaterThan(count * 0.8);
+    expect(await submittedIds()).toEqual(lineIds(1, count));
+  });
+
+  it('names the line that the service refuses, and goes on when it is mended', async () => {
+    await writeLines([...messages(4), { message: 'a', history_id: 99 }]);
+    const { code, stderr } = await agentctl.run(...submitArgs());
+    expect(stderr).toMatch(/lines 1 to 5 were rejected: line 5: history_id: Chat not found/);
+    expect(code).toBe(1);
+    await writeLines(messages(5));
+    await agentctl.json(...submitArgs());
+    expect(await submittedIds()).toEqual(lineIds(1, 5));
   });
 });

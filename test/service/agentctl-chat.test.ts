@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
-import type { StreamEvent } from '#contract/events.ts';
 import { agentctlWords } from '#support/agentctl-process.ts';
 import { type ClientCommand, clientCommand } from '#support/client-command.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -135,18 +134,6 @@ describe('agentctl chat with a message', () => {
     call.chunk('{"age": 7}');
     call.finish();
     expect(await running.ended).toMatchObject({ code: 0, stdout: '{"age": 7}\n' });
-  });
-
-  it('prints the events with --json', async () => {
-    const { code, stdout } = await agentctl.run(...chatArgs('Hi', '--json'));
-    expect(code).toBe(0);
-    const events: StreamEvent[] = jsonLinesIn(stdout);
-    expect(events.map(({ type }) => type)).toEqual(
-      expect.arrayContaining(['response.created', 'response.output_text.delta']),
-    );
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, index) => index));
-    const { id } = await onlyChat();
-    expect(events.every(({ chat_id }) => chat_id === id)).toBe(true);
   });
 
   it('shows reasoning steps and errors, each in a line', async () => {

@@ -1,16 +1,20 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import type { ApiKey } from '#domain/workspaces/api-key.ts';
+import { createApiKey } from '#domain/workspaces/api-keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
 import { runAgentctlCommand } from '#support/agentctl-process.ts';
 import { submit } from '#support/batches.ts';
+import { clientOf } from '#support/client.ts';
 import { clientCommand } from '#support/client-command.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startProgram } from '#support/command.ts';
+import { type FrontRequest, startFront } from '#support/front-server.ts';
 import { listenLocally } from '#support/listen-locally.ts';
 import { openTenant } from '#support/open-tenant.ts';
+import { operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
@@ -22,50 +26,6 @@ const client = clientCommand(service, tenant);
 /** An address where nothing listens. */
 const { url: closed, close } = await listenLocally(createServer());
 await close();
-
-/** A server that stands in for CloudFormation, and knows no stack. */
-const account = closeAfterTests(
-  await listenLocally(
-    createServer(async (request, response) => {
-      await text(request);
-      response.statusCode = 400;
-      response.setHeader('Content-Type', 'text/xml').end(
-        `<ErrorResponse xmlns="http://cloudformation.amazonaws.com/doc/2010-05-15/"><Error><Type>Sender</Type>
-          <Code>ValidationError</Code><Message>Stack with id stack does not exist</Message></Error><RequestId>1</RequestId></ErrorResponse>`,
-      );
-    }),
-  ),
-);
-
-/** An environment with nothing of AWS, except for the address of the account. */
-const noCredentials = {
-  AWS_ENDPOINT_URL_CLOUDFORMATION: account.url,
-  AWS_CONFIG_FILE: '/dev/null',
-  AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
-  AWS_EC2_METADATA_DISABLED: 'true',
-  AWS_PROFILE: '',
-  AWS_ACCESS_KEY_ID: '',
-  AWS_SECRET_ACCESS_KEY: '',
-  AWS_REGION: 'eu-central-1',
-};
-
-describe('agentctl --stack', () => {
-  const credentials = { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' };
-
-  it.each<[problem: string, variables: Record<string, string>, line: RegExp]>([
-    ['no Region', { AWS_REGION: '' }, /^The AWS Region is missing or wrong: set AWS_REGION, /],
-    ['no credentials', {}, /set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY$/],
-    ['no such stack', credentials, /^There is no stack stack in eu-central-1: check /],
-  ])('says what to do: %s', async (_, variables, line) => {
-    const args = ['workspaces', 'list', '--stack', 'stack'];
-    const { code, stdout, stderr } = await runAgentctlCommand('a stack', args, {
-      ...noCredentials,
-      ...variables,
-    });
-    expect(stderr.trim().split('\n')).toEqual([expect.stringMatching(line)]);
-    expect([code, stdout]).toEqual([1, '']);
-  });
-});
 
 describe('agentctl without a service', () => {
   it('says how to start one, also if another process has the id of the run that has ended', async () => {
@@ -170,4 +130,125 @@ describe('agentctl', () => {
     const { run } = agentctlOf(service);
     expect((await run('agents', 'list', '--workspace', tenant.workspaceId)).code).toBe(0);
   });
+});
+
+const front = closeAfterTests(await startFront(service.baseUrl));
+
+interface Passed {
+  base_url: string;
+  workspace_id: string;
+  steps: { step: string; milliseconds: number }[];
+}
+
+const steps = [
+  'an unknown key is rejected',
+  'agents are listed',
+  'a chat is created',
+  'a reply is streamed',
+  'a reply is sent as JSON',
+  'the history has both turns',
+  'a file is uploaded',
+  'a batch ends with its result',
+  'the chat is deleted',
+];
+
+const keysOf = (workspaceId: string): Promise<ApiKey[]> => operator().apiKeys.list(workspaceId);
+
+async function smokeWorkspaces(): Promise<string[]> {
+  const all = await operator().workspaces.list();
+  return all.filter(({ name }) => name === 'agentctl smoke').map(({ id }) => id);
+}
+
+/** The chats that the runs have left. */
+async function chatsOf(workspaceId: string): Promise<unknown> {
+  const { apiKey } = await createApiKey(operator(), { workspaceId, name: 'test', expiresAt: null });
+  return (await clientOf(service, { apiKey }).get('/chats?external_user_id=agentctl-smoke')).body.data;
+}
+
+it('uses the service as a client, a line for each step, and leaves no key and no chat behind', async () => {
+  const { run } = agentctlOf(service);
+  const runs = [await run('smoke'), await run('smoke')];
+  const results = runs.map(({ code, stdout, stderr }) => {
+    expect([code, stderr]).toEqual([0, '']);
+    const lines = stdout.trim().split('\n');
+    const passed = JSON.parse(lines.pop() ?? '') as Passed;
+    expect(lines).toEqual(passed.steps.map(({ step, milliseconds }) => `${step}: ${milliseconds} ms`));
+    return passed;
+  });
+  for (const { base_url, steps: passed } of results) {
+    expect(base_url).toBe(service.baseUrl);
+    expect(passed.map(({ step }) => step)).toEqual(steps);
+  }
+  const [workspaceId = '', ...others] = await smokeWorkspaces();
+  expect(others).toEqual([]);
+  expect(results.map(({ workspace_id: id }) => id)).toEqual([workspaceId, workspaceId]);
+  const keys = await keysOf(workspaceId);
+  expect(keys.length).toBeGreaterThanOrEqual(2);
+  for (const { revokedAt, expiresAt } of keys) {
+    expect(revokedAt).not.toBeNull();
+    expect(expiresAt).not.toBeNull();
+  }
+  expect(await chatsOf(workspaceId)).toEqual([]);
+});
+
+const ids = { 'x-request-id': 'broken' };
+const isSend = ({ method, path }: FrontRequest) => method === 'POST' && path.endsWith('/messages');
+
+/** Passes the stream on, without its last line. */
+async function withoutDone(request: FrontRequest): Promise<void> {
+  const upstream = await request.forward();
+  const text = await upstream.text();
+  request.response.writeHead(200, { 'Content-Type': 'text/event-stream', ...ids });
+  request.response.end(text.replace('data: [DONE]\n\n', ''));
+}
+
+const noAgents = { data: [], message: null, error_code: 0 };
+const isList = ({ path }: FrontRequest) => path.endsWith('published-agents');
+
+/** A deployment that breaks one thing: the failed step, what is wrong, and how it responds to which requests. */
+const broken: [string, string, is: (request: FrontRequest) => boolean, (request: FrontRequest) => unknown][] =
+  [
+    [
+      'accepts every key',
+      'an unknown key is rejected: the key is accepted',
+      isList,
+      (request) => request.respond(200, noAgents, ids),
+    ],
+    [
+      'lists no agents',
+      'agents are listed: the agent is missing',
+      isList,
+      async (request) => {
+        const { status } = await request.forward();
+        return status === 200 ? request.respond(200, noAgents, ids) : request.pass();
+      },
+    ],
+    [
+      'breaks the function that responds to messages',
+      'a reply is streamed: The service responded with HTTP 502',
+      isSend,
+      ({ response }) => response.writeHead(502, ids).end('Bad gateway'),
+    ],
+    ['breaks streams off', 'a reply is streamed: the stream has no [DONE]', isSend, withoutDone],
+  ];
+
+describe('a deployment that', () => {
+  it.each(broken)(
+    '%s fails the step, and the error names the request',
+    async (_what, problem, is, respond) => {
+      front.serve = async (request) => void (is(request) ? await respond(request) : await request.pass());
+      const { code, stdout, stderr } = await agentctlOf(service, [], front.baseUrl).run('smoke');
+      const failed = steps.findIndex((step) => problem.startsWith(step));
+      const passed = stdout.split('\n').filter(Boolean);
+      expect(passed.map((line) => line.split(':')[0])).toEqual(steps.slice(0, failed));
+      expect(stderr).toMatch(/^Failed after \d+ ms: /);
+      expect(stderr).toContain(problem);
+      expect(stderr.trim()).toMatch(/\(request id broken\)$/);
+      expect(code).toBe(1);
+      const [workspaceId = ''] = await smokeWorkspaces();
+      for (const { name, revokedAt } of await keysOf(workspaceId))
+        if (name === 'smoke') expect(revokedAt).not.toBeNull();
+      expect(await chatsOf(workspaceId)).toEqual([]);
+    },
+  );
 });

@@ -371,43 +371,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
     await replyEnded(page);
   });
 
-  it('draws a reply of 20,000 events once a frame, and lists the last of them', async () => {
-    const chatId = await createChat(client, tenant, { name: 'A fast reply' });
-    const page = await open(`/chats/${chatId}`);
-    await page.getByRole('heading', { name: 'A fast reply' }).waitFor();
-    const deltas = longMarkdown.match(/.{1,5}/gs) ?? [];
-    expect(deltas).toHaveLength(20_000);
-    await page.route(`**/chats/${chatId}/messages`, (route) =>
-      route.fulfill({ contentType: 'text/event-stream', body: streamOf(chatId, deltas) }),
-    );
-    const session = await page.context().newCDPSession(page);
-    await session.send('Performance.enable');
-    const layouts = async () => {
-      const { metrics } = await session.send('Performance.getMetrics');
-      return metrics.find(({ name }) => name === 'LayoutCount')?.value ?? Number.NaN;
-    };
-    await page.evaluate(`globalThis.longest = 0;
-      new PerformanceObserver((list) => {
-        for (const { duration } of list.getEntries()) longest = Math.max(longest, duration);
-      }).observe({ type: 'longtask' })`);
-    const before = await layouts();
-    await messageOf(page).fill('Fast, please');
-    await messageOf(page).press('Enter');
-    await reply(page).getByText('7 + 20000 tokens').waitFor();
-    const longest = await page.evaluate<number>('longest');
-    const count = (await layouts()) - before;
-    console.log(`20,000 events: ${count} layouts, the longest task has ${longest} ms`);
-    expect(count).toBeLessThan(2000);
-    const events = page.getByRole('tabpanel', { name: 'Events' });
-    expect(await events.getByRole('listitem').count()).toBe(200);
-    await events.getByRole('button', { name: '19,803 earlier events' }).click();
-    await events.getByRole('button', { name: '19,603 earlier events' }).waitFor();
-    expect(await events.getByRole('listitem').count()).toBe(400);
-    // Nothing is lost or repeated where the text is cut to be drawn.
-    const numbers = async () => (await reply(page).locator('.text').textContent())?.match(/w\d+/g)?.join('');
-    await expect.poll(numbers).toBe(longMarkdown.match(/w\d+/g)?.join(''));
-  });
-
   it('attaches a file, rates the reply, and shows both when the chat is opened once more', async () => {
     const page = await open();
     let upload = () => {};
@@ -761,19 +724,6 @@ describe.skipIf(browser === undefined)('the playground', () => {
     expect(await page.getByRole('complementary').count()).toBe(0);
   });
 
-  it('lists the routes of openapi.json', async () => {
-    const page = await open('/reference');
-    await page.getByRole('link', { name: 'POST /batches', exact: true }).click();
-    const route = page.locator('details.route[open]');
-    await route.getByText('custom_id').first().waitFor();
-    expect(await page.locator('details.route').count()).toBeGreaterThan(15);
-    // The bar at the top is the same in all views.
-    const position = await page.locator('#key').boundingBox();
-    await page.getByRole('link', { name: 'Chats', exact: true }).click();
-    await isNew(page);
-    expect(await page.locator('#key').boundingBox()).toEqual(position);
-  });
-
   it('has no serious finding of axe, in light and in dark', async () => {
     script = () => markdown;
     const page = await open();
@@ -814,38 +764,8 @@ const fileOf = (name: string, content: string, mimeType = '') => ({
   ...{ name, mimeType, buffer: Buffer.from(content) },
 });
 
-/** A whole stream with the deltas, as the service sends it. */
-function streamOf(chat_id: number, deltas: string[]): string {
-  const usage = {
-    ...{ total_prompt_tokens: 7, total_completion_tokens: deltas.length },
-    ...{ total_tokens: 7 + deltas.length, total_calls: 1 },
-  };
-  const events = [
-    { type: 'response.created', message_id: 2, model: 'test' },
-    ...deltas.map((delta) => ({ type: 'response.output_text.delta', delta })),
-    { type: 'response.output_text.completed', message_id: 2, final_text: deltas.join(''), usage },
-  ];
-  const texts = events.map((event, sequence_number) => {
-    const data = JSON.stringify({ ...event, response_id: 'resp_r-fast', chat_id, sequence_number });
-    return `event: ${event.type}\ndata: ${data}\n\n`;
-  });
-  return `${texts.join('')}data: [DONE]\n\n`;
-}
-
 const pictureReply =
   'A lease is a right that ends by itself.\n\nWhile a reply is written, its function owns the chat for 30 seconds and renews this lease every 10 seconds. If the function crashes, nobody renews the lease, and the chat takes the next message half a minute after.';
-
-/** 100,000 characters: a table, code and a list that are longer than what is drawn at once, then paragraphs. */
-const longMarkdown = (() => {
-  let count = 0;
-  const word = () => `w${count++}`;
-  const lines = (length: number, line: () => string) => Array.from({ length }, line).join('\n');
-  const table = `| One | Two |\n|---|---|\n${lines(2000, () => `| ${word()} | ${word()} |`)}`;
-  const code = `\`\`\`js\n${lines(900, () => `  ${word()} ${word()}`)}\n\`\`\``;
-  const list = lines(900, () => `- ${word()}\n  - ${word()}`);
-  const paragraphs = lines(1500, () => `${word()} ${word()} ${word()}\n`);
-  return `${table}\n## Heading\n\n${code}\n${list}\n\n${paragraphs}`.padEnd(100_000, ' end');
-})();
 
 const reservation = {
   title: 'Reservation',

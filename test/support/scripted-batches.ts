@@ -105,7 +105,7 @@ export class ScriptedBatches {
 }
 
 /** @param creation the number of the request, from 1 */
-export type HandleCreation = (request: FrontRequest, creation: number) => unknown;
+type HandleCreation = (request: FrontRequest, creation: number) => unknown;
 
 export const isCreation = ({ method, path }: Pick<FrontRequest, 'method' | 'path'>): boolean =>
   method === 'POST' && path === '/batches';

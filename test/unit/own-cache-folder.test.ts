@@ -58,3 +58,22 @@ test('agentctl puts its compiled code there, and nothing into the shared tempora
   expect(readdirSync(join(cacheHome, 'agentctl')).length).toBeGreaterThan(0);
   expect(readdirSync(temporary)).toEqual([]);
 });
+
+const program = `
+import { registerHooks } from 'node:module';
+const loaded = new Set();
+registerHooks({
+  load(url, context, nextLoad) {
+    const [, name] = /node_modules\\/(@aws-sdk\\/client-[a-z0-9-]+)/.exec(url) ?? [];
+    if (name !== undefined) loaded.add(name);
+    return nextLoad(url, context);
+  },
+});
+for (const commands of ['chat', 'batch']) await import(\`./bin/agentctl/\${commands}-commands.ts\`);
+console.log(JSON.stringify([...loaded]));
+`;
+
+test('the commands of clients, which people start often, load no client of AWS', async () => {
+  const args = [process.execPath, '--input-type=module', '--no-warnings', '--eval', program];
+  expect(await startProgram(args, {}).ended).toMatchObject({ stdout: '[]\n', stderr: '', code: 0 });
+});
