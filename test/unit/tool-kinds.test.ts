@@ -5,20 +5,24 @@ import {
   inspectTools,
   issuesOfNames,
   kindOf,
+  offeredTools,
   ReplyScope,
   requestForm,
   ToolFailure,
   type ToolKind,
 } from '#agents/tools/agent-tool.ts';
+import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { pinnedOffers, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
-import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import { searchWeb } from '#agents/tools/search-web.ts';
+import { type AgentDefinition, agentDefinition, reasoningStepTypes } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
 import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import type { McpTarget } from '#domain/tools/remote-tools.ts';
+import { agentTools } from '#runtime/composition/models-and-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 
 const type = 'consultant_call_mcp_tool';
@@ -254,4 +258,51 @@ it('the uses of a server in a reply share one connection, also if the agent was 
   await useAs('bob');
   await useAs('ada', {});
   expect(targets.map(({ headers }) => headers)).toEqual([{ 'X-User': 'ada' }, { 'X-User': 'bob' }, {}]);
+});
+
+const unused = (): never => {
+  throw new Error('No tool is used');
+};
+
+it('the interface names the step type of every tool', () => {
+  const tools = agentTools({
+    ...{ agents: unused, attachments: unused, knowledge: unused, knowledgeBase: unused },
+    ...{ messages: unused, webPages: unused, webSearch: unused, toolSecrets: unused },
+  });
+  expect(reasoningStepTypes).toEqual(expect.arrayContaining(tools.map(({ type }) => type)));
+});
+
+it('a search is offered to agents that want it, where the stage has a provider', async () => {
+  const offersOf = (search: () => unknown, use_search: boolean) =>
+    offeredTools([kindOf(searchWeb(search as never))], agentDefinition.parse({ name: 'Agent', use_search }));
+  expect(await offersOf(() => ({}), true)).toMatchObject([{ name: 'consultant_search_web' }]);
+  expect(await offersOf(() => ({}), false)).toEqual([]);
+  expect(await offersOf(() => null, true)).toEqual([]);
+});
+
+const fetching = fetchWebContent(unused);
+
+it.each([
+  ...['a b', '', 5],
+  ...'https://a.example a.example:443 a.example/path user@a.example'.split(' '),
+  ...'* *. *.*.example a.*.example *.127.0.0.1 *.[::1]'.split(' '),
+])('a fetch cannot be bound to the host %j, which is named', (host) => {
+  const { error } = fetching.config.safeParse({ allowed_hosts: ['good.example', host] });
+  expect(error?.issues).toMatchObject([{ path: ['allowed_hosts', 1] }]);
+});
+
+it('a fetch is bound to 1 to 100 hosts, as URLs write them', () => {
+  const parse = (allowed_hosts: unknown) => fetching.config.safeParse({ allowed_hosts });
+  expect(parse([]).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse('a.example').error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse(Array(100).fill('a.example')).success).toBe(true);
+  expect(parse(Array(101).fill('a.example')).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  const { data } = parse(['Docs.Example.COM.', '*.BÜCHER.example', '127.1', '[::1]']);
+  expect(data?.allowed_hosts).toEqual(['docs.example.com', '*.xn--bcher-kva.example', '127.0.0.1', '[::1]']);
+});
+
+it('the same config gives the same schema, which is then read once', () => {
+  const searching = searchWeb(unused);
+  expect(searching.input({ max_results: 7 })).toBe(searching.input({ max_results: 7 }));
+  expect(searching.input({ max_results: 7 })).not.toBe(searching.input({ max_results: 8 }));
 });
