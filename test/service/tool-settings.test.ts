@@ -140,8 +140,14 @@ describe('a tool of a Lambda function', () => {
   });
 
   it('knows how many agents the request has come through, so that a circle ends', async () => {
-    const { result } = await use('echo', {}, {}, { headers: { 'x-agent-depth': '2' } });
+    const { agentId, chatId, result } = await use('echo', {}, {}, { headers: { 'x-agent-depth': '2' } });
     expect(result).toMatchObject({ data: { result: { event: { context: { depth: 3 } } } } });
+    const body = { message: '{}', agent_id: agentId, external_user_id: 'anyone' };
+    for (const depth of ['3', 'x', '-1', 'Infinity']) {
+      const headers = { 'x-agent-depth': depth };
+      const { status } = await client.request('POST', `/chats/${chatId}/messages`, { headers, body });
+      expect(status, depth).toBe(400);
+    }
   });
 
   it('may return nothing, and learns from an operator’s command for which agent it works', async () => {

@@ -168,14 +168,10 @@ describe('an operation', () => {
     ['a has the type text/xml', { parameters: [{ name: 'a', in: 'query', content: { 'text/xml': {} } }] }],
     ['description has the hidden character U+200B', { description: 'Read\u200b' }],
     ['path must have the parameters of the path in braces: none', {}, '/orders/{id}'],
+    ['id has the style matrix', { parameters: [{ ...pathId, style: 'matrix', schema: {} }] }, '/{id}'],
     ['method must be one of GET, POST, PUT, PATCH, DELETE', {}, '/orders', 'head'],
   ])('is skipped: %s', async (reason, operation, path, method) => {
     expect(await toolOf(operation, {}, path, method)).toBe(reason);
-  });
-
-  it('is skipped for a style that a request cannot have', async () => {
-    const id = { ...pathId, style: 'matrix', schema: {} };
-    expect(await toolOf({ parameters: [id] }, {}, '/{id}')).toBe('id has the style matrix');
   });
 });
 
@@ -385,12 +381,6 @@ it('the approval of a tool that has changed is always, and what is gone is no to
 
 it.each([
   [document(paths, { servers: [] }), {}, undefined, 'The document has no address of its own'],
-  [
-    document(paths, { components: {} }),
-    { secret: 'shop' },
-    undefined,
-    'does not say how requests carry the secret',
-  ],
   [document(paths), {}, { base_url: 'x', tools: [] }, 'The entry in the file is wrong: base_url must be'],
 ])('an import that cannot be done says why', async (text, more, written, message) => {
   await expect(importOnce(text, more, written as never)).rejects.toThrow(message);
