@@ -137,6 +137,15 @@ describe('a failure tells what happened', () => {
     expect(web.received.filter((path) => path === '/loop')).toHaveLength(6);
   });
 
+  it('when the address is none', async () => {
+    for (const url of ['file:///etc/passwd', ' http://127.0.0.1/', 'http:\\\\127.0.0.1/'])
+      expect((await fetchPage({ url })).result).toEqual(
+        failed(
+          'The address must be an http or https URL without a user name and password, blanks and backslashes',
+        ),
+      );
+  });
+
   it('when it is larger than 5 MB', async () => {
     pages['/large'] = (response) => html(response, Buffer.alloc(5_000_001, 'x'));
     expect(await failureOf('/large')).toBe('The answer is larger than 5 MB');

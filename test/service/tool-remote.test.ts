@@ -255,11 +255,16 @@ const canaryTool = (name: string, fields: object) => ({
   ...{ name, description: 'A tool.', approval: 'never', input_schema: { type: 'object' } },
   ...fields,
 });
-const shared = { headers: { 'X-Canary': header }, timeout_seconds: 1 };
+/** The entries whose servers do all that `modes` has: the others are never silent. */
+const inAllModes = ['mcp_bearer', 'api_query'];
+const sharedOf = (name: string) => ({
+  headers: { 'X-Canary': header },
+  timeout_seconds: inAllModes.includes(name) ? 1 : 20,
+});
 const ofMcp = (name: string, auth: object) => ({
   type: 'consultant_call_mcp_tool',
   config: {
-    ...shared,
+    ...sharedOf(name),
     url: `http://${mcp.host}${path}`,
     auth: { secret: 'vault', ...auth },
     tools: [canaryTool(name, { tool: 'echo' })],
@@ -268,7 +273,7 @@ const ofMcp = (name: string, auth: object) => ({
 const ofApi = (name: string, auth: object) => ({
   type: 'consultant_call_http_api',
   config: {
-    ...shared,
+    ...sharedOf(name),
     base_url: api.url,
     auth: { secret: 'vault', ...auth },
     tools: [canaryTool(name, { method: 'GET', path })],
@@ -319,7 +324,7 @@ async function textsOf(name: string): Promise<string> {
 it.each(Object.keys(entries) as (keyof typeof entries)[])(
   'nobody sees the secret, the address and the headers of %s, whatever its server does',
   async (name) => {
-    for (mode of name === 'mcp_bearer' || name === 'api_query' ? modes : modes.slice(-2)) {
+    for (mode of inAllModes.includes(name) ? modes : modes.slice(-2)) {
       authorizations.length = 0;
       const before = logs.length;
       const shown = await textsOf(name);
@@ -340,7 +345,7 @@ it('the calls of an entry share a token', () => {
 it('no list, batch, export or command shows a secret, and only those of agents and secrets for operators an address', async () => {
   mode = 'echo';
   const before = logs.length;
-  const message = JSON.stringify({ name: 'mcp_bearer', arguments: {} });
+  const message = JSON.stringify({ name: 'mcp_basic', arguments: {} });
   const { id } = await runBatch(client, { agentId: canaryId }, [{ custom_id: 'a', message }]);
   const exported = join(folder, 'chats.jsonl');
   const run = async (...args: string[]) => {

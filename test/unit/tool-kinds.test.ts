@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import * as z from 'zod';
 import {
-  type DeferredKind,
   inspectTools,
   issuesOfNames,
   kindOf,
@@ -18,7 +16,7 @@ import { pinnedOffers, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
 import { searchWeb } from '#agents/tools/search-web.ts';
 import { type AgentDefinition, agentDefinition, reasoningStepTypes } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
-import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
+import { mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import type { McpTarget } from '#domain/tools/remote-tools.ts';
@@ -27,33 +25,24 @@ import { agentVersion } from '#support/frozen/entities.ts';
 
 const type = 'consultant_call_mcp_tool';
 const email = { type: 'object', properties: { email: { type: 'string' } }, required: ['email'] };
-const find = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
+const pinned = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
+const find = { ...pinned, tool: 'find' };
 
-/** A kind with pinned tools, as a file of its own would have it. */
+const mcpWith = (openMcp: Parameters<typeof mcpKind>[0]['openMcp']) =>
+  mcpKind({
+    http: { openPool: () => ({ close: () => undefined }), send: () => expect.unreachable() },
+    openMcp,
+    countUse: () => () => () => undefined,
+    checkTarget: async () => undefined,
+  });
+
 function remoteKind() {
   let loads = 0;
-  const config = z.strictObject({
-    url: z.string(),
-    max_result_characters: callFields.max_result_characters,
-    tools: z.array(pinnedTool),
-  });
-  const kind: ToolKind<z.output<typeof config>> = {
-    ...{ type, config },
-    offers: (entry) =>
-      pinnedOffers(
-        entry,
-        () => () => undefined,
-        () => expect.unreachable(),
-      ),
+  const load = async () => {
+    loads += 1;
+    return mcpWith(() => expect.unreachable()) as ToolKind;
   };
-  const deferred: DeferredKind = {
-    type,
-    load: async () => {
-      loads += 1;
-      return kind as ToolKind;
-    },
-  };
-  return { deferred, loads: () => loads };
+  return { deferred: { type, load }, loads: () => loads };
 }
 
 const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
@@ -80,7 +69,7 @@ it('a kind is loaded for agents with an entry of it alone', async () => {
 it('the text of a failure is cut', async () => {
   const fail = () => Promise.reject(new ToolFailure('no '.repeat(100)));
   const [offer] = pinnedOffers(
-    { tools: [pinnedTool.parse(find)], max_result_characters: 10 },
+    { tools: [pinnedTool.parse(pinned)], max_result_characters: 10 },
     () => () => undefined,
     fail,
   );
@@ -236,19 +225,13 @@ it('the uses of a server in a reply share one connection, also if the agent was 
     list: () => expect.unreachable(),
     close: async () => {},
   };
-  const kind = mcpKind({
-    http: { openPool: () => ({ close: () => undefined }), send: () => expect.unreachable() },
-    openMcp: (target) => {
-      targets.push(target);
-      return connection;
-    },
-    countUse: () => () => () => undefined,
-    checkTarget: async () => undefined,
+  const kind = mcpWith((target) => {
+    targets.push(target);
+    return connection;
   });
   const scope = new ReplyScope();
-  const tools = [{ ...find, tool: 'find' }];
   const useAs = async (user: string, headers: object = { 'X-User': '{{external_user_id}}' }) => {
-    const config = mcpConfig.parse({ url: 'https://mcp.crm.example/mcp', headers, tools });
+    const config = mcpConfig.parse({ url: 'https://mcp.crm.example/mcp', headers, tools: [find] });
     const use = { chat: { id: 1, externalUserId: user }, agents: [{ workspaceId: 'ws' }], scope };
     await kind.offers(config, {} as never)[0]?.run({}, use as never);
   };
