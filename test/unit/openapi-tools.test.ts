@@ -295,29 +295,23 @@ describe('a document', () => {
 });
 
 const operation = (operationId: string, fields: object = {}) => ({
-  ...{ operationId, summary: `Do ${operationId}.`, responses: { 200: { description: 'ok' } } },
+  ...{ operationId, summary: `Do ${operationId}.`, responses },
   ...fields,
 });
+const key = { type: 'apiKey', in: 'header', name: 'X-Key' };
 const document = (paths: object, more: object = {}) =>
   JSON.stringify({
-    ...{
-      openapi: '3.0.3',
-      info: { title: 'Shop', version: '1' },
-      paths,
-      servers: [{ url: 'https://shop.example/v2' }],
-    },
-    components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'X-Key' } } },
-    ...more,
+    ...{ openapi: '3.0.3', info, paths, servers: [{ url: 'https://shop.example/v2' }] },
+    ...{ components: { securitySchemes: { key } }, ...more },
   });
 const orders = {
   get: operation('list', { parameters: [query('tenant'), query('state')] }),
   post: operation('add'),
 };
 const paths = { '/orders': orders, '/tags': { get: operation('tags') } };
-const options = { name: 'shop' };
 
 const importOnce = async (text: string, more: object = {}, written?: WrittenConfig) =>
-  (await importOpenApi(text, 'shop.json', { ...options, ...more }, written)).config;
+  (await importOpenApi(text, 'shop.json', { name: 'shop', ...more }, written)).config;
 const namesOf = ({ tools }: WrittenConfig) => tools.map(({ name, approval }) => `${name} ${approval}`);
 
 it('an import makes an entry that agents accept', async () => {
