@@ -33,27 +33,12 @@ async function open({ tools = {}, issuer = {}, challenge }: Options = {}) {
   };
   const filled = (value: unknown) =>
     JSON.stringify(value).replaceAll('TOOLS', toolServer.origin).replaceAll('ISSUER', issuerServer.origin);
+  const challenged = { status: 401, headers: challenge && { 'www-authenticate': challenge } };
   const answers = (name: 'tools' | 'issuer') =>
-    serve(({ path, headers }, response) => {
-      const {
-        status,
-        headers: more,
-        ...document
-      } = (documents[name][path] ?? { status: 404 }) as {
-        status?: number;
-        headers?: Record<string, string>;
-      };
-      if (path === '/mcp' && headers.authorization === undefined)
-        response.writeHead(
-          401,
-          challenge === undefined ? {} : JSON.parse(filled({ 'www-authenticate': challenge })),
-        );
-      else if (path === '/mcp') response.writeHead(200);
-      else
-        response.writeHead(
-          status ?? 200,
-          JSON.parse(filled({ 'content-type': 'application/json', ...more })),
-        );
+    serve(({ path, headers: { authorization } }, response) => {
+      const usual = path === '/mcp' ? (authorization ? { headers: {} } : challenged) : { status: 404 };
+      const { status = 200, headers, ...document } = Object(documents[name][path] ?? usual);
+      response.writeHead(status, JSON.parse(filled({ 'content-type': 'application/json', ...headers })));
       response.end(filled(document));
     });
   const toolServer = await answers('tools');

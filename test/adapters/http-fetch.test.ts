@@ -6,10 +6,12 @@ import { text } from 'node:stream/consumers';
 import { constants, createBrotliCompress, createDeflate, createGzip, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { httpFetch } from '#agents/models/http/http-fetch.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { listenLocally } from '#support/listen-locally.ts';
 
 let respond: RequestListener;
 const server = createServer((request, response) => respond(request, response));
-let url: string;
+const url = `${closeAfterTests(await listenLocally(server)).url}/v1/chat?version=1`;
 
 const listen = async (listener: Server): Promise<number> => {
   listener.listen(0, '127.0.0.1');
@@ -17,13 +19,6 @@ const listen = async (listener: Server): Promise<number> => {
   return (listener.address() as AddressInfo).port;
 };
 
-beforeAll(async () => {
-  url = `http://127.0.0.1:${await listen(server)}/v1/chat?version=1`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
 afterEach(() => vi.useRealTimers());
 
 const failureOf = (call: Promise<unknown>): Promise<Error & { cause?: NodeJS.ErrnoException }> =>
@@ -140,13 +135,11 @@ describe('an answer, also a compressed one, which nobody has asked for', () => {
     },
   );
 
-  it.each([['is cut', gzipSync('a'.repeat(1000)).subarray(0, -20)]])(
-    'that %s is an error',
-    async (_, bytes) => {
-      respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
-      expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
-    },
-  );
+  it('that is cut is an error', async () => {
+    const bytes = gzipSync('a'.repeat(1000)).subarray(0, -20);
+    respond = (_request, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+    expect(await failureOf((await httpFetch(url)).text())).toMatchObject({ name: 'TypeError' });
+  });
 });
 
 it('keeps a connection for the next call', async () => {
@@ -218,11 +211,14 @@ it.each<[what: string, respond: (socket: Socket) => unknown, code?: string]>([
     (socket) => socket.write('HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n'),
     'ECONNRESET',
   ],
-])('tells of a strange %s', async (_what, respondOn, code) => {
+  ['status', (socket) => socket.write('HTTP/1.1 999 Odd\r\ncontent-length: 5\r\n\r\n')],
+])('tells of a strange %s, and keeps no connection', async (_what, respondOn, code) => {
   const strange = createTcpServer((socket) => socket.once('data', () => respondOn(socket)));
+  const closed = once(strange, 'connection').then(([socket]) => once(socket as Socket, 'close'));
   const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
   expect(error).toBeInstanceOf(TypeError);
   expect(error).toMatchObject({ message: 'fetch failed', ...(code !== undefined && { cause: { code } }) });
+  await closed;
   strange.close();
 });
 
@@ -323,17 +319,6 @@ describe('an answer that is let go of', () => {
     expect(await failureOf(response.text())).toBe(reason);
     expect(uncaught).toEqual([]);
   });
-});
-
-it('tells of a status that there is not, and keeps no connection for it', async () => {
-  const strange = createTcpServer((socket) =>
-    socket.once('data', () => socket.write('HTTP/1.1 999 Odd\r\ncontent-length: 5\r\n\r\n')),
-  );
-  const closed = once(strange, 'connection').then(([socket]) => once(socket as Socket, 'close'));
-  const error = await failureOf(httpFetch(`http://127.0.0.1:${await listen(strange)}/`));
-  expect(error).toMatchObject({ message: 'fetch failed' });
-  await closed;
-  strange.close();
 });
 
 describe('a body of chunks', () => {

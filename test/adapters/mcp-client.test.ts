@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Worker } from 'node:worker_threads';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openMcp } from '#adapters/mcp/mcp-client.ts';
 import { remoteHttp } from '#adapters/outbound/remote-http.ts';
 import { resultOf } from '#agents/tools/kinds/mcp.ts';
@@ -14,7 +15,7 @@ const { signal } = new AbortController();
 const completed = (id: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], resultType: 'complete' } });
 
-function connect(server: ScriptedMcp, changes: Partial<McpTarget> = {}) {
+function connect(server: Pick<ScriptedMcp, 'url'>, changes: Partial<McpTarget> = {}) {
   const url = new URL(server.url);
   const http = remoteHttp({
     rules: {
@@ -202,6 +203,52 @@ it.each(hostileEndpoints)('a hostile server costs a failed step: %s', async (_wh
   await expect(connect(server).call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure', kind });
   expect(performance.now() - startedAt).toBeLessThan(10_000);
 });
+
+/** A server in a thread of its own, so that its responses come while the client parses. */
+const busyServer = `
+const { createServer } = require('node:http');
+const { parentPort } = require('node:worker_threads');
+const contents = '[' + Array(16_000).fill('{"type":"text","text":"x"}').join() + ']';
+let waiting = [];
+createServer((request, response) => {
+  let body = '';
+  request.on('data', (chunk) => (body += chunk));
+  request.on('end', () => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    waiting.push(() => response.end('{"jsonrpc":"2.0","id":' + JSON.parse(body).id + ',"result":{"content":' + contents + '}}'));
+    if (waiting.length < 20) return;
+    for (const respond of waiting) respond();
+    waiting = [];
+  });
+}).listen(0, '127.0.0.1', function () { parentPort.postMessage(this.address().port); });
+`;
+
+it('twenty large responses at once are parsed in a turn of the event loop each, so that other replies go on', async () => {
+  const thread = new Worker(busyServer, { eval: true });
+  const port = await new Promise<number>((resolve) => thread.once('message', resolve));
+  const url = `http://127.0.0.1:${port}/`;
+  const one = () => connect({ url }, { timeout: 20_000, auth: undefined }).call(call, signal);
+  let turn = 0;
+  const count = () => {
+    turn += 1;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const turns: number[] = [];
+  const parse = JSON.parse;
+  vi.spyOn(JSON, 'parse').mockImplementation((text, reviver) => {
+    if (text.length > 100_000) turns.push(turn);
+    return parse(text, reviver);
+  });
+  const results = await Promise.allSettled(Array.from({ length: 20 }, one));
+  vi.restoreAllMocks();
+  clearImmediate(next);
+  const failure = { status: 'rejected', reason: expect.objectContaining({ kind: 'protocol' }) };
+  expect(results).toEqual(Array(20).fill(failure));
+  expect(turns).toHaveLength(20);
+  expect(new Set(turns).size, String(turns)).toBe(20);
+  await thread.terminate();
+}, 30_000);
 
 it('makes a result of what a server gives', () => {
   const link = { type: 'resource_link', uri: 'file:///a', name: 'a', mimeType: 'text/plain' };

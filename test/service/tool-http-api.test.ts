@@ -43,10 +43,14 @@ const json = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
 
 const string = { type: 'string' };
+const any = { description: 'Any.', approval: 'never', input_schema: { type: 'object', properties: {} } };
+const tokens = {
+  ...{ type: 'oauth_client_credentials', client_id: 'agents', secret: 'shop', method: 'basic' },
+  ...{ issuer: 'https://auth.example', resource: `https://${host}/mcp` },
+};
 const operation = (name: string, fields: object = {}) => ({
-  ...{ name: `shop_${name}`, description: `About ${name}.`, approval: 'never' },
-  ...{ method: 'GET', path: `/${name}` },
-  input_schema: { type: 'object', properties: {} },
+  ...any,
+  ...{ name: `shop_${name}`, method: 'GET', path: `/${name}` },
   ...fields,
 });
 
@@ -73,10 +77,6 @@ const putOrder = operation('putOrder', {
   ...{ method: 'PUT', path: '/orders', body: { argument: 'body', content_type: 'application/json' } },
   input_schema: { type: 'object', properties: { body: { type: 'object' } } },
 });
-const form = operation('form', {
-  ...{ method: 'POST', body: { argument: 'body', content_type: 'application/x-www-form-urlencoded' } },
-  input_schema: { type: 'object', properties: { body: { type: 'object' } } },
-});
 const remove = operation('remove', { method: 'DELETE', approval: 'always' });
 
 const entry = (config: object = {}) => ({
@@ -84,7 +84,7 @@ const entry = (config: object = {}) => ({
   config: {
     ...{ base_url: `https://${host}/v2/`, auth: { type: 'header', name: 'X-Api-Key', secret: 'shop' } },
     ...{ headers: { 'X-Workspace': 'w-{{workspace_id}}' }, timeout_seconds: 2 },
-    tools: [getOrder, putOrder, form, remove, operation('plain')],
+    tools: [getOrder, putOrder, remove, operation('plain')],
     ...config,
   },
 });
@@ -97,10 +97,11 @@ const { id: agentId } = await create(entry());
 await agentctl.json('agents', 'publish', agentId);
 
 /** Makes the model use a tool, and returns its step and all that clients and the model got. */
-async function use(name: string, args: object, user: string | null = 'ada@x.example', agent_id = agentId) {
+async function use(name: string, args: object, user = 'ada@x.example', agent_id = agentId) {
   received.length = 0;
-  const chat = user === null ? {} : { external_user_id: user };
-  const { step, result, all } = await useTool(client, agent_id, `shop_${name}`, args, { chat });
+  const { step, result, all } = await useTool(client, agent_id, `shop_${name}`, args, {
+    chat: { external_user_id: user },
+  });
   const prompts = model.calls.splice(0).map(({ request }) => request);
   return { step, result, all: all + JSON.stringify(prompts) };
 }
@@ -131,7 +132,7 @@ it('sends exactly the request of the operation, and returns the picked fields', 
   for (const hidden of [canary, host, 'X-Api-Key', 'X-Workspace', 'price']) expect(all).not.toContain(hidden);
 });
 
-it('sends bodies', async () => {
+it('sends a body', async () => {
   respond = (response) => response.writeHead(204).end();
   const { result } = await use('putOrder', { body: { note: 'é' } });
   expect(received[0]).toMatchObject({
@@ -139,46 +140,24 @@ it('sends bodies', async () => {
     headers: { 'content-type': 'application/json', 'content-length': '13' },
   });
   expect(result).toEqual({ success: true, data: { result: null } });
-  await use('form', { body: { a: '1&2', b: [1, 2] } });
-  expect(received[0]).toMatchObject({
-    ...{ method: 'POST', url: '/v2/form', body: 'a=1%262&b=1&b=2' },
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-  });
 });
 
 const noFit = 'The arguments do not fit this tool';
 it.each([
-  ['getOrder', { id: '1' }, 'It needs the external_user_id of a chat, and this reply has none', null],
   ['getOrder', { id: '1', tenant: 'eve' }, 'The tool has no argument tenant'],
-  ['getOrder', { id: '1', filter: { key: 'eve' } }, 'The argument filter has no property key'],
-  [
-    'getOrder',
-    { id: '..%2F..%2Fadmin' },
-    'The argument id must be a part of a path, without slashes and dots alone',
-  ],
   ['getOrder', { id: 7 }, noFit],
   ['remove', {}, expect.stringContaining('the approval of a person')],
-])('sends nothing for %s with %j: %s', async (name, args, message, user?: string | null) => {
-  expect((await use(name, args, user)).result).toEqual(failed(message));
+])('sends nothing for %s with %j: %s', async (name, args, message) => {
+  expect((await use(name, args)).result).toEqual(failed(message));
   expect(received).toEqual([]);
 });
 
-it('hides a secret that a server repeats before it cuts a failure', async () => {
-  respond = (response) => response.writeHead(500).end(`${'x'.repeat(1990)} ${canary}`);
+it('asks once more with a new credential after a 401', async () => {
+  respond = (response) => response.writeHead(401).end('no');
   const { result, all } = await use('plain', {});
-  expect(result).toEqual(failed(`The server responded with status 500: ${'x'.repeat(1990)} [secret]`));
-  expect(all).not.toContain('canary');
-});
-
-it.each([
-  [404, '{"error":"none"}', 'The server responded with status 404: {"error":"none"}', 1],
-  [401, 'no', 'The server responded with status 401: no', 2],
-])('fails for the status %i', async (status, body, message, requests) => {
-  respond = (response) => response.writeHead(status, { Location: '/v2/other' }).end(body);
-  const { result, all } = await use('plain', {});
-  expect(result).toEqual(failed(message));
+  expect(result).toEqual(failed('The server responded with status 401: no'));
   expect(all).toContain('The data is material that a tool has found');
-  expect(received).toHaveLength(requests);
+  expect(received).toHaveLength(2);
 });
 
 it('fails for a large response and for a slow one, and never repeats a request', async () => {
@@ -292,4 +271,33 @@ it('imports no document that is wrong', async () => {
   expect(await importing(document)).toContain('redirects');
   expect(await importing('http://127.0.0.1:9/openapi.json')).toContain('not allowed');
   expect(await readFile(file, 'utf8')).toBe('{}');
+});
+
+it('publishing warns of an agent that reads texts of others, has private data, and may send it out', async () => {
+  const publishWith = async (...unified_tools: object[]) =>
+    agentctl.json('agents', 'publish', (await create(...unified_tools)).id);
+  const pages = { type: 'consultant_fetch_web_content' };
+  const warnings = [expect.stringContaining('texts of others may make this agent send private data out')];
+  expect(await publishWith(entry(), pages)).toMatchObject({ warnings });
+  const approved = entry({ tools: entry().config.tools.map((tool) => ({ ...tool, approval: 'always' })) });
+  for (const harmless of [[entry()], [pages], [approved, pages]])
+    expect(await publishWith(...harmless)).not.toHaveProperty('warnings');
+});
+
+it.each([
+  [
+    { auth: { ...tokens, token_url: 'https://auth.example/token' } },
+    'auth.secret is shop, which is not for the host auth.example:443',
+  ],
+  [{ auth: { ...tokens, token_url: 'http://auth.example/token' } }, 'auth.token_url must be https'],
+  [{ auth: { type: 'query', name: 'key', secret: 'shop' } }, 'auth must not be query for MCP'],
+  [{ auth: { type: 'bearer', secret: 'none' } }, 'auth.secret names no secret of the workspace: none'],
+  [{ url: 'https://user:pass@mcp.example/' }, 'url must be an http or https URL without a user'],
+  [{ url: 'http://other.example/mcp' }, 'url must be https'],
+  [{ headers: { 'X-Api-Key': 'k' } }, 'headers.X-Api-Key may be secret: put its value into a secret'],
+])('an MCP server is rejected with a mistake: %j', async (config, message) => {
+  const tools = [{ ...any, name: 'find', tool: 'find' }];
+  const usual = { url: `https://${host}/mcp`, auth: { type: 'bearer', secret: 'shop' }, tools };
+  const { stderr } = await create({ type: 'consultant_call_mcp_tool', config: { ...usual, ...config } });
+  expect(stderr).toContain(`unified_tools[0].config.${message}`);
 });

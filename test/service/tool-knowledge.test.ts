@@ -1,12 +1,16 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
+import { keys } from '#adapters/dynamo/table/keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
-import { operatorAt } from '#support/data-table.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf, operatorAt } from '#support/data-table.ts';
 import { chatWithTool, type Found } from '#support/demo-tools.ts';
 import { docx, formPdf, pdfOf } from '#support/office-documents.ts';
+import { messageItems } from '#support/seed.ts';
 import { createTenant, type Tenant } from '#support/service.ts';
+import { historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 import { wordDocument } from '#support/word-document.ts';
 
@@ -52,11 +56,10 @@ const namesOf = ({ results }: Found) => results.map(({ source }) => source.name)
 const open = (tenant: Tenant, config?: Record<string, unknown>) =>
   chatWithTool(service, tenant, type, config);
 
-const bucket = () => new S3Client(operatorAt(service.run.endpoints.s3));
-const Bucket = () => service.run.outputs.ContentBucketName ?? '';
 const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {
-  const { Contents = [] } = await bucket().send(
-    new ListObjectsV2Command({ Bucket: Bucket(), Prefix: `knowledge/${workspaceId}/` }),
+  const { ContentBucketName: Bucket } = service.run.outputs;
+  const { Contents = [] } = await new S3Client(operatorAt(service.run.endpoints.s3)).send(
+    new ListObjectsV2Command({ Bucket, Prefix: `knowledge/${workspaceId}/` }),
   );
   return Contents.map(({ Key = '' }) => Key);
 };
@@ -162,16 +165,6 @@ describe('the knowledge of a workspace', () => {
     const [document] = await list(mine.workspaceId);
     expect(await rejection('remove', other.workspaceId, document?.id ?? '')).toContain('has no document');
   });
-
-  it('that has lost its index fails as a step, without a word of where it was', async () => {
-    const tenant = await createTenant();
-    await add(tenant.workspaceId, await fileOf('lost.md', 'Lost.'));
-    const [Key = ''] = await objectsOf(tenant);
-    await bucket().send(new DeleteObjectCommand({ Bucket: Bucket(), Key }));
-    const chat = await open(tenant);
-    await chat.say(`${type} {"query":"lost"}`);
-    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message: 'It failed' } });
-  });
 });
 
 describe('agentctl knowledge refuses', () => {
@@ -205,5 +198,78 @@ describe('agentctl knowledge refuses', () => {
     expect(await rejection('add', 'unknown', file)).toBe('Workspace unknown not found');
     const [named] = await add(workspaceId, '--name', 'The one', file);
     expect(named).toMatchObject({ name: 'The one', content_type: 'text/markdown' });
+  });
+});
+
+describe('a look-up', async () => {
+  const table = closeAfterTests(dataTableOf(service));
+  const tenant = await createTenant({ titles: false });
+  const openChat = () => chatWithTool(service, tenant, 'consultant_lookup');
+
+  /** A chat with so many previous messages. */
+  async function longChat(count: number, content: (position: number) => string) {
+    const chat = await openChat();
+    const { workspaceId } = tenant;
+    const { chatId } = chat;
+    await table.writeItems(messageItems({ workspaceId, chatId, count, content }));
+    await table.change(keys.chat(workspaceId, chatId), { message_count: count });
+    return chat;
+  }
+
+  it('finds what was said before, with the message it stands in', async () => {
+    const chat = await openChat();
+    await chat.say('My cat is called Hannibal.');
+    await chat.say('Let us talk of something else.');
+    const history = await historyOf(chat.client, chat.chatId);
+    const { results, note } = await chat.search('What is the name of the cat?');
+    expect(await chat.lastStep()).toMatchObject({
+      ...{ type: 'consultant_lookup', content: 'Looking through the conversation' },
+      args: { query: 'What is the name of the cat?' },
+    });
+    expect(note).toBeUndefined();
+    expect(results.find(({ source }) => source.role === 'user')).toEqual({
+      text: 'My cat is called Hannibal.',
+      source: {
+        type: 'message',
+        message_id: history[0]?.id,
+        role: 'user',
+        created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      },
+      score: expect.any(Number),
+    });
+    expect(results.map(({ score }) => score)).toEqual(
+      results.map(({ score }) => score).toSorted((one, other) => other - one),
+    );
+  });
+
+  it('does not find its own question, nor what was said in another chat', async () => {
+    const other = await openChat();
+    await other.say('The password is swordfish.');
+    const chat = await openChat();
+    expect(await chat.search('swordfish')).toEqual({
+      results: [],
+      note: 'Nothing that was searched matches the query',
+    });
+  });
+
+  it('reaches beyond what the model sees, and says where it ended', async () => {
+    const filler = 'Nothing of note was said here, and nothing of note was answered. '.repeat(2);
+    const facts: Record<number, string> = {
+      100: 'The treasure is under the willow.',
+      501: 'The boat leaves from pier eleven.',
+    };
+    const chat = await longChat(2400, (position) => facts[position] ?? `${filler} ${position}`);
+    const boat = await chat.search('boat pier');
+    expect(boat.results[0]).toMatchObject({ text: facts[501], source: { role: 'user' } });
+    expect(boat.note).toBe('Only the newest 2000 of 2400 earlier messages were searched');
+    const treasure = await chat.search('treasure willow');
+    expect(treasure.results.filter(({ text }) => text === facts[100])).toEqual([]);
+  });
+
+  it('ends before it has more text than it can hold', async () => {
+    const chat = await longChat(30, (position) => `Number ${position}. ${'word '.repeat(40_000)}`);
+    const { results, note } = await chat.search('number');
+    expect(note).toBe('Only the newest 19 of 30 earlier messages were searched');
+    expect(results).toHaveLength(5);
   });
 });

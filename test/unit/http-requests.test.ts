@@ -217,8 +217,9 @@ describe('a response', () => {
   });
 
   it.each([400, 401, 404, 429, 500, 503])('with the status %i is a failure with its text', (status) => {
-    const text = `no ${secret} ${'x'.repeat(3000)}`;
-    const message = `The server responded with status ${status}: ${`no [secret] ${'x'.repeat(3000)}`.slice(0, 2000)}`;
+    // A secret at the limit is hidden before the text is cut.
+    const text = `${'x'.repeat(1990)} ${secret}${'x'.repeat(1000)}`;
+    const message = `The server responded with status ${status}: ${'x'.repeat(1990)} [secret]x`;
     expect(() => respond(status, text)).toThrow(new ToolFailure(message));
     expect(() => respond(status, '')).toThrow(new ToolFailure(`The server responded with status ${status}`));
   });

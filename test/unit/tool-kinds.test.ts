@@ -1,55 +1,48 @@
 import { describe, expect, it } from 'vitest';
-import * as z from 'zod';
 import {
-  type DeferredKind,
   inspectTools,
   issuesOfNames,
   kindOf,
+  offeredTools,
   ReplyScope,
   requestForm,
   ToolFailure,
   type ToolKind,
 } from '#agents/tools/agent-tool.ts';
+import { fetchWebContent } from '#agents/tools/fetch-web-content.ts';
 import { mcpKind } from '#agents/tools/kinds/mcp.ts';
 import { issuesOfOffers } from '#agents/tools/remote/check-offers.ts';
 import { pinnedOffers, shapeResult } from '#agents/tools/remote/pinned-tool.ts';
-import { type AgentDefinition, agentDefinition } from '#contract/agent.ts';
+import { searchWeb } from '#agents/tools/search-web.ts';
+import { type AgentDefinition, agentDefinition, reasoningStepTypes } from '#contract/agent.ts';
 import { describeIssue } from '#contract/describe-issues.ts';
-import { callFields, mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
+import { mcpConfig, pinnedTool, toolLimits } from '#contract/tools.ts';
 import { publishedAgentResource } from '#domain/agents/agent.ts';
 import { compareTools, toolsOfServer, uniqueName } from '#domain/tools/pin-tools.ts';
 import type { McpTarget } from '#domain/tools/remote-tools.ts';
+import { agentTools } from '#runtime/composition/models-and-tools.ts';
 import { agentVersion } from '#support/frozen/entities.ts';
 
 const type = 'consultant_call_mcp_tool';
 const email = { type: 'object', properties: { email: { type: 'string' } }, required: ['email'] };
-const find = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
+const pinned = { name: 'crm_find', description: 'Find a customer.', approval: 'never', input_schema: email };
+const find = { ...pinned, tool: 'find' };
 
-/** A kind with pinned tools, as a file of its own would have it. */
+const mcpWith = (openMcp: Parameters<typeof mcpKind>[0]['openMcp']) =>
+  mcpKind({
+    http: { openPool: () => ({ close: () => undefined }), send: () => expect.unreachable() },
+    openMcp,
+    countUse: () => () => () => undefined,
+    checkTarget: async () => undefined,
+  });
+
 function remoteKind() {
   let loads = 0;
-  const config = z.strictObject({
-    url: z.string(),
-    max_result_characters: callFields.max_result_characters,
-    tools: z.array(pinnedTool),
-  });
-  const kind: ToolKind<z.output<typeof config>> = {
-    ...{ type, config },
-    offers: (entry) =>
-      pinnedOffers(
-        entry,
-        () => () => undefined,
-        () => expect.unreachable(),
-      ),
+  const load = async () => {
+    loads += 1;
+    return mcpWith(() => expect.unreachable()) as ToolKind;
   };
-  const deferred: DeferredKind = {
-    type,
-    load: async () => {
-      loads += 1;
-      return kind as ToolKind;
-    },
-  };
-  return { deferred, loads: () => loads };
+  return { deferred: { type, load }, loads: () => loads };
 }
 
 const agentWith = (tools: object[], more: object = {}): AgentDefinition =>
@@ -76,7 +69,7 @@ it('a kind is loaded for agents with an entry of it alone', async () => {
 it('the text of a failure is cut', async () => {
   const fail = () => Promise.reject(new ToolFailure('no '.repeat(100)));
   const [offer] = pinnedOffers(
-    { tools: [pinnedTool.parse(find)], max_result_characters: 10 },
+    { tools: [pinnedTool.parse(pinned)], max_result_characters: 10 },
     () => () => undefined,
     fail,
   );
@@ -232,19 +225,13 @@ it('the uses of a server in a reply share one connection, also if the agent was 
     list: () => expect.unreachable(),
     close: async () => {},
   };
-  const kind = mcpKind({
-    http: { openPool: () => ({ close: () => undefined }), send: () => expect.unreachable() },
-    openMcp: (target) => {
-      targets.push(target);
-      return connection;
-    },
-    countUse: () => () => () => undefined,
-    checkTarget: async () => undefined,
+  const kind = mcpWith((target) => {
+    targets.push(target);
+    return connection;
   });
   const scope = new ReplyScope();
-  const tools = [{ ...find, tool: 'find' }];
   const useAs = async (user: string, headers: object = { 'X-User': '{{external_user_id}}' }) => {
-    const config = mcpConfig.parse({ url: 'https://mcp.crm.example/mcp', headers, tools });
+    const config = mcpConfig.parse({ url: 'https://mcp.crm.example/mcp', headers, tools: [find] });
     const use = { chat: { id: 1, externalUserId: user }, agents: [{ workspaceId: 'ws' }], scope };
     await kind.offers(config, {} as never)[0]?.run({}, use as never);
   };
@@ -254,4 +241,51 @@ it('the uses of a server in a reply share one connection, also if the agent was 
   await useAs('bob');
   await useAs('ada', {});
   expect(targets.map(({ headers }) => headers)).toEqual([{ 'X-User': 'ada' }, { 'X-User': 'bob' }, {}]);
+});
+
+const unused = (): never => {
+  throw new Error('No tool is used');
+};
+
+it('the interface names the step type of every tool', () => {
+  const tools = agentTools({
+    ...{ agents: unused, attachments: unused, knowledge: unused, knowledgeBase: unused },
+    ...{ messages: unused, webPages: unused, webSearch: unused, toolSecrets: unused },
+  });
+  expect(reasoningStepTypes).toEqual(expect.arrayContaining(tools.map(({ type }) => type)));
+});
+
+it('a search is offered to agents that want it, where the stage has a provider', async () => {
+  const offersOf = (search: () => unknown, use_search: boolean) =>
+    offeredTools([kindOf(searchWeb(search as never))], agentDefinition.parse({ name: 'Agent', use_search }));
+  expect(await offersOf(() => ({}), true)).toMatchObject([{ name: 'consultant_search_web' }]);
+  expect(await offersOf(() => ({}), false)).toEqual([]);
+  expect(await offersOf(() => null, true)).toEqual([]);
+});
+
+const fetching = fetchWebContent(unused);
+
+it.each([
+  ...['a b', '', 5],
+  ...'https://a.example a.example:443 a.example/path user@a.example'.split(' '),
+  ...'* *. *.*.example a.*.example *.127.0.0.1 *.[::1]'.split(' '),
+])('a fetch cannot be bound to the host %j, which is named', (host) => {
+  const { error } = fetching.config.safeParse({ allowed_hosts: ['good.example', host] });
+  expect(error?.issues).toMatchObject([{ path: ['allowed_hosts', 1] }]);
+});
+
+it('a fetch is bound to 1 to 100 hosts, as URLs write them', () => {
+  const parse = (allowed_hosts: unknown) => fetching.config.safeParse({ allowed_hosts });
+  expect(parse([]).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse('a.example').error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  expect(parse(Array(100).fill('a.example')).success).toBe(true);
+  expect(parse(Array(101).fill('a.example')).error?.issues).toMatchObject([{ path: ['allowed_hosts'] }]);
+  const { data } = parse(['Docs.Example.COM.', '*.BÜCHER.example', '127.1', '[::1]']);
+  expect(data?.allowed_hosts).toEqual(['docs.example.com', '*.xn--bcher-kva.example', '127.0.0.1', '[::1]']);
+});
+
+it('the same config gives the same schema, which is then read once', () => {
+  const searching = searchWeb(unused);
+  expect(searching.input({ max_results: 7 })).toBe(searching.input({ max_results: 7 }));
+  expect(searching.input({ max_results: 7 })).not.toBe(searching.input({ max_results: 8 }));
 });

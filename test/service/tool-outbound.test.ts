@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { openTenant } from '#support/open-tenant.ts';
+import { chatWithTool } from '#support/demo-tools.ts';
 import { callRequestedTool, startWebServer, toolUser } from '#support/tool-use.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
@@ -15,8 +16,39 @@ const web = closeAfterTests(
     else page(response, request);
   }),
 );
-const { model, service } = await useScriptedService({
-  variables: { OUTBOUND_ALLOW: `127.0.0.1:${web.port},127.0.0.2:1` },
+/** What SearXNG answers. */
+let scripted: { status: number; body: string | object };
+let headers: IncomingHttpHeaders;
+const emulator = closeAfterTests(
+  await startWebServer((request, response) => {
+    headers = request.headers;
+    response.writeHead(scripted.status, { 'Content-Type': 'application/json' });
+    response.end(typeof scripted.body === 'string' ? scripted.body : JSON.stringify(scripted.body));
+  }),
+);
+interface ApiResponse {
+  status: number;
+  type?: string;
+  body: unknown;
+}
+
+let queries: { path: string | undefined; body: unknown; signed: boolean }[];
+let answer: ApiResponse;
+const bedrock = closeAfterTests(
+  await startWebServer(async (request, response) => {
+    const signed = request.headers.authorization?.includes('/bedrock/aws4_request') ?? false;
+    queries.push({ path: request.url, body: JSON.parse(await textOf(request)), signed });
+    const { status, type: errorType, body } = answer;
+    const ofError = errorType !== undefined && { 'x-amzn-ErrorType': errorType };
+    response.writeHead(status, { 'Content-Type': 'application/json', ...ofError }).end(JSON.stringify(body));
+  }),
+);
+const { model, service, tenant } = await useScriptedService({
+  variables: {
+    OUTBOUND_ALLOW: `127.0.0.1:${web.port},127.0.0.2:1`,
+    AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME: bedrock.url,
+    ...{ WEB_SEARCH_PROVIDER: 'searxng', WEB_SEARCH_URL: `${emulator.url}/searx/` },
+  },
 });
 callRequestedTool(model);
 const fetchPage = await toolUser(service, { type });
@@ -97,11 +129,6 @@ describe('a failure tells what happened', () => {
     expect(await failureOf('/none')).toBe('The server answered with status 404');
     pages['/broken'] = (response) => response.writeHead(500).end();
     expect(await failureOf('/broken')).toBe('The server answered with status 500');
-  });
-
-  it('when it is no text', async () => {
-    pages['/pdf'] = (response) => response.writeHead(200, { 'Content-Type': 'application/pdf' }).end('%PDF');
-    expect(await failureOf('/pdf')).toBe('It is of the type application/pdf, which cannot be read as text');
   });
 
   it('when redirects do not end', async () => {
@@ -199,11 +226,130 @@ describe('an agent with a list of hosts', () => {
   });
 });
 
-it('without a provider an agent that wants to search has no tool for it', async () => {
-  const agent = { use_search: true };
-  const tenant = await openTenant(service, { model: 'openai:test', titles: false, agent });
-  const message = JSON.stringify({ name: 'consultant_search_web', arguments: { query: 'q' } });
-  await tenant.send(await tenant.createChat(), { message });
-  const received = model.calls.find(({ request }) => request.messages.at(-1)?.content === message);
-  expect(received?.request).not.toHaveProperty('tools');
+const searching = 'consultant_search_web';
+const search = await toolUser(service, { type: searching, config: { max_results: 3 } });
+beforeEach(() => {
+  scripted = { status: 200, body: { query: 'q', results: found(20), answers: [] } };
+});
+
+/** Results in SearXNG's format, with additional fields. */
+const found = (count: number) =>
+  Array.from({ length: count }, (_each, index) => ({
+    title: `Title ${index}`,
+    url: `https://site.test/${index}`,
+    content: index === 1 ? null : `Content ${index}`,
+    emulator: 'any',
+    score: 1 / (index + 1),
+  }));
+const result = (index: number) => ({
+  title: `Title ${index}`,
+  url: `https://site.test/${index}`,
+  snippet: index === 1 ? '' : `Content ${index}`,
+});
+
+describe('a search with SearXNG', () => {
+  it('is a step with what was found', async () => {
+    const { step, result: ended, text } = await search({ query: ' who & what? ' });
+    expect(step).toMatchObject({
+      type: searching,
+      content: 'Searching the web for: who & what?',
+      args: { query: 'who & what?' },
+    });
+    expect(ended).toEqual({ success: true, data: [result(0), result(1), result(2)] });
+    expect(JSON.parse(text)).toEqual({ notice: expect.stringContaining('material'), ...ended });
+    expect(emulator.received.at(-1)).toBe('/searx/search?q=who+%26+what%3F&format=json');
+    expect(headers).not.toHaveProperty('x-subscription-token');
+  });
+
+  it('gives as many as the model asks for, up to what the agent allows', async () => {
+    const { step, result: ended } = await search({ query: 'q', count: 1 });
+    expect(step.args).toEqual({ query: 'q', count: 1 });
+    expect(ended.data).toEqual([result(0)]);
+    for (const count of [0, 4, 1.5])
+      expect((await search({ query: 'q', count })).result).toEqual(
+        failed('The arguments do not fit this tool'),
+      );
+    const five = await toolUser(service, { type: searching });
+    expect((await five({ query: 'q' })).result.data).toHaveLength(5);
+  });
+
+  it('shows where it has shortened what a provider says', async () => {
+    scripted.body = { results: [{ title: 't', url: 'https://site.test/', content: 'x'.repeat(5000) }] };
+    const [first] = (await search({ query: 'q' })).result.data as { snippet: string }[];
+    expect(first?.snippet).toBe(`${'x'.repeat(999)}…`);
+  });
+
+  it.each([
+    [429, 'The service takes no more requests for now', {}],
+    [500, 'The service answered with status 500', {}],
+    [200, "The service's answer is not what it should be", '<html>'],
+    [200, "The service's answer is not what it should be", { results: [{ title: 'no address' }] }],
+    [200, 'The answer is larger than 2 MB', JSON.stringify({ results: [], more: 'x'.repeat(2_000_000) })],
+  ])('that gets status %i fails: %s', async (status, message, body) => {
+    scripted = { status, body };
+    expect((await search({ query: 'q' })).result).toEqual(failed(`The search failed. ${message}`));
+  });
+});
+
+const retrieving = 'consultant_retrieve_context_source';
+const knowledgeBaseId = 'ABCDE12345';
+const openChat = (config: Record<string, unknown> = {}) => {
+  queries = [];
+  return chatWithTool(service, tenant, retrieving, { knowledge_base_id: knowledgeBaseId, ...config });
+};
+
+describe('a knowledge base of Amazon Bedrock', () => {
+  it('is asked in place of the documents, and its passages name their source', async () => {
+    const webLocation = { url: 'https://example.com/refunds' };
+    answer = {
+      status: 200,
+      body: {
+        retrievalResults: [
+          {
+            content: { type: 'TEXT', text: 'Refunds take fourteen days.' },
+            location: { type: 'S3', s3Location: { uri: 's3://handbook/refunds.pdf' } },
+            score: 0.87654321,
+            metadata: { 'x-amz-bedrock-kb-document-page-number': 3, 'x-amz-bedrock-kb-chunk-id': 'c' },
+          },
+          { content: { text: 'See the site.' }, location: { type: 'WEB', webLocation }, score: 0.5 },
+          { content: { text: 'From elsewhere.' } },
+        ],
+      },
+    };
+    const chat = await openChat({ max_passages: 3 });
+    expect(await chat.search('refund')).toEqual({
+      results: [
+        {
+          text: 'Refunds take fourteen days.',
+          source: { type: 's3', uri: 's3://handbook/refunds.pdf', page: 3 },
+          score: 0.8765,
+        },
+        { text: 'See the site.', source: { type: 'web', uri: 'https://example.com/refunds' }, score: 0.5 },
+        { text: 'From elsewhere.', source: { type: 'unknown' }, score: 0 },
+      ],
+    });
+    expect(queries).toEqual([
+      {
+        path: `/knowledgebases/${knowledgeBaseId}/retrieve`,
+        body: {
+          retrievalQuery: { text: 'refund' },
+          retrievalConfiguration: { vectorSearchConfiguration: { numberOfResults: 3 } },
+        },
+        signed: true,
+      },
+    ]);
+  });
+
+  it.each([
+    ['AccessDeniedException', 403, 'This service may not query the knowledge base'],
+    ['ResourceNotFoundException', 404, 'The knowledge base does not exist'],
+    ['ValidationException', 400, 'The knowledge base could not answer'],
+    ['ThrottlingException', 429, 'The knowledge base is busy; it may answer later'],
+  ])('that answers %s is a failed step in words of ours', async (errorType, status, message) => {
+    answer = { status, type: errorType, body: { message: 'arn:aws:iam::1:role/secret' } };
+    const chat = await openChat();
+    await chat.say(`${retrieving} {"query":"refund"}`);
+    expect((await chat.lastStep()).result).toEqual({ success: false, data: { message } });
+    expect(queries).toHaveLength(errorType === 'ThrottlingException' ? 3 : 1);
+  });
 });

@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { AgentResource } from '#contract/agent.ts';
@@ -7,7 +8,7 @@ import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
 import { createPublishedAgent, createTenant, startService } from '#support/service.ts';
-import { callRequestedTool, useTool } from '#support/tool-use.ts';
+import { callRequestedTool, startWebServer, toolUser, useTool } from '#support/tool-use.ts';
 import { synthesize } from '../../bin/local/synthesize.ts';
 
 const type = 'consultant_call_function';
@@ -38,11 +39,31 @@ await writeFile(
 
 const model = closeAfterTests(await startScriptedModel());
 callRequestedTool(model);
+let headers: IncomingHttpHeaders;
+const results = [
+  {
+    ...{ title: 'Cats &amp; dogs', url: 'https://site.test/1', age: '1d' },
+    description: 'It&#x27;s <strong>raining</strong> …',
+  },
+  { title: 'Other', url: 'https://site.test/2' },
+  { title: 'Third', url: 'https://site.test/3', description: null },
+];
+const brave = closeAfterTests(
+  await startWebServer((request, response) => {
+    headers = request.headers;
+    if (headers['x-subscription-token'] !== 'brave key') response.writeHead(422).end('{}');
+    else response.end(JSON.stringify({ type: 'search', web: { type: 'search', results } }));
+  }),
+);
 const assembly = await temporaryFolder('service-assembly-');
-await synthesize(assembly, { openAiBaseUrl: model.url, toolFunctions: [listed, missing] });
+await synthesize(assembly, {
+  ...{ openAiBaseUrl: model.url, toolFunctions: [listed, missing] },
+  webSearch: { provider: 'brave', url: `${brave.url}/res/v1/web/search` },
+});
 const logs: string[] = [];
 const service = await startService({
   assembly,
+  secretValues: { BraveApiKey: 'brave key' },
   otherFunctions: { [listed]: join(folder, 'orders.mjs'), [unlisted]: join(folder, 'other.mjs') },
   onLog: ({ functionName, line }) => {
     if (!functionName.startsWith('canary')) logs.push(line);
@@ -119,8 +140,14 @@ describe('a tool of a Lambda function', () => {
   });
 
   it('knows how many agents the request has come through, so that a circle ends', async () => {
-    const { result } = await use('echo', {}, {}, { headers: { 'x-agent-depth': '2' } });
+    const { agentId, chatId, result } = await use('echo', {}, {}, { headers: { 'x-agent-depth': '2' } });
     expect(result).toMatchObject({ data: { result: { event: { context: { depth: 3 } } } } });
+    const body = { message: '{}', agent_id: agentId, external_user_id: 'anyone' };
+    for (const depth of ['3', 'x', '-1', 'Infinity']) {
+      const headers = { 'x-agent-depth': depth };
+      const { status } = await client.request('POST', `/chats/${chatId}/messages`, { headers, body });
+      expect(status, depth).toBe(400);
+    }
   });
 
   it('may return nothing, and learns from an operator’s command for which agent it works', async () => {
@@ -207,4 +234,19 @@ describe('a function that the stage does not list', () => {
 it('no log line has the ARN of a function', () => {
   expect(logs.length).toBeGreaterThan(10);
   expect(logs.filter((line) => /canary|123456789012/.test(line))).toEqual([]);
+});
+
+it('a stage with Brave searches with its key, and reads its HTML as text', async () => {
+  const search = await toolUser(service, { type: 'consultant_search_web', config: { max_results: 2 } });
+  const { result } = await search({ query: 'pets' });
+  expect(result).toEqual({
+    success: true,
+    data: [
+      { title: 'Cats & dogs', url: 'https://site.test/1', snippet: 'It’s raining …'.replace('’', "'") },
+      { title: 'Other', url: 'https://site.test/2', snippet: '' },
+    ],
+  });
+  expect(brave.received.at(-1)).toBe('/res/v1/web/search?q=pets&count=2');
+  expect(headers['x-subscription-token']).toBe('brave key');
+  expect(service.run.outputs).toHaveProperty('BraveApiKeySecretArn');
 });
