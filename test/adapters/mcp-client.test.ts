@@ -203,8 +203,6 @@ it.each(hostileEndpoints)('a hostile server costs a failed step: %s', async (_wh
   const connection = connect(server, kind === 'timeout' ? { timeout: 1500 } : {});
   await expect(connection.call(call, signal)).rejects.toMatchObject({ name: 'OutboundFailure', kind });
 });
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
-});
 
 /** A server in a thread of its own, so that its responses come while the client parses. */
 const busyServer = `
