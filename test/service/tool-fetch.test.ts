@@ -143,6 +143,7 @@ describe('a failure tells what happened', () => {
       more();
     };
     const before = await residentBytes(process.pid);
+    expect(before).toBeGreaterThan(20_000_000);
     const peak = await peakWhile(process.pid, async () => {
       expect(await failureOf('/large')).toBe('The answer is larger than 5 MB');
     });
