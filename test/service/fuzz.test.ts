@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { documentedRoutes, type RouteName, routes } from '#contract/routes.ts';
+import { furnishWorkspace } from '#support/furnish-workspace.ts';
 import { checkFuzzResponse } from '#support/fuzz/check-fuzz-response.ts';
 import { type FuzzRequest, fuzzRequests } from '#support/fuzz/fuzz-requests.ts';
-import { openFuzzWorld } from '#support/fuzz/fuzz-world.ts';
 import { exchange } from '#support/fuzz/raw-exchange.ts';
 import { dataOf } from '#support/open-tenant.ts';
 import { useService } from '#support/use-service.ts';
@@ -27,7 +27,36 @@ const responsesOf = (times: ReadonlyMap<number, number> = new Map()): number =>
   [...times.values()].reduce((sum, each) => sum + each, 0);
 
 const service = await useService();
-const world = await openFuzzWorld(service);
+
+async function openFuzzWorld() {
+  const marker = `canary-${crypto.randomUUID().slice(0, 8)}`;
+  const [own, other] = [await furnishWorkspace(service, 'own'), await furnishWorkspace(service, marker)];
+  return {
+    tenant: own.tenant,
+    /** Each element has the ids of one chat, and of everything that a request can name together with this chat. */
+    known: own.chats.map((ids) => ({
+      ...ids,
+      history_id: ids.chat_id,
+      agent_id: own.tenant.agentId,
+      batch_id: own.batchId,
+      attached_file_uuids: own.fileUuid,
+      'idempotency-key': fc.uuid(),
+      // Nothing listens on this port, so each delivery is refused at once.
+      url: 'https://localhost:9/hook',
+    })),
+    /** Texts of the other workspace, which no response may contain. */
+    canaries: [
+      marker,
+      other.tenant.workspaceId,
+      other.tenant.apiKey,
+      other.tenant.agentId,
+      other.fileUuid,
+      other.batchId,
+    ],
+  };
+}
+
+const world = await openFuzzWorld();
 const { outputs, physicalIds } = service.run;
 const secrets = {
   canaries: world.canaries,

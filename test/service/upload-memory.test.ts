@@ -37,6 +37,7 @@ it.runIf(process.env.SOAK !== undefined)(
     await stableMemory(pid);
     await sendOne();
     const idle = await stableMemory(pid);
+    expect(idle / megabyte).toBeGreaterThan(50);
     expect(((await peakWhile(pid, sendOne)) - idle) / megabyte).toBeLessThan(40);
   },
 );

@@ -31,7 +31,6 @@ export function uploaderOf(service: Pick<Service, 'baseUrl'>, { apiKey }: Pick<T
     return result;
   };
   return {
-    send,
     /** Uploads a form, as a browser does. */
     file(
       name: string,

@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { hasBody, longBody, noBody, type Route, shortBody } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
+import { readForm } from '#runtime/http/read-form.ts';
 import { callerOf, type Request, readRequest } from '#runtime/http/request.ts';
 
 const megabyte = 1024 * 1024;
@@ -26,7 +28,7 @@ const kinds: [what: string, start: string, repeated: string, end: string][] = [
 ];
 
 /** As many repetitions as fit. */
-const filled = (bytes: number, start: string, repeated: string, end: string): string =>
+const filled = (bytes: number, start: string, repeated: string, end = ''): string =>
   start + repeated.repeat(Math.floor((bytes - start.length - end.length) / repeated.length)) + end;
 
 function requestOf(route: Route, body: string | Buffer): Request {
@@ -54,7 +56,10 @@ function messageOf(route: Route, body: string, asBytes = false): Promise<string>
 const namesALimit =
   /^The body has too many (levels: at most 64|values: at most \d+)|^The request body is too large: at most \d+ [KM]B$/;
 
-afterEach(() => vi.restoreAllMocks());
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 
 const named = (some: readonly Route[]) => some.map((route) => [route.name, route] as const);
 /** A route for each limit. */
@@ -126,20 +131,144 @@ describe.each(named(jsonRoutes))('%s', (_name, route) => {
   });
 });
 
+/** In milliseconds: the shortest of so many runs. */
+async function processorTimeOf(work: () => Promise<unknown>, runs: number): Promise<number> {
+  const times: number[] = [];
+  for (let run = 0; run < runs; run += 1) {
+    const before = process.cpuUsage();
+    await work();
+    const { user, system } = process.cpuUsage(before);
+    times.push((user + system) / 1000);
+  }
+  return Math.min(...times);
+}
+
 it('a hostile body costs no more processor time than three plain ones of its size', async () => {
   const route = routes['create-batch'];
   const plain = JSON.stringify({ more: 'x'.repeat(6 * megabyte - 11) });
-  const timeOf = async (body: string) => {
-    const times: number[] = [];
-    for (let run = 0; run < 5; run += 1) {
-      const before = process.cpuUsage();
-      await messageOf(route, body);
-      const { user, system } = process.cpuUsage(before);
-      times.push(user + system);
-    }
-    return Math.min(...times);
-  };
+  const timeOf = (body: string) => processorTimeOf(() => messageOf(route, body), 5);
   const most = 3 * (await timeOf(plain));
   for (const [what, ...text] of kinds)
     expect(await timeOf(filled(6 * megabyte, ...text)), what).toBeLessThan(most);
+});
+
+const boundary = 'b';
+const contentType = `multipart/form-data; boundary=${boundary}`;
+const name = 'Content-Disposition: form-data; name="other"';
+
+const formWith = (start: string, repeated: string, end?: string): Buffer =>
+  Buffer.from(filled(8 * megabyte, start, repeated, end));
+
+const plain = formWith(`--b\r\n${name}\r\n\r\n`, `${'x'.repeat(78)}\r\n`, '\r\n--b--\r\n');
+
+const tooManyParts = 'it has more than 8 parts';
+const cutOff = 'it ends before its last boundary';
+const tooMuchOfHeaders = 'the headers of its parts have more than 16384 bytes';
+
+const hostile: [what: string, body: Buffer, problem: string | undefined][] = [
+  ['empty parts', formWith('', '--b\r\n', '--b--\r\n'), tooManyParts],
+  ['boundaries alone', formWith('', '\r\n--b'), tooManyParts],
+  ['parts without headers', formWith('', '--b\r\n\r\n\r\n'), tooManyParts],
+  ['parts of one byte', formWith('', `--b\r\n${name}\r\n\r\nx\r\n`, '--b--\r\n'), tooManyParts],
+  [
+    'parts of the file',
+    formWith('', '--b\r\nContent-Disposition: form-data; name=file\r\n\r\n\r\n'),
+    tooManyParts,
+  ],
+  ['a header without an end', formWith('--b\r\nA: ', 'x'), cutOff],
+  ['a long header', formWith('--b\r\nA: ', 'x', '\r\n\r\nx\r\n--b--\r\n'), tooMuchOfHeaders],
+  ['many headers', formWith('--b\r\n', 'a:b\r\n', '\r\nx\r\n--b--\r\n'), tooMuchOfHeaders],
+  // The parser reads no header after one that is none.
+  ['many headers that are none', formWith('--b\r\n', 'a\r\n', '\r\nx\r\n--b--\r\n'), undefined],
+  ['half boundaries', formWith(`--b\r\n${name}\r\n\r\n`, '\r\n--', '\r\n--b--\r\n'), undefined],
+  ['line breaks', formWith(`--b\r\n${name}\r\n\r\n`, '\r\n', '\r\n--b--\r\n'), undefined],
+  ['boundaries after the end', formWith(`--b\r\n${name}\r\n\r\nx\r\n--b--`, '\r\n--b'), undefined],
+  ['dashes after a boundary', formWith('--b', '-', '\r\n--b--\r\n'), undefined],
+  [
+    'a form in a form',
+    formWith('--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n', '--c\r\n\r\n', '\r\n--b--'),
+    undefined,
+  ],
+];
+
+/** As it comes from a connection. */
+function* inChunks(body: Buffer): Generator<Buffer, void, undefined> {
+  for (let start = 0; start < body.length; start += 64 * 1024) yield body.subarray(start, start + 64 * 1024);
+}
+
+/** Why a form is rejected. The whole body must have been received. */
+async function problemOf(body: Buffer): Promise<string | undefined> {
+  const stream = Readable.from(inChunks(body));
+  try {
+    for await (const part of readForm(contentType, stream))
+      if (part.kind === 'file') for await (const _bytes of part.content);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.replace('The body is not valid multipart/form-data: ', '');
+  } finally {
+    expect(stream.readableEnded).toBe(true);
+  }
+}
+
+it('a hostile form names its limit, and costs at most 50 times a plain one of its size', async () => {
+  const ofPlain = await processorTimeOf(async () => expect(await problemOf(plain)).toBeUndefined(), 3);
+  for (const [what, body, problem] of hostile) {
+    const time = await processorTimeOf(async () => expect(await problemOf(body), what).toBe(problem), 3);
+    expect(time / ofPlain, what).toBeLessThan(50);
+  }
+});
+
+const other = (headers = '') => `--b\r\n${name}\r\n${headers}\r\nx\r\n`;
+const formOf = (...parts: string[]) => Buffer.from(`${parts.join('')}--b--\r\n`);
+
+it('a form has at most 8 parts', async () => {
+  expect(await problemOf(formOf(...Array(8).fill(other())))).toBeUndefined();
+  expect(await problemOf(formOf(...Array(9).fill(other())))).toBe(tooManyParts);
+});
+
+it('a form has at most 16 KB of headers in all parts together', async () => {
+  const header = (bytes: number) => other(`x: ${'y'.repeat(bytes - 5)}\r\n`);
+  const left = 16_384 - 2 * `${name}\r\n`.length;
+  expect(await problemOf(formOf(header(5000), header(left - 5000)))).toBeUndefined();
+  expect(await problemOf(formOf(header(5000), header(left - 4999)))).toBe(tooMuchOfHeaders);
+});
+
+describe('a form that comes slowly', () => {
+  const tooSlow = 'The body comes too slowly (min speed: 60 KB a minute)';
+  const start = `--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n`;
+
+  /** What becomes of a form of which so many bytes come each second, and when. */
+  async function sent(bytesOfSecond: number, seconds: number): Promise<{ problem: string; after: number }> {
+    vi.useFakeTimers();
+    const body = new Readable({ read: () => undefined });
+    body.push(start);
+    let problem: string | undefined;
+    const read = (async () => {
+      for await (const part of readForm(contentType, body))
+        if (part.kind === 'file') for await (const _bytes of part.content);
+    })().then(
+      () => (problem = 'none'),
+      (error: Error) => (problem = error.message),
+    );
+    let after = 0;
+    for (; problem === undefined && after < seconds; after += 1) {
+      body.push(Buffer.alloc(bytesOfSecond, 'x'));
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    if (problem === undefined) {
+      body.push('\r\n--b--\r\n');
+      body.push(null);
+    }
+    vi.useRealTimers();
+    await read;
+    return { problem: problem ?? '', after };
+  }
+
+  it.each([0, 1, 1000])('ends after a minute, with %i bytes a second', async (bytes) => {
+    expect(await sent(bytes, 1000)).toEqual({ problem: tooSlow, after: 60 });
+  });
+
+  it('is read to its end with 1 KB a second', async () => {
+    expect(await sent(1024, 300)).toEqual({ problem: 'none', after: 300 });
+  });
 });
