@@ -21,7 +21,6 @@ import { memoryContentStore, memoryIndexObjects } from './memory-objects.ts';
 import { openMemoryTable } from './memory-table/open-memory-table.ts';
 import type { StoreSettings } from './open-stores.ts';
 import { sampleTextWorker } from './sample-text-worker.ts';
-import { webhookSourceOf } from './webhook-source.ts';
 
 /** The stores of production, on a table of an emulator or in memory. */
 export function dynamoStores(table: Table, { clock, actor, contents = memoryContentStore() }: StoreSettings) {
@@ -53,7 +52,10 @@ export function dynamoStores(table: Table, { clock, actor, contents = memoryCont
     retention: dynamoRetention(table),
     replyEvents: dynamoReplyEventStore(table),
     usage: dynamoUsageStore(table, () => 400),
-    webhookSource: webhookSourceOf(batches),
+    webhookSource: {
+      get: ({ workspaceId, batchId }: { workspaceId: string; batchId: string }) =>
+        batches.webhook({ workspaceId, id: batchId }),
+    },
     workspaces: dynamoWorkspaceStore(table, audit),
   };
 }
