@@ -97,6 +97,17 @@ test('API Gateway: 300 resources, 29 s buffered and 15 minutes streamed, and fun
   expect(integrated.length).toBeGreaterThan(15);
 });
 
+test('CloudWatch: ten metrics an alarm, 500 widgets and 1,024 characters of description', () => {
+  for (const { Properties } of Object.values(resources('AWS::CloudWatch::Alarm'))) {
+    const queries: { Expression?: string }[] = Properties.Metrics ?? [];
+    // Ten metrics, and ten expressions.
+    const expressions = queries.filter(({ Expression }) => Expression !== undefined);
+    expect(queries.length - expressions.length).toBeLessThanOrEqual(10);
+    expect(expressions.length).toBeLessThanOrEqual(10);
+    expect(String(Properties.AlarmDescription).length).toBeLessThanOrEqual(1024);
+  }
+});
+
 test('no resource has a name of its own that would stand in the way of its successor', () => {
   const names = Object.entries<Partial<Resource>>(whole.Resources).flatMap(
     ([id, { Type = '', Properties = {} }]) =>
