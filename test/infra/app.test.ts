@@ -85,7 +85,7 @@ test('in the Region of CloudFront’s metrics, the stack of the service has the 
   expect(stacksOf(read('manifest.json').artifacts)).toEqual(['AgentService', 'Firewall']);
 });
 
-// app.test.ts looks at production with everything that settings can add.
+// The first test looks at production with everything that settings can add.
 test.each([
   [
     'production',
