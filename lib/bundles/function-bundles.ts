@@ -191,10 +191,7 @@ export type BuiltBundles = Pick<BuildResult<{ metafile: true; write: false }>, '
  * Each split bundle has a call of esbuild of its own: otherwise its chunks would be shared with other functions.
  * @param entryPoints source files by output, `<name>/<module>` without extension
  */
-export async function buildBundles(
-  entryPoints: Readonly<Record<string, string>>,
-  changes: Pick<BuildOptions, 'external' | 'minify' | 'sourcemap' | 'nodePaths'> = {},
-): Promise<BuiltBundles> {
+export async function buildBundles(entryPoints: Readonly<Record<string, string>>): Promise<BuiltBundles> {
   const groups = Map.groupBy(Object.entries(entryPoints), ([output]) =>
     splitBundles.find((name) => output === `${name}/index`),
   );
@@ -202,10 +199,9 @@ export async function buildBundles(
     [...groups].map(([splitName, entries]) =>
       build({
         ...options,
-        ...changes,
         entryPoints: Object.fromEntries(entries),
         ...(splitName === undefined
-          ? { external: [...(changes.external ?? []), ...deferredImports] }
+          ? { external: deferredImports }
           : { splitting: true, chunkNames: `${splitName}/[name]-[hash]` }),
       }),
     ),

@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AwsSolutionsChecks } from 'cdk-nag';
 import { afterAll, expect, test, vi } from 'vitest';
+import { createService, domain } from './synthesize.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'app-test-'));
 // Each test starts the whole app. It takes seconds on an idle processor, and minutes on a busy one.
@@ -81,4 +83,52 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
 test('in the Region of CloudFront’s metrics, the stack of the service has the alarm of the distribution', () => {
   const { read } = runApp('us-east-1', { settings: { firewall: {} }, unchecked: true }, 'us-east-1');
   expect(stacksOf(read('manifest.json').artifacts)).toEqual(['AgentService', 'Firewall']);
+});
+
+// The first test looks at production with everything that settings can add.
+test.each([
+  [
+    'production',
+    {
+      ...{ domain, firewall: {}, alarmEmails: ['someone@example.com'], webFunctions: 'none' },
+      corsOrigins: ['https://a.example'],
+    },
+  ],
+  ['development', {}],
+])('%s with %j breaks no rule of cdk-nag that is not acknowledged', (stage, settings) => {
+  const { app, stack } = createService({ stage, settings });
+  expect(new AwsSolutionsChecks(app).validateScope(app).violations).toEqual([]);
+  // A production stack cannot be deleted by mistake.
+  expect(stack.terminationProtection).toBe(stage === 'production');
+});
+
+test('the rules are looked at: without its acknowledgements the stack breaks some', () => {
+  const { app } = createService({ settings: {} });
+  for (const construct of app.node.findAll()) Reflect.set(construct.node, '_metadata', []);
+  const broken = new AwsSolutionsChecks(app).validateScope(app).violations.map(({ ruleName }) => ruleName);
+  const withoutHash = broken.map((rule) => rule.replace(/[0-9A-F]{8}(?=\.(Arn|Name)>)/, ''));
+  expect(withoutHash.toSorted()).toEqual([
+    'AwsSolutions-APIG2',
+    'AwsSolutions-APIG3',
+    'AwsSolutions-CFR1',
+    'AwsSolutions-CFR2',
+    'AwsSolutions-CFR3',
+    'AwsSolutions-CFR4',
+    'AwsSolutions-COG4',
+    'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]',
+    'AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]',
+    'AwsSolutions-IAM5[Action::s3:Abort*]',
+    'AwsSolutions-IAM5[Action::s3:DeleteObject*]',
+    'AwsSolutions-IAM5[Resource::*]',
+    'AwsSolutions-IAM5[Resource::<AWSCDKWebFunctionAssetBucket.Arn>/web-function/*]',
+    'AwsSolutions-IAM5[Resource::<ContentBucket.Arn>/*]',
+    'AwsSolutions-IAM5[Resource::<FileBucket.Arn>/*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<ReceiveUploadsLogs>.local:*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:<ServeChatsLogs>.local:*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-<AWS::AccountId>-<AWS::Region>/*]',
+    'AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:execution:<BatchesMachine.Name>:*]',
+    'AwsSolutions-S1',
+    'AwsSolutions-SMG4',
+    'AwsSolutions-SQS3',
+  ]);
 });

@@ -123,21 +123,6 @@ test('every room that has been built is looked at', () => {
   expect(files.flatMap(({ imports }) => imports).length).toBeGreaterThan(400);
 });
 
-test('every file that an import, a script, an address or a rule above names is there', () => {
-  const scripts = Object.values(manifest.scripts).flatMap((script) => script.match(/\S+\/\S+\.ts/g) ?? []);
-  // As of a thread.
-  const addresses = files.flatMap(({ path, text }) =>
-    [...text.matchAll(/new URL\('([^']*\.ts)', import\.meta\.url\)/g)].map(([, address = '']) =>
-      normalize(join(dirname(path), address)),
-    ),
-  );
-  expect(scripts.length).toBeGreaterThan(10);
-  expect(addresses.length).toBeGreaterThan(3);
-  const ofRules = Object.values(rooms).flatMap((room) => room.files ?? []);
-  const named = [...files.flatMap(({ targets }) => targets), ...scripts, ...addresses, ...ofRules];
-  expect(named.filter((path) => !existsSync(join(projectFolder, path)))).toEqual([]);
-});
-
 describe.each(Object.entries(rooms))('%s', (room, allowed) => {
   test(`imports only ${allowed.rooms.join(', ') || 'itself'}${allowed.packages ? ' and its packages' : ''}`, () => {
     const forbidden = filesOf(room).flatMap(({ path, imports }) =>
