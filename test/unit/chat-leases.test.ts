@@ -196,14 +196,6 @@ describe('closing an abandoned turn', () => {
     expect(await memory.history(chat)).toHaveLength(1);
   });
 
-  it('by ten functions concurrently, closes it once', async () => {
-    await memory.services.messages.put(chat, userMessage(1));
-    const abandoned = await leaseTo(0);
-    await Promise.all(Array.from({ length: 10 }, () => close(abandoned)));
-    expect(await memory.contents(chat)).toEqual(['message 1', '']);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
-  });
-
   it('leaves a turn that has another lease now', async () => {
     const abandoned = await leaseTo(0);
     await memory.services.messages.put(chat, userMessage(1));
