@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
@@ -143,6 +146,26 @@ it('answers a batch and a chat as they were made, whatever has become of them', 
   dataOf(await tenant.send(chat.body.data, { message: 'Hello' }));
   expect((await postWithKey(tenant, batchRequest, 'batch')).body).toEqual(batch.body);
   expect((await postWithKey(tenant, chatRequest, 'chat')).body).toEqual(chat.body);
+});
+
+it('refuses two keys in one request, of which nobody could say which is meant', async () => {
+  const tenant = await open();
+  for (const requestOf of Object.values(keyedRequests)) {
+    const { path, body, timesDone } = await requestOf(tenant);
+    const headers = {
+      'x-api-key': tenant.apiKey,
+      'Content-Type': 'application/json',
+      // Two header lines; `fetch` would join them.
+      'Idempotency-Key': [newKey(), newKey()],
+    };
+    const sending = request(service.baseUrl + path, { method: 'POST', headers }).end(JSON.stringify(body));
+    const [response] = (await once(sending, 'response')) as [IncomingMessage];
+    expect([response.statusCode, await json(response)]).toEqual([
+      400,
+      { data: null, message: 'idempotency-key is given more than once', error_code: 10_006 },
+    ]);
+    expect(await timesDone()).toBe(0);
+  }
 });
 
 it('refuses a key that is none, and one with a stream', async () => {
