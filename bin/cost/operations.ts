@@ -131,7 +131,7 @@ export const reconcilerCalls = callsOf('ReconcileBatches', { Query: 3 }, [3, 0])
 export const retentionCalls = callsOf('DeleteUnusedChats', { Query: 1 }, [1, 0]);
 
 /**
- * Budgets for the units that retention adds in `test/service/unused-chats.test.ts`, without purges: `idlePass` a day
+ * Budgets for the units that retention adds in `test/service/paging-cost.test.ts`, without purges: `idlePass` a day
  * for each workspace that has it, `usedChatReadUnits` a day for each chat that is used but old enough to be deleted,
  * and `deletedChat` for each deleted chat, if many of one agent without users are deleted.
  */

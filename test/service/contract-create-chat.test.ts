@@ -115,16 +115,11 @@ describe('a body that is wrong is refused, naming the field', () => {
   it.each<[fields: Record<string, unknown>, message: string]>([
     [{ name: undefined }, 'name is required'],
     [{ name: null }, 'name must be a string'],
-    [{ name: 5 }, 'name must be a string'],
-    [{ name: ['A'] }, 'name must be a string'],
     [{ agent_id: undefined }, 'agent_id is required'],
     [{ agent_id: null }, 'agent_id must be a string'],
-    [{ agent_id: 7 }, 'agent_id must be a string'],
-    [{ agent_id: '' }, 'agent_id must be a UUID'],
     [{ agent_id: 'agent-1' }, 'agent_id must be a UUID'],
     [{ agent_id: `${unknownId} ` }, 'agent_id must be a UUID'],
     [{ external_user_id: 5 }, 'external_user_id must be a string'],
-    [{ external_user_id: {} }, 'external_user_id must be a string'],
     [
       { name: undefined, agent_id: 'x', external_user_id: true },
       'name is required; agent_id must be a UUID; external_user_id must be a string',

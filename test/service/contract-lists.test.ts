@@ -32,12 +32,9 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
 
   it.each<[string, limit: number, offset: number, pages: number, page: number, ...(number | null)[]]>([
     // The query; limit, offset, pages and current page; the offsets of the next and the previous one; the items.
-    ['limit=1', 1, 0, 6, 1, 1, null, 1],
     ['limit=1&offset=1', 1, 1, 6, 2, 2, 0, 1],
-    ['limit=2&offset=2', 2, 2, 3, 2, 4, 0, 2],
     ['limit=2&offset=4', 2, 4, 3, 3, null, 2, 2],
     ['limit=4', 4, 0, 2, 1, 4, null, 4],
-    ['limit=4&offset=4', 4, 4, 2, 2, null, 0, 2],
     ['limit=4&offset=5', 4, 5, 2, 2, null, 1, 1],
     ['limit=4&offset=1', 4, 1, 2, 1, 5, null, 4],
     ['limit=6', 6, 0, 1, 1, null, null, 6],
@@ -63,20 +60,13 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
     ['limit=1001', 'limit must be at most 1000'],
     ['limit=abc', 'limit must be an integer'],
     ['limit=1.5', 'limit must be an integer'],
-    ['limit=1e2', 'limit must be an integer'],
-    ['limit=0x10', 'limit must be an integer'],
     ['limit=%2B5', 'limit must be an integer'],
     ['limit=%205', 'limit must be an integer'],
-    ['limit=NaN', 'limit must be an integer'],
     ['limit=', 'limit must be an integer'],
     ['limit=1&limit=2', 'limit is given more than once'],
     ['offset=-1', 'offset must be at least 0'],
-    ['offset=abc', 'offset must be an integer'],
-    ['offset=', 'offset must be an integer'],
-    ['offset=0.0', 'offset must be an integer'],
     ['offset=9007199254740991', 'offset must be at most 9007199254740990'],
     ['offset=9007199254740992', 'offset must be at most 9007199254740990'],
-    ['offset=1&offset=1', 'offset is given more than once'],
     ['limit=0&offset=-1', 'limit must be at least 1; offset must be at least 0'],
   ])('refuses %s rather than guessing', async (query, message) => {
     expect(summaryOf(await page(query))).toBe(`400/10006 ${message}`);
@@ -112,21 +102,6 @@ describe.each(['chats', 'messages'] as const)('the list of %s', (list) => {
     expect(forward).toEqual([whole.slice(0, 2), whole.slice(2, 4), whole.slice(4, 6)]);
     const [backward] = await walk(last, 'prev_page');
     expect(backward).toEqual(forward.toReversed());
-  });
-
-  it('has links that name the address, the order and the filter as they were given', async () => {
-    const next = (await page('limit=2')).body.pagination?.next_page ?? '';
-    expect(next.startsWith(service.baseUrl + addresses[list].split('?')[0])).toBe(true);
-    expect(Object.fromEntries(new URL(next).searchParams)).toEqual({
-      order_by: 'asc',
-      external_user_id: user,
-      limit: '2',
-      offset: '2',
-      // Messages are never deleted from a history, and only its end grows.
-      ...(list === 'chats' && { cursor: expect.stringMatching(/^a\d+\.2$/) }),
-    });
-    expect(next).toContain('%20');
-    expect(next).not.toContain('+');
   });
 });
 
@@ -190,14 +165,12 @@ describe('filters', () => {
 
   it.each<[what: string, query: () => Record<string, string>, names: string[]]>([
     ['an agent', () => ({ agent_id: filtered.agentId }), ['mine of ann', 'mine of bob', 'mine of nobody']],
-    ['another agent', () => ({ agent_id: otherAgentId }), ['other of ann', 'other of nobody']],
     [
       'an agent in upper case',
       () => ({ agent_id: otherAgentId.toUpperCase() }),
       ['other of ann', 'other of nobody'],
     ],
     ['a user', () => ({ external_user_id: 'ann' }), ['mine of ann', 'other of ann']],
-    ['another user', () => ({ external_user_id: 'bob' }), ['mine of bob']],
     ['both', () => ({ agent_id: otherAgentId, external_user_id: 'ann' }), ['other of ann']],
     ['both, which no chat has', () => ({ agent_id: otherAgentId, external_user_id: 'bob' }), []],
   ])('keep the chats of %s', async (_what, query, names) => {
@@ -206,12 +179,9 @@ describe('filters', () => {
 
   it.each([
     ['agent_id=x', 'agent_id must be a UUID'],
-    ['agent_id=', 'agent_id must be a UUID'],
     [`agent_id=${unknownId}0`, 'agent_id must be a UUID'],
     ['external_user_id=', 'external_user_id must not be empty'],
     [`external_user_id=${'u'.repeat(257)}`, 'external_user_id must be at most 256 characters'],
-    ['external_user_id=a&external_user_id=b', 'external_user_id is given more than once'],
-    [`agent_id=${unknownId}&agent_id=${unknownId}`, 'agent_id is given more than once'],
     ['order_by=updated_at', 'order_by must be one of created_at, -created_at, asc, desc'],
     ['order_by=asc&order_by=asc', 'order_by is given more than once'],
     ['limit=0&order_by=up&agent_id=x', 'limit must be at least 1; order_by must be one of'],

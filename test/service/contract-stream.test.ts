@@ -93,19 +93,6 @@ describe('the events of a reply', () => {
     }
   });
 
-  it('hold the reply in deltas that join to final_text, which the history keeps with its usage', async () => {
-    const chat = await createChat();
-    const events = await send(tenant, chat, 'Wie geht’s? 😀');
-    const deltas = events.filter((event) => event.type === 'response.output_text.delta');
-    const completed = find(events, 'response.output_text.completed');
-    expect(deltas.length).toBeGreaterThan(5);
-    expect(deltas.every(({ delta }) => delta !== '')).toBe(true);
-    expect(deltas.map(({ delta }) => delta).join('')).toBe(completed?.final_text);
-    const [question, reply] = await tenant.history(chat);
-    expect(question?.content).toBe('Wie geht’s? 😀');
-    expect(reply).toMatchObject({ content: completed?.final_text, meta: { token_usage: completed?.usage } });
-  });
-
   it('keep line ends and quotes of a reply inside their data line', async () => {
     const scripted = await openTenant(service, { model: model.sharedName });
     const text = 'one\n\ntwo\r\ndata: [DONE]\n"three"\u2028four\u2029five\u0085';

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
 import { waitForBatchEnd } from '#support/batches.ts';
 import type { ApiResponse } from '#support/client.ts';
 import type { ProxiedCall } from '#support/dynamo-proxy.ts';
-import { functionNames } from '#support/entry-points.ts';
+import { functionNames, webFunctions } from '#support/entry-points.ts';
 import {
   isReplayed,
   itemOf,
@@ -20,10 +20,12 @@ import { dataOf, type OpenTenant, openTenant, summaryOf } from '#support/open-te
 import { useProxiedService } from '#support/proxied-service.ts';
 import { contentsOf, historyOf, rejectedWhileResponding } from '#support/turns.ts';
 
+/** When the gateway sends each request once more. */
+let repeated: 'meanwhile' | 'afterwards' | undefined;
 const { model, callFor, service, proxy, table } = await useProxiedService({
   maxConcurrency: 3,
   recordCalls: true,
-  faults: { transactionConflicts: true },
+  faults: { transactionConflicts: true, repeatedRequest: () => repeated },
 });
 
 const open = (): Promise<OpenTenant> => openTenant(service, { model: 'openai:test', titles: false });
@@ -226,4 +228,57 @@ it('costs no round trip and few units with a key', async () => {
     expect(withKey.units - without.units).toBe(more?.units);
     expect(withKey.calls.length - without.calls.length).toBe(more?.calls.length);
   }
+});
+
+// No gateway repeats the event of a Lambda function here.
+describe.runIf(webFunctions === 'all')('a request that the gateway repeats', () => {
+  const repeating = async (when: typeof repeated) => {
+    const { client, agentId, createChat } = await open();
+    const { id: chatId } = await createChat();
+    model.calls.length = 0;
+    repeated = when;
+    onTestFinished(() => {
+      repeated = undefined;
+    });
+    return { client, agentId, chatId };
+  };
+
+  it.each(['meanwhile', 'afterwards'] as const)('makes one chat, when it comes %s', async (when) => {
+    const { client, agentId, chatId } = await repeating(when);
+    const fields = { name: 'A chat', agent_id: agentId };
+    const { body } = await client.post<ChatResource>('/chats', fields);
+    const key = { headers: { 'Idempotency-Key': 'one' } };
+    const keyed = await client.post<ChatResource>('/chats', fields, key);
+    const list = await client.get<ChatResource[]>('/chats');
+    // The ids of the repeated requests are not used.
+    expect(list.body.data.map(({ id }) => id)).toEqual([keyed.body.data.id, body.data.id, chatId]);
+  });
+
+  it('gets the stored reply, as JSON and as a stream, and makes no second turn', async () => {
+    const { client, agentId, chatId } = await repeating('afterwards');
+    const send = { message: 'Hi', agent_id: agentId };
+    const path = `/chats/${chatId}/messages`;
+    const reply = await client.post<string>(path, { ...send, stream: false });
+    expect([reply.status, reply.body.data]).toEqual([200, 'Hello']);
+    const events = await (await client.stream(chatId, send)).all();
+    const completed = { final_text: 'Hello', message_id: expect.any(Number), usage: { total_calls: 1 } };
+    expect(events).toMatchObject([
+      { type: 'response.created' },
+      { type: 'response.output_text.delta' },
+      { type: 'response.output_text.completed', ...completed },
+      '[DONE]',
+    ]);
+    expect(contentsOf(await historyOf(client, chatId))).toEqual(['Hi', 'Hello', 'Hi', 'Hello']);
+    expect(model.calls).toHaveLength(2);
+  });
+
+  it('makes no second turn while the first one runs', async () => {
+    const { client, agentId, chatId } = await repeating('meanwhile');
+    const send = { message: 'Hi', agent_id: agentId, stream: false };
+    const response = await client.post<string>(`/chats/${chatId}/messages`, send);
+    // Either of the two comes first.
+    if (response.status !== 200) expect(response).toMatchObject(rejectedWhileResponding);
+    await expect.poll(async () => contentsOf(await historyOf(client, chatId))).toEqual(['Hi', 'Hello']);
+    expect(model.calls).toHaveLength(1);
+  });
 });

@@ -7,8 +7,7 @@ import { type OpenTenant, openTenant } from '#support/open-tenant.ts';
 import { openAiRequests } from '#support/openai-requests.ts';
 import { startScriptedBedrock } from '#support/scripted-bedrock.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
-import { createPublishedAgent } from '#support/service.ts';
-import { createChat, deltasOf, historyOf } from '#support/turns.ts';
+import { deltasOf, historyOf } from '#support/turns.ts';
 import { useService } from '#support/use-service.ts';
 
 const openai = closeAfterTests(await startScriptedModel());
@@ -103,38 +102,6 @@ describe('a send with a schema', () => {
       content: '',
       meta: { error: { code: 10005 }, token_usage: { total_calls: 2 } },
     });
-  });
-
-  it('is no success if the model was cut, whatever its text', async () => {
-    script((call) => {
-      call.chunk(person);
-      call.cut('length');
-    });
-    expect((await stream()).events[1]).toMatchObject({
-      type: 'response.error',
-      message: 'The reply reached its limit of 8192 tokens before its JSON was complete',
-    });
-  });
-
-  it('loses the words before a tool call', async () => {
-    const config = { agent_id: await createPublishedAgent(tenant.workspaceId, { llm_model: 'openai:test' }) };
-    const unified_tools = [{ type: 'consultant_call_agent', name: 'ask', config }];
-    const fields = { llm_model: 'openai:test', unified_tools };
-    const agent_id = await createPublishedAgent(tenant.workspaceId, fields);
-    script(
-      (call) => {
-        call.chunk('I look it up.');
-        call.callTools({ name: 'ask', arguments: { message: 'Who?' } });
-        call.finish();
-      },
-      'She is seven.',
-      person,
-    );
-    const chat = await createChat(tenant.client, { agentId: agent_id });
-    const body = { message: 'Who?', agent_id, response_format };
-    const events = (await (await tenant.client.stream(chat, body)).all()) as StreamEvent[];
-    expect(deltasOf(events).join('')).toBe(person);
-    expect(events.at(-2)).toMatchObject({ final_text: person, usage: { total_calls: 3 } });
   });
 
   it.each([

@@ -1,18 +1,46 @@
 import { expect } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { StreamEvent } from '#contract/events.ts';
+import { documentedRoutes, type RouteName, type routes } from '#contract/routes.ts';
 import type { OperationCalls, OperationName } from '../../bin/cost/operations.ts';
 import { requestsOf, submit, waitForBatch, waitForBatchEnd } from './batches.ts';
 import { type Client, clientOf } from './client.ts';
 import { dataOf, openTenant } from './open-tenant.ts';
 import { openAiRequests } from './openai-requests.ts';
 import { callsOf } from './operation-calls.ts';
-import { readsOf } from './reads.ts';
 import { callsByMessage, type ModelCall, type ScriptedModel } from './scripted-model.ts';
 import { createTenant, type Service, type Tenant } from './service.ts';
 import { createChat, send } from './turns.ts';
 import { uploaderOf } from './upload.ts';
 import type { WebhookReceiver } from './webhook-receiver.ts';
+
+type Routes = typeof routes;
+/** The routes of docs/openapi.json that read. */
+type ReadName = {
+  [Name in RouteName]: Routes[Name] extends { dialect: 'openai' }
+    ? never
+    : Routes[Name] extends { method: 'GET' }
+      ? Name
+      : never;
+}[RouteName];
+
+/** @param values of the parameters of paths, by name */
+const pathWith = (path: string, values: Readonly<Record<string, unknown>>): string =>
+  path.replaceAll(/\{(\w+)\}/g, (parameter, name: string) => {
+    if (values[name] === undefined) throw new Error(`${path}: the test has no value for ${parameter}`);
+    return String(values[name]);
+  });
+
+/** A call of each route that reads, without query: a new one needs no line in the tests of all routes. */
+const readsOf = <Result>(
+  values: Readonly<Record<string, unknown>>,
+  get: (path: string) => Result,
+): Record<ReadName, () => Result> =>
+  Object.fromEntries(
+    documentedRoutes
+      .filter(({ method }) => method === 'GET')
+      .map(({ name, path }) => [name, () => get(pathWith(path, values))]),
+  ) as Record<ReadName, () => Result>;
 
 const user = { external_user_id: 'ada' };
 

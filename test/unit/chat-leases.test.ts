@@ -196,14 +196,6 @@ describe('closing an abandoned turn', () => {
     expect(await memory.history(chat)).toHaveLength(1);
   });
 
-  it('by ten functions concurrently, closes it once', async () => {
-    await memory.services.messages.put(chat, userMessage(1));
-    const abandoned = await leaseTo(0);
-    await Promise.all(Array.from({ length: 10 }, () => close(abandoned)));
-    expect(await memory.contents(chat)).toEqual(['message 1', '']);
-    expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
-  });
-
   it('leaves a turn that has another lease now', async () => {
     const abandoned = await leaseTo(0);
     await memory.services.messages.put(chat, userMessage(1));
@@ -289,6 +281,11 @@ describe('the lease of a running reply', () => {
 
 /** Sends with one key. */
 const options = () => ({ key: memory.keyOf('key') });
+/** Starts a turn, whose function dies. */
+const startAndDie = async () => {
+  await memory.start(input(), options());
+  await memory.clock.advance(60_000);
+};
 const repliesOf = (started: StartedTurn): string | undefined =>
   'reply' in started ? started.reply.content : undefined;
 
@@ -361,15 +358,13 @@ describe('a repeated send', () => {
 describe('a repeated send whose function has died', () => {
   it('has the title of a first turn', async () => {
     await memory.changeWorkspace({ titlesEnabled: true });
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     expect((await memory.start(input(), options())).turn.makesTitle).toBe(true);
   });
 
   it('tells the model the same', async () => {
     await memory.talk(chat, 'Before');
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     await memory.finish(await memory.start(input(), options()));
     const [, first, second] = memory.model.replies.map(({ request: { history, message } }) => ({
       history,
@@ -381,8 +376,7 @@ describe('a repeated send whose function has died', () => {
   });
 
   it('has failed if another message came before it', async () => {
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     await memory.talk(chat, 'Another');
     expect(await memory.send(input(), options())).toMatchObject({
       reply: { content: '', error: interrupted },
@@ -391,8 +385,7 @@ describe('a repeated send whose function has died', () => {
   });
 
   it('needs a published agent', async () => {
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     const agents = { ...memory.services.agents, published: async () => undefined };
     const before = await memory.read(chat);
     await expect(memory.send(input(), { ...options(), services: { agents } })).rejects.toThrow(
@@ -419,8 +412,7 @@ describe('concurrent sends with one key', () => {
   });
 
   it('continue an abandoned turn once', async () => {
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     const takeOver = delayedCall(memory.services.chats.takeOverLease);
     const chats = { ...memory.services.chats, takeOverLease: takeOver.call };
     const slower = memory.send(input(), { ...options(), services: { chats } });
@@ -432,8 +424,7 @@ describe('concurrent sends with one key', () => {
   });
 
   it('end after five attempts if the turn changes each time', async () => {
-    await memory.start(input(), options());
-    await memory.clock.advance(60_000);
+    await startAndDie();
     let attempts = 0;
     const takeOverLease = async () => {
       attempts += 1;

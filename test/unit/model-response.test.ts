@@ -97,6 +97,17 @@ it('reasoning between tags is progress before its end', async () => {
   });
 });
 
+it('the arguments of a tool are progress before their end', async () => {
+  const progress = vi.fn();
+  const parts: LanguageModelV4StreamPart[] = [
+    { type: 'tool-input-delta', id: '1', delta: '{' },
+    { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage },
+  ];
+  const listener = { text: () => undefined, progress, toolCall: () => ({}) };
+  await readModelResponse(ReadableStream.from(parts), { text: 1000, other: 1000 }, listener);
+  expect(progress).toHaveBeenCalledOnce();
+});
+
 it('reasoning between tags has the bounds of other reasoning', async () => {
   const thought = Array.from({ length: 11 }, () => 'a'.repeat(1000));
   expect(await read(['<think>', ...thought])).toMatchObject({ text: '', finishReason: 'bytes' });

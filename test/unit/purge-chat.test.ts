@@ -29,10 +29,7 @@ const purgeAll = async () => {
   for (const purge of queue.splice(0)) await purgeOne(purge as Purge);
 };
 const reconcile = () => requeuePurges(memory.services);
-const history = async () => {
-  const pages = memory.services.messages.range(chat, { first: 1, last: 99, ascending: true });
-  return (await Array.fromAsync(pages)).flat().map(({ message: { content } }) => content);
-};
+const history = () => memory.contents(chat);
 
 it('runs at once and after twenty minutes, and deletes what a reply in progress has stored meanwhile', async () => {
   await memory.talk(chat, 'Before');
