@@ -116,7 +116,7 @@ async function check(agentId: string, { workspace }: Options): Promise<Result> {
 }
 
 async function call(id: string, name: string, json: string, { workspace, user }: Options): Promise<Result> {
-  // A deferred import: only this command needs it.
+  // A deferred import: most commands do not need it.
   const { useRemoteTool } = await import('#runtime/composition/check-agent.ts');
   const definition = await definitionOf(id, workspace);
   const of = { agentId: id, workspace, user };

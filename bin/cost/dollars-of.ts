@@ -18,7 +18,8 @@ export function dollarsOf(calls: OperationCalls, concurrency?: number, clientReq
     Object.entries(counts).reduce((sum, [name, count]) => sum + count * dollarsOfOne(name), 0);
   const { invocations, readUnits, writeUnits, requests, transitions } = calls;
   const { responseBytes, logBytesPerInvocation, requestsPerTrace } = assumptions;
-  // Lambda receives and deletes the message of each worker and of each purge: two requests.
+  // Lambda receives and deletes the message of each worker and of each purge: two requests, or fewer if it receives
+  // several purges at once.
   const polls = 2 * ((invocations.ProcessBatchItems ?? 0) + (invocations.PurgeChat ?? 0));
   // The chat of a running reply is read once a second, in case a client stops it.
   const stopReads = (invocations.SendMessage ?? 0) * assumptions.modelSeconds;

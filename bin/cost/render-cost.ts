@@ -30,7 +30,8 @@ const figures: Readonly<Record<string, string | number>> = {
   modelWait: money(million * modelSeconds * memoryGigabytes * priceOf('gigabyteSecond')),
   storage: money(storedGigabytes * (priceOf('tableGigabyte') + priceOf('recoveryGigabyte'))),
   breakEven: money(breakEvenConcurrency()),
-  // Seconds after its only reply until an environment has cost as much as a Lambda function.
+  // Seconds after its only reply until a web function's environment has cost as much as that reply does with a Lambda
+  // function.
   idleSeconds: (secondsOf('SendMessage') * (1 / breakEvenConcurrency() - 1)).toFixed(1),
   messagesAtBreakEven: roughly(messagesAt(breakEvenConcurrency())),
   environmentMonth: money(environmentMonthDollars()),

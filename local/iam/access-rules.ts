@@ -63,8 +63,8 @@ export interface Denial {
 export interface PermissionUse {
   readonly role: string;
   readonly statement: string;
-  /** As written in the statement; `*` if it has NotAction. */
+  /** The statement's pattern that matches the action; `*` if it has NotAction. */
   readonly action: string;
-  /** As written in the statement; `*` if it has no Resource. */
+  /** The statement's pattern that matches the resource; `*` if it has no Resource. */
   readonly resource: string;
 }

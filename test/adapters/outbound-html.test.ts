@@ -57,6 +57,7 @@ describe('an HTML page', () => {
     ['<a href="x', ''],
     ['a < b & c &copy; &nope; &#x41;', 'a < b & c © &nope; A'],
     ['<script>never closed <p>text</p>', ''],
+    ['<template><template/>no</template>no</template>yes', 'yes'],
     ['<a href="a"><a href="b">two</a></a>', '[two](https://site.test/docs/b)'],
     ['<title>one</title><title>two</title>', 'two'],
     ['', ''],

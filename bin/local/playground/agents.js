@@ -106,8 +106,9 @@ class AgentPage {
   node;
 
   /**
-   * @param {EditedAgent | undefined} agent
-   * @param {(agent: EditedAgent, isPublished: boolean) => void} onSaved
+   * @param {EditedAgent | undefined} agent undefined for a new one
+   * @param {(agent: EditedAgent, isPublished: boolean) => void} onSaved called after each change of the stored agent;
+   * `isPublished`: whether clients see the change, so not for a draft
    */
   constructor(agent, onSaved) {
     this.#onSaved = onSaved;

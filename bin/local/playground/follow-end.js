@@ -44,6 +44,6 @@ export function followEnd(scroller, content) {
 function isUpward(event) {
   if (event instanceof WheelEvent) return event.deltaY < 0;
   if (event instanceof KeyboardEvent) return ['ArrowUp', 'PageUp', 'Home'].includes(event.key);
-  // A press on the scroll bar has the scroller itself as its target.
+  // A press on the scroll bar has the scroller itself as its target, as has one beside the messages.
   return event.type === 'touchmove' || event.target === event.currentTarget;
 }

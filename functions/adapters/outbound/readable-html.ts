@@ -208,13 +208,14 @@ class PageReader implements TagReader {
 
   open(name: string, attributes: Attributes, selfClosing: boolean): void {
     this.layOutText();
+    // Of the skipped elements only svg can be self-closing: HTML allows that for foreign elements alone.
+    const isEmpty = selfClosing && name === 'svg';
     if (this.skipped !== undefined) {
-      if (name === this.skipped.name && !selfClosing) this.skipped.depth += 1;
+      if (name === this.skipped.name && !isEmpty) this.skipped.depth += 1;
       return;
     }
     if (skippedElements.has(name)) {
-      // Of these elements only svg can be self-closing: HTML allows that for foreign elements alone.
-      if (!(selfClosing && name === 'svg')) this.skipped = { name, depth: 1 };
+      if (!isEmpty) this.skipped = { name, depth: 1 };
       return;
     }
     switch (name) {
