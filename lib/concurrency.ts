@@ -7,7 +7,10 @@ export const minUnreservedExecutions = 100;
 /** With 25 requests each, 20 workers process 500 requests at once. */
 const usualWorkers = 20;
 
-/** Lambda's minimum for `maxConcurrency`. Purges of chats may wait: for clients, the chats are already deleted. */
+/**
+ * Lambda's minimum for `maxConcurrency`. Purges of chats may wait: for clients, the chats are already deleted. Erasures
+ * of users share the queue, and clients see the chats until theirs runs.
+ */
 const purgers = 2;
 
 /**

@@ -251,7 +251,8 @@ const accessLogFields = {
   responseBytes: '$context.responseLength',
   responseMilliseconds: '$context.responseLatency',
   integrationMilliseconds: '$context.integrationLatency',
-  // Of a function, the first is the status of the Lambda service, the second the status that the function returned.
+  // Of a Lambda function, the first is the status of the Lambda service, the second the status that the function
+  // returned. Of a web function, the second may be Lambda's too.
   invocationStatus: '$context.integration.integrationStatus',
   integrationStatus: '$context.integration.status',
   authorizerStatus: '$context.authorizer.integrationStatus',

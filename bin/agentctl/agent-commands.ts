@@ -128,7 +128,7 @@ async function get(agentId: string, { ofVersion }: { ofVersion?: number }): Prom
   return { json: definition, lines: JSON.stringify(definition, null, 2).split('\n') };
 }
 
-/** DynamoDB does not keep the order of the fields, and a person compares files. */
+/** DynamoDB does not keep the order of the fields, and a person compares files. Inner fields keep theirs of DynamoDB. */
 const inOrder = (definition: AgentDefinition): AgentDefinition => ({
   ...Object.fromEntries(Object.keys(agentDefinition.shape).map((name) => [name, undefined])),
   ...definition,

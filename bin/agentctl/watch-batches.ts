@@ -4,7 +4,7 @@ import type { Batch, ChatBatchClient } from '#lib/client/index.ts';
 export const hasEnded = ({ status }: Batch): boolean =>
   status === 'completed' || status === 'failed' || status === 'cancelled';
 
-/** Short enough to show progress to a person. */
+/** The pause with at most ten open batches: short enough to show progress to a person. */
 const pauseSeconds = 1;
 /** Half of the default rate limit of a key (20 reads a second). */
 const readsPerSecond = 10;

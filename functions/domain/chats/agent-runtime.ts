@@ -172,7 +172,7 @@ export interface ReservedCall {
   release(): void;
 }
 
-/** Called agents share the budget, so agents that call agents do not multiply it. */
+/** Called agents share the counts of calls and tools, so agents that call agents do not multiply them. */
 export class ReplyBudget {
   readonly limits: ReplyLimits;
   private modelCalls = 0;

@@ -184,7 +184,7 @@ async function countTitle(services: NameServices, turn: SentTurn, call?: Counted
 }
 
 /**
- * Does not wait for a reply in progress: it ends soon like a stopped one, except in a batch.
+ * Does not wait for a reply in progress. It ends soon, like a stopped one; in a batch, it goes on to its usual end.
  * @throws the errors of findChat, then rateLimited
  */
 export async function deleteChat(

@@ -184,7 +184,7 @@ function boundedJson(text: string): unknown {
 
 const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
 
-/** A missing field stays missing. */
+/** A missing field of an object stays missing. In place of a value that cannot have fields stands null. */
 function picked(value: unknown, fields: readonly string[][]): unknown {
   if (fields.some((steps) => steps.length === 0)) return value;
   const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);
