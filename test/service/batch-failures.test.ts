@@ -1,16 +1,18 @@
 import { expect, it } from 'vitest';
 import { openBatchTenant } from '#support/batch-tenant.ts';
-import { requestsOf, tally } from '#support/batches.ts';
+import { requestsOf, resultsOfBatch, tally } from '#support/batches.ts';
+import { dataOf, summaryOf } from '#support/open-tenant.ts';
 import { rejection, useProxiedService } from '#support/proxied-service.ts';
 import { quickTimer } from '#support/quick-timer.ts';
 import { createChat, send } from '#support/turns.ts';
+import { uploaderOf } from '#support/upload.ts';
 
 // Retries wait in real time: 5 s, 10 s …
 
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
 const logged: { functionName: string; line: string }[] = [];
-const { model, service, proxy } = await useProxiedService({
+const { model, service, proxy, table } = await useProxiedService({
   timer: quickTimer,
   onLog: (entry) => logged.push(entry),
   // With the real waits, ten attempts would take minutes.
@@ -125,4 +127,26 @@ it('a task of the workflow that fails says so in a line of its own, and every li
       if (id !== undefined) expect(own).toBe(id);
   }
   expect(JSON.stringify(logged)).not.toContain('canary-row');
+});
+
+it('a request whose file is deleted while it attaches the file fails, and leaves nothing of the file', async () => {
+  const tenant = await open();
+  const { uuid } = dataOf(await uploaderOf(service, tenant).file('a.txt', 'Text')) as { uuid: string };
+  const { handle } = proxy;
+  let removed: string | undefined;
+  proxy.handle = async (call, pass) => {
+    const text = JSON.stringify(call.body);
+    if (removed === undefined && text.includes(uuid) && text.includes('SET #attached')) {
+      removed = '';
+      removed = summaryOf(await tenant.client.delete(`/chats/files/${uuid}`));
+    }
+    return handle(call, pass);
+  };
+  const request = { custom_id: 'a', message: 'Read it', attached_file_uuids: [uuid] };
+  const [result] = await resultsOfBatch(tenant.client, tenant, [request]);
+  expect(removed).toBe('200/0 success');
+  const error_message = 'attached_file_uuids[0] is not a file of this workspace';
+  expect(result).toMatchObject({ status: 'failed', error_code: 400, error_message });
+  const left = (await table.readAll()).filter((item) => JSON.stringify(item).includes(uuid));
+  expect(left.filter(({ pk }) => !String(pk).includes('#B#'))).toEqual([]);
 });

@@ -83,6 +83,19 @@ describe('a resumable send with a key', () => {
   });
 });
 
+it('a resumed stream counts as a read', async () => {
+  const limited = await openTenant(service, {
+    model: model.sharedName,
+    titles: false,
+    limits: { reads: '1/h' },
+  });
+  const own = streamsOf({ client: limited.client, tenant: limited });
+  const { chatId, texts, responseId } = await own.start('count');
+  await allOf(texts);
+  await allOf(await own.resume(chatId, responseId));
+  expect(summaryOf(await limited.client.get(pathOf(chatId, responseId)))).toMatch(/^429/);
+});
+
 describe('a stream is not resumed', () => {
   it('that was not sent as resumable, that is unknown, or of another chat or workspace', async () => {
     const chatId = await createChat(client, tenant);

@@ -2,14 +2,19 @@ import { expect, it } from 'vitest';
 import type { StoppedReplyResource } from '#contract/chat.ts';
 import type { StreamEvent } from '#contract/events.ts';
 import type { ApiResponse, Client } from '#support/client.ts';
+import { closeAfterTests } from '#support/close-after-tests.ts';
+import { dataTableOf } from '#support/data-table.ts';
+import { countLargeTexts } from '#support/file-bucket.ts';
 import { replyWith } from '#support/model-server.ts';
 import { summaryOf } from '#support/open-tenant.ts';
+import { messageItems } from '#support/seed.ts';
 import { createPublishedAgent } from '#support/service.ts';
 import { createChat, historyOf, send, startReplyWith, stepThrough } from '#support/turns.ts';
 import { useScriptedService } from '#support/use-service.ts';
 
 // The stop comes from another client than the send, and from another function in another thread.
-const { model, callFor, tenant, client } = await useScriptedService();
+const { model, callFor, service, tenant, client } = await useScriptedService();
+const table = closeAfterTests(dataTableOf(service));
 
 const startReply = (message: string) => startReplyWith({ client, tenant, callFor }, message);
 
@@ -114,4 +119,15 @@ it('needs no body, and only the reply’s own id may be named', async () => {
   expect([200, 202]).toContain(response.status);
   const [{ response_id }] = (await events.rest()) as [StreamEvent];
   expect(response_id).toMatch(/^resp_/);
+});
+
+it('a large reply whose position another writer has taken leaves no text in the bucket', async () => {
+  const { chatId, events, call } = await startReply('a large reply');
+  const before = await countLargeTexts(service, tenant.workspaceId);
+  const { workspaceId } = tenant;
+  const [, other] = messageItems({ workspaceId, chatId, count: 2, content: () => 'Of another writer' });
+  await table.writeItems([other ?? {}]);
+  replyWith(call, 'large '.repeat(70_000));
+  expect((await events.rest()).at(-2)).toMatchObject({ type: 'response.error' });
+  expect(await countLargeTexts(service, tenant.workspaceId)).toBe(before);
 });

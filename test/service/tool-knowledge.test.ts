@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { describe, expect, it } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
 import { agentctlOf } from '#support/agentctl.ts';
@@ -56,9 +56,10 @@ const namesOf = ({ results }: Found) => results.map(({ source }) => source.name)
 const open = (tenant: Tenant, config?: Record<string, unknown>) =>
   chatWithTool(service, tenant, type, config);
 
+const { ContentBucketName: Bucket } = service.run.outputs;
+const bucket = new S3Client(operatorAt(service.run.endpoints.s3));
 const objectsOf = async ({ workspaceId }: Tenant): Promise<string[]> => {
-  const { ContentBucketName: Bucket } = service.run.outputs;
-  const { Contents = [] } = await new S3Client(operatorAt(service.run.endpoints.s3)).send(
+  const { Contents = [] } = await bucket.send(
     new ListObjectsV2Command({ Bucket, Prefix: `knowledge/${workspaceId}/` }),
   );
   return Contents.map(({ Key = '' }) => Key);
@@ -164,6 +165,21 @@ describe('the knowledge of a workspace', () => {
     expect(await list(other.workspaceId)).toEqual([]);
     const [document] = await list(mine.workspaceId);
     expect(await rejection('remove', other.workspaceId, document?.id ?? '')).toContain('has no document');
+  });
+
+  it('that has lost its index fails as a step, also in a test of the agent', async () => {
+    const tenant = await createTenant();
+    await add(tenant.workspaceId, await fileOf('lost.md', 'Lost.'));
+    const chat = await open(tenant);
+    expect((await chat.search('lost')).results).toHaveLength(1);
+    const message = `${type} {"query":"lost"}`;
+    const tested = async () =>
+      JSON.stringify(await agentctl.json('agents', 'test', chat.agentId, message, '--published'));
+    expect(await tested()).toContain('lost.md');
+    // An environment keeps the index that it has read.
+    await add(tenant.workspaceId, await fileOf('new.md', 'New.'));
+    for (const Key of await objectsOf(tenant)) await bucket.send(new DeleteObjectCommand({ Bucket, Key }));
+    expect(await tested()).toContain('It failed');
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { AgentResource } from '#contract/agent.ts';
 import { agentctlOf } from '#support/agentctl.ts';
+import { resultsOfBatch } from '#support/batches.ts';
 import { clientOf } from '#support/client.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startScriptedModel } from '#support/scripted-model.ts';
@@ -109,6 +110,24 @@ async function use(
   expect(used.step).toMatchObject({ type, content: `orders_${name}` });
   return { agentId, ...used };
 }
+
+it('functions and Brave work in batches and in tests of agents', async () => {
+  const search = 'consultant_search_web';
+  const agentId = await createPublishedAgent(tenant.workspaceId, {
+    llm_model: 'openai:test',
+    unified_tools: [{ type, config: configOf() }, { type: search }],
+  });
+  const calls = [
+    [{ name: 'orders_echo', arguments: { bytes: 7 } }, String.raw`\"tool\":\"orders_echo\"`],
+    [{ name: search, arguments: { query: 'pets' } }, 'https://site.test/2'],
+  ] as const;
+  for (const [call, found] of calls) {
+    const message = JSON.stringify(call);
+    const [result] = await resultsOfBatch(client, { agentId }, [{ custom_id: 'a', message }]);
+    expect(JSON.stringify(result)).toContain(found);
+    expect(JSON.stringify(await agentctl.json('agents', 'test', agentId, message))).toContain(found);
+  }
+});
 
 describe('a tool of a Lambda function', () => {
   it('gets the tool, its arguments and for whom it works, and its result is that of the step', async () => {
