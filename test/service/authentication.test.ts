@@ -6,7 +6,6 @@ import { agentctlOf } from '#support/agentctl.ts';
 import { startChatEndpoint } from '#support/chat-endpoint.ts';
 import { type ApiResponse, clientOf } from '#support/client.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
-import { ended } from '#support/command-end.ts';
 import { startDynamoProxy } from '#support/dynamo-proxy.ts';
 import { webFunctions } from '#support/entry-points.ts';
 import { openTenant, summaryOf } from '#support/open-tenant.ts';
@@ -277,11 +276,5 @@ describe.runIf(webFunctions === 'all')('agentctl secrets rotate caller', () => {
     expect(await rotate()).toMatchObject({ code: 1 });
     expect(await rotate('--force')).toMatchObject({ code: 0 });
     expect(await valueAt('AWSPREVIOUS')).toBe(current);
-  });
-
-  it('says where the other secret is rotated', async () => {
-    expect(await agentctlOf(service).run('secrets', 'rotate', 'origin')).toMatchObject(ended(2, /caller/));
-    const { stdout } = await agentctlOf(service).run('secrets', 'rotate', '--help');
-    expect(stdout).toContain('originSecretGeneration');
   });
 });

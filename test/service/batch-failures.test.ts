@@ -12,7 +12,7 @@ import { uploaderOf } from '#support/upload.ts';
 /** By workspace: the functions whose calls for it fail. */
 const failing = new Map<string, RegExp>();
 const logged: { functionName: string; line: string }[] = [];
-const { model, service, proxy, table } = await useProxiedService({
+const { service, proxy, table } = await useProxiedService({
   timer: quickTimer,
   onLog: (entry) => logged.push(entry),
   // With the real waits, ten attempts would take minutes.
@@ -27,47 +27,7 @@ proxy.handle = async ({ functionName, body }, pass) => {
   );
   return isFailing ? rejection : pass();
 };
-const { onCall } = model;
-/** Replies that broke off, by message. */
-const broken = new Map<string, number>();
-model.onCall = (call) => {
-  const message = call.request.messages.at(-1)?.content ?? '';
-  if (!message.startsWith('Break')) return onCall(call);
-  broken.set(message, (broken.get(message) ?? 0) + 1);
-  call.chunk(message === 'Break form' ? '{"age": ' : 'Half a ');
-  setTimeout(() => call.reset(), 50);
-};
 const open = () => openBatchTenant(service);
-
-it.concurrent('a reply that breaks off three times is given up, and stands in its chat as far as it came', async () => {
-  const tenant = await open();
-  const requests = [
-    { custom_id: 'broken', message: 'Break off' },
-    { custom_id: 'whole', message: 'Hello?' },
-  ];
-  const batch = await tenant.run(requests, 100);
-  expect(batch).toMatchObject({ status: 'completed', completed_requests: 1, failed_requests: 1 });
-  expect(broken.get('Break off')).toBe(3);
-  const [result] = await tenant.checkEnded(batch, requests);
-  expect(result).toMatchObject({ error_code: 500, error_message: expect.stringMatching(/^The model c/) });
-  const { body } = await tenant.client.get<{ content: string; meta: { error?: unknown } }[]>(
-    `/chats/${result?.history_id}/messages?external_user_id=x`,
-  );
-  expect(body.data.map(({ content }) => content)).toEqual(['Break off', 'Half a ']);
-  expect(body.data[1]?.meta.error).toBeDefined();
-});
-
-it.concurrent('a reply with a form that breaks off three times is given up, although no text of it has come', async () => {
-  const tenant = await open();
-  const schema = { type: 'object', properties: { age: { type: 'integer' } } };
-  const response_format = { type: 'json_schema', json_schema: { name: 'person', schema } };
-  const requests = [{ custom_id: 'broken', message: 'Break form' }];
-  const { id } = await tenant.submit(requests, { response_format });
-  expect(await tenant.end(id, 100)).toMatchObject({ failed_requests: 1 });
-  expect(broken.get('Break form')).toBe(3);
-  for (const call of model.calls.filter(({ request }) => request.messages.at(-1)?.content === 'Break form'))
-    expect(call.body).toMatchObject({ response_format: { json_schema: { schema } } });
-});
 
 it.concurrent.each([
   ['begin', /DispatchBatch/, { 'failed 500': 2 }],

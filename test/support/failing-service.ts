@@ -4,28 +4,21 @@ import { listenLocally } from './listen-locally.ts';
 
 const json = { 'Content-Type': 'application/x-amz-json-1.0' };
 const jsonError = '{"__type":"ServiceUnavailable","message":"Try again later"}';
-const xml = { 'Content-Type': 'application/xml' };
-const xmlError = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>';
 
 /**
- * A proxy between functions and an AWS service. While `isDown` is set, it responds with 503, as AWS does.
- * @param fails whether a call gets the 503; by default every call does
+ * A proxy before DynamoDB. While `isDown` is set, it responds with 503, as AWS does.
+ * @param fails whether a call gets the 503
  */
-export async function startFailingService(fails: (call: IncomingMessage) => boolean = () => true) {
+export async function startFailingService(fails: (call: IncomingMessage) => boolean) {
   const service = {
     /** Where calls are forwarded to; set when the service runs. */
     emulator: '',
     isDown: false,
-    /** Number of calls that got a 503. */
-    rejected: 0,
   };
   const server = createServer((call, response) => {
     if (service.isDown && fails(call)) {
-      service.rejected += 1;
       call.resume();
-      // Only S3 has no x-amz-target: method and path name its operation.
-      if (call.headers['x-amz-target'] === undefined) response.writeHead(503, xml).end(xmlError);
-      else response.writeHead(503, json).end(jsonError);
+      response.writeHead(503, json).end(jsonError);
       return;
     }
     const { method = 'GET', url = '/', headers } = call;

@@ -152,15 +152,6 @@ it('the counts and results of an open batch are counted for many batches in the 
   expect(await countBatches(world.services, batches)).toEqual(batches);
 });
 
-it('the requests of one history go on after one of them has failed', async () => {
-  const world = batchWorld();
-  await world.createHistory();
-  world.model.replyTo = (message) => (message === 'Question 0' ? new ModelFailure('refused', 'No') : message);
-  const batch = await world.create([{ history_id: 1 }, { history_id: 1 }]);
-  await world.run();
-  expect((await world.results(batch)).map(({ status }) => status)).toEqual(['failed', 'success']);
-});
-
 it('a worker checks once more what may have changed since the creation, and fails only what has become invalid', async () => {
   const world = batchWorld();
   const { clock, state, stores } = world;

@@ -248,12 +248,13 @@ describe('what requests use', () => {
     expect((await send()).rejection?.retryAfter).toBe(3600);
   });
 
-  it('stays charged while the table is down', async () => {
-    const { time, newProcess } = table();
+  it('stays charged while the table is down, when all requests are let in with a warning', async () => {
+    const { time, warnings, newProcess } = table();
     const limits = newProcess();
     limits.charge(owner, { modelCalls: 9 });
     time.down = true;
-    expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).bucket).toBeNull();
+    expect(await limits.take(owner, { sends: 1, modelCalls: 1 })).toEqual({ bucket: null, rejection: null });
+    expect(warnings).toEqual(['A rate limit was not checked']);
     time.down = false;
     expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).rejection).toBeNull();
     expect((await limits.take(owner, { sends: 1, modelCalls: 1 })).rejection).not.toBeNull();

@@ -51,7 +51,7 @@ type Rule = Pick<
  * @param retrieved the values of the evaluation range, the newest last
  * @throws Error for a comparison and a treatment of missing data that no alarm uses
  */
-export function stateAfter(rule: Rule, retrieved: Series, before: AlarmState): AlarmState {
+function stateAfter(rule: Rule, retrieved: Series, before: AlarmState): AlarmState {
   const { EvaluationPeriods: evaluated, DatapointsToAlarm: needed = evaluated, TreatMissingData } = rule;
   const isBad = comparisons[rule.ComparisonOperator];
   if (isBad === undefined) throw new Error(`Unknown comparison ${rule.ComparisonOperator}`);
