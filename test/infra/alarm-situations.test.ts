@@ -168,28 +168,3 @@ describe.each(forms)('with webFunctions of %s', (form) => {
     expect(rolloutAlarms.get('DeleteUnusedChats')).toEqual(['GatewayErrors']);
   });
 });
-
-test('situations name metrics that alarms watch, but those that no alarm should watch', () => {
-  const watched = new Set(
-    forms.flatMap((form) =>
-      templateOf(form).alarms.flatMap(([, properties]) =>
-        queryOf(properties).series.map(({ metric }) => nameOf(metric)),
-      ),
-    ),
-  );
-  const named = [
-    normalDay({ accountConcurrency: 1000, reserved: 0 }),
-    ...situations.map(({ changes }) => changes),
-  ].flatMap(Object.keys);
-  const unwatched = [...new Set(named)].filter((name) => !watched.has(name));
-  expect(unwatched.toSorted()).toEqual(
-    [
-      // Of all stacks of the account.
-      'Lambda Throttles',
-      // It fails for every unknown key.
-      'Lambda Errors AuthorizeRequest',
-      // They stay for 14 days, although the reconciler enqueues their purge again.
-      'SQS ApproximateNumberOfMessagesVisible PurgeDeadLetters',
-    ].toSorted(),
-  );
-});

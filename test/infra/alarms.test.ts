@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test } from 'vitest';
-import { DistributionAlarms } from '#lib/distribution-alarms.ts';
-import { readStage } from '#lib/stage.ts';
 import type { AlarmProperties as Evaluated } from '#support/cloudwatch/alarm-states.ts';
 import { fixedCosts } from '../../bin/cost/fixed-costs.ts';
-import { createService, evaluate, type Resource, synthesize } from './synthesize.ts';
+import { evaluate, synthesize } from './synthesize.ts';
 
 const settings = { webFunctions: 'all', alarmEmails: ['someone@example.com'] };
 const { template, resources, resource } = synthesize({ settings });
@@ -125,40 +122,6 @@ test('the alarm of CloudFront is made where CloudFront tells its metrics, of dim
       { Name: 'DistributionId', Value: { Ref: 'Distribution' } },
       { Name: 'Region', Value: 'Global' },
     ]);
-});
-
-test('elsewhere a stack in us-east-1 has it, with a topic of its own', () => {
-  const { app, stack: service } = createService({ settings });
-  const stage = readStage(app.node);
-  const stack = new DistributionAlarms(app, 'DistributionAlarms', { stage, service, region: 'eu-west-1' });
-  expect([stack.region, stack.stackName]).toEqual([
-    'us-east-1',
-    // The name includes the Region, because the same stage in another Region is another service.
-    'agent-service-production-distribution-eu-west-1',
-  ]);
-  const { Resources } = Template.fromStack(stack).toJSON() as { Resources: Record<string, Resource> };
-  const of = (type: string) => Object.entries(Resources).filter(([, { Type }]) => Type === type);
-  const [[topicId] = []] = of('AWS::SNS::Topic');
-  const [[, alarm] = [], ...others] = of('AWS::CloudWatch::Alarm');
-  expect(others).toEqual([]);
-  const inService = JSON.stringify(resource('AWS::CloudWatch::Alarm', 'AlarmsDistributionErrors'));
-  const output = {
-    StackName: 'agent-service-production',
-    OutputName: 'DistributionId',
-    Region: 'eu-west-1',
-  };
-  const [serviceTopicId] = Object.keys(resources('AWS::SNS::Topic'));
-  expect(alarm).toEqual(
-    JSON.parse(
-      inService
-        .replaceAll('{"Ref":"Distribution"}', JSON.stringify({ 'Fn::GetStackOutput': output }))
-        .replace(JSON.stringify({ Ref: serviceTopicId }), JSON.stringify({ Ref: topicId })),
-    ),
-  );
-  expect(of('AWS::SNS::Subscription').map(([, { Properties }]) => Properties.Endpoint)).toEqual(
-    settings.alarmEmails,
-  );
-  expect(template.findOutputs('DistributionId').DistributionId?.Value).toEqual({ Ref: 'Distribution' });
 });
 
 test('a rollout goes back when a function of its group crashes or the gateway answers with errors; CodeDeploy takes ten alarms', () => {

@@ -71,7 +71,12 @@ test('the app writes the assembly of production, which breaks no rule of CloudFo
   expect(DistributionAlarms).toMatchObject({
     environment: 'aws://unknown-account/us-east-1',
     dependencies: expect.arrayContaining(['AgentService']),
+    // The same stage in another Region is another service.
+    properties: { stackName: 'agent-service-production-distribution-eu-west-1' },
   });
+  expect(JSON.stringify(read('DistributionAlarms.template.json'))).toContain(
+    '{"StackName":"agent-service-production","Region":"eu-west-1","OutputName":"DistributionId"}',
+  );
   expect(AgentService.properties).toMatchObject({
     stackName: 'agent-service-production',
     terminationProtection: true,

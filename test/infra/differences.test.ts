@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { limits } from '#contract/limits.ts';
 import {
   limitName,
   type RateClass,
@@ -50,18 +49,6 @@ const changesOf = (found: readonly string[]): string =>
 test('docs/limits.md has each difference between OpenAPI and the specification, and no other, in the words of OpenAPI', () => {
   const found = tableOf(textOf('limits.md'), 'where');
   expect(found, `In the table of docs/limits.md:\n${changesOf(found)}`).toEqual(lines);
-});
-
-test('limits of the contract that the specification does not have are told', () => {
-  const { chatNameCharacters, feedbackCharacters, batchRequests, customIdCharacters, ...others } = limits;
-  const { pageSizeDefault, pageSizeMax, fileBytes, webhookSecretCharacters, ...own } = others;
-  // The first two limit what operators write.
-  const { systemPromptCharacters, agentBytes, ...clientLimits } = own;
-  const all = lines.join('\n');
-  for (const value of Object.values(clientLimits)) {
-    const forms = [String(value), value.toLocaleString('en'), `${value / 1024 / 1024} MB`];
-    expect(forms.some((form) => new RegExp(`\\b${form}\\b`).test(all)) ? '' : forms).toBe('');
-  }
 });
 
 test('docs/limits.md has the ports that webhooks may not use', () => {

@@ -5,7 +5,7 @@ import { parseSettings } from '#lib/settings.ts';
 import { groupedCommands, problemsOfAgentctl } from '#support/documents/agentctl-command.ts';
 import { problemsOfAws } from '#support/documents/aws-command.ts';
 import { problemsOfCdk, settingsOf } from '#support/documents/cdk-command.ts';
-import { commandsOf, type DocumentCommand, readCommands } from '#support/documents/document-commands.ts';
+import { commandsOf, type DocumentCommand } from '#support/documents/document-commands.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { synthesize } from './synthesize.ts';
 
@@ -115,29 +115,6 @@ describe('the check finds', () => {
     expect(await problemsIn(`\`\`\`sh\n${command}\n\`\`\`\n`)).toContainEqual(
       expect.stringContaining(problem),
     );
-  });
-
-  test('commands in substitutions, loops, functions and sentences', async () => {
-    const page = [
-      '```sh',
-      'A=$(aws a x --b "$(aws b x | tail -1)") # aws comment',
-      'for F in 1 2; do aws c x \\',
-      '  --long; done > aws.txt',
-      'f() { aws d x "it\'s $F"; }; [ -z "$A" ] || aws e x && (aws g x)',
-      "cat > f <<'JSON'",
-      'aws not a command',
-      'JSON',
-      'aws h x',
-      '```',
-      'Then `aws i',
-      'x` and `aws` alone.',
-    ].join('\n');
-    const found = commandsOf(page).filter(({ words }) => words[0] === 'aws');
-    expect(found.map(({ words }) => words[1]).toSorted()).toEqual('abcdeghi'.split(''));
-    expect(readCommands('a "$(b "c d")e" \'f g\'')).toEqual([
-      ['b', 'c d'],
-      ['a', '$…e', 'f g'],
-    ]);
   });
 });
 

@@ -201,21 +201,6 @@ test.each(
   },
 );
 
-test.each(withTools)('%s loads at most 230 KB at the first call of MCP, and nothing at its start', (name) => {
-  const inputs = Object.entries(metafile.outputs[`bundles/${name}/mcp-client.mjs`]?.inputs ?? {});
-  // With a copy of zod, which the start has too, it is 310 KB.
-  const client = inputs
-    .filter(([source]) => !source.includes('node_modules/zod/'))
-    .reduce((bytes, [, { bytesInOutput }]) => bytes + bytesInOutput, 0);
-  expect(client).toBeGreaterThan(100_000);
-  expect(client).toBeLessThanOrEqual(230 * 1024);
-  const sources = [...filesOfStart(metafile, name)].flatMap((file) =>
-    Object.entries(metafile.outputs[file]?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0),
-  );
-  const remote = /agents\/tools\/kinds|adapters\/(?:mcp|outbound\/remote-http)|modelcontextprotocol/;
-  expect(sources.map(([source]) => source).filter((source) => remote.test(source))).toEqual([]);
-});
-
 function tableOf(entries: readonly BundleSize[]): string {
   const kilobytes = (bytes: number): string => (bytes / 1024).toFixed(1);
   return markdownTable([

@@ -94,7 +94,6 @@ const profile = (id: string) => `${here}:123456789012:inference-profile/${id}`;
 const anywhere = (id: string) => `arn:aws:bedrock:*::foundation-model/${id}`;
 const application = 'arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123';
 const ofAnotherRegion = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.amazon.nova-lite-v1:0';
-const provisioned = 'arn:aws:bedrock:us-east-1:123456789012:provisioned-model/abc123';
 const foundation = 'arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-lite-v1:0';
 
 test.each<[what: string, models: string[], direct: string[], throughProfiles?: string[]]>([
@@ -119,7 +118,6 @@ test.each<[what: string, models: string[], direct: string[], throughProfiles?: s
     ],
   ],
   ['an application profile with whatever it stands for', [application], [application], [anywhere('*')]],
-  ['a provisioned model as it is', [provisioned], [provisioned]],
   ['a model of another Region as it is', [foundation], [foundation]],
   ['a profile of another Region', [ofAnotherRegion], [ofAnotherRegion], [anywhere('amazon.nova-lite-v1:0')]],
   [
@@ -141,13 +139,4 @@ test.each<[what: string, models: string[], direct: string[], throughProfiles?: s
 test('without models and knowledge bases, no role may use any', () => {
   expect(parseSettings({}).bedrockKnowledgeBases).toEqual([]);
   expect(JSON.stringify([...synthesize().statements])).not.toContain('bedrock:');
-});
-
-test('outputs tell operators what agents may name', () => {
-  const bedrockKnowledgeBases = ['ABCDE12345', 'FGHIJ67890'];
-  const { template } = synthesize({ settings: { bedrockModels: ['deepseek.v3.2'], bedrockKnowledgeBases } });
-  expect(template.findOutputs('BedrockModels')).toEqual({ BedrockModels: { Value: '["deepseek.v3.2"]' } });
-  expect(template.findOutputs('BedrockKnowledgeBases')).toEqual({
-    BedrockKnowledgeBases: { Value: '["ABCDE12345","FGHIJ67890"]' },
-  });
 });

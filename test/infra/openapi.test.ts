@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { documentedRoutes, responses } from '#contract/routes.ts';
+import { responses } from '#contract/routes.ts';
 import { responseExamples } from '#lib/openapi/examples.ts';
 import { openApiDocument } from '#lib/openapi-document.ts';
 
@@ -19,17 +19,8 @@ const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
 
 interface Schema {
   $ref?: string;
-  type?: string | string[];
-  format?: string;
-  const?: unknown;
-  minimum?: number;
-  maximum?: number;
-  description?: string;
   properties?: Record<string, Schema>;
-  items?: Schema;
-  additionalProperties?: boolean | Schema;
   oneOf?: Schema[];
-  discriminator?: { propertyName: string; mapping: Record<string, string> };
   examples?: unknown[];
 }
 
@@ -45,40 +36,14 @@ function schemasIn(value: unknown, path = ''): [path: string, schema: Schema][] 
   ];
 }
 const allSchemas = schemasIn({ components: { schemas }, paths: document.paths, webhooks: document.webhooks });
-const problems = (isWrong: (schema: Schema) => boolean): string[] =>
-  allSchemas.filter(([, schema]) => isWrong(schema)).map(([path]) => path);
 
-describe('generators of clients can read the schemas:', () => {
-  test('every object is a component, and every component an object or a union', () => {
-    expect(allSchemas.length).toBeGreaterThan(500);
-    const inline = ([path, schema]: [string, Schema]) =>
-      schema.properties !== undefined && !/^\/components\/schemas\/\w+$/.test(path);
-    expect(allSchemas.filter(inline).map(([path]) => path)).toEqual([]);
-    const scalars = Object.entries(schemas).filter(([, { properties, oneOf }]) => !(properties ?? oneOf));
-    expect(scalars.map(([name]) => name)).toEqual([]);
-  });
-
-  test('integers say their size and have no bound that only JavaScript has', () => {
-    const isInteger = ({ type }: Schema) => [type].flat().includes('integer');
-    expect(problems((schema) => isInteger(schema) && !/^int(32|64)$/.test(schema.format ?? ''))).toEqual([]);
-    expect(problems(({ minimum }) => minimum === Number.MIN_SAFE_INTEGER)).toEqual([]);
-    expect(problems(({ maximum }) => maximum === Number.MAX_SAFE_INTEGER)).toEqual([]);
-    expect(schemas.Message?.properties?.id).toMatchObject({ format: 'int64', minimum: 1 });
-    const codes = allSchemas.filter(([path]) => path.endsWith('/error_code'));
-    expect(codes.map(([, { format }]) => format).filter((format) => format !== 'int32')).toEqual([]);
-  });
-
-  test('events are a union with a discriminator, and each has an example', () => {
-    const { oneOf = [], discriminator } = schemas.StreamEvent ?? {};
-    expect(oneOf.length).toBe(7);
-    expect(discriminator?.propertyName).toBe('type');
-    expect(Object.values(discriminator?.mapping ?? {})).toEqual(oneOf.map(({ $ref }) => $ref));
-    for (const [type, reference] of Object.entries(discriminator?.mapping ?? {})) {
-      const event = schemas[reference.split('/').at(-1) ?? ''];
-      expect(event?.properties?.type?.const).toBe(type);
-      expect(event?.examples).toHaveLength(1);
-    }
-  });
+test('every object is a component, and every component an object or a union', () => {
+  expect(allSchemas.length).toBeGreaterThan(500);
+  const inline = ([path, schema]: [string, Schema]) =>
+    schema.properties !== undefined && !/^\/components\/schemas\/\w+$/.test(path);
+  expect(allSchemas.filter(inline).map(([path]) => path)).toEqual([]);
+  const scalars = Object.entries(schemas).filter(([, { properties, oneOf }]) => !(properties ?? oneOf));
+  expect(scalars.map(([name]) => name)).toEqual([]);
 });
 
 interface Content {
@@ -87,11 +52,8 @@ interface Content {
 }
 interface Operation {
   operationId: string;
-  tags?: string[];
-  summary?: string;
-  parameters?: { name: string; description?: string }[];
   requestBody?: { content: Record<string, Content> };
-  responses: Record<string, { description?: string; content?: Record<string, Content> }>;
+  responses: Record<string, { content?: Record<string, Content> }>;
 }
 const operations = (): Operation[] =>
   Object.values({ ...document.paths, ...document.webhooks }).flatMap(
@@ -101,22 +63,6 @@ const contentsOf = ({ requestBody, responses }: Operation): Content[] => [
   ...Object.values(requestBody?.content ?? {}),
   ...Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
 ];
-
-test('every operation has a summary and one tag, every tag a description, and no description is empty', () => {
-  expect(operations().length).toBe(documentedRoutes.length + 1);
-  for (const { operationId, summary, tags } of operations())
-    expect([operationId, summary, tags]).toEqual([
-      operationId,
-      expect.stringMatching(/./),
-      [expect.any(String)],
-    ]);
-  const described = (document.tags ?? []).map(({ name, description }) => [name, description ?? '']);
-  expect(JSON.stringify([document, described])).not.toContain('"description":""');
-  expect(described.map(([, description]) => description)).not.toContain('');
-  expect(new Set(operations().flatMap(({ tags = [] }) => tags))).toEqual(
-    new Set(described.map(([name]) => name)),
-  );
-});
 
 test('the examples match their schemas', () => {
   const definitions = JSON.parse(

@@ -26,14 +26,6 @@ const development = synthesize({ stage: 'development' });
 const withUploads = synthesize({ settings: { webFunctions: 'all' } });
 
 describe.each(stateful)('%s', (type, logicalId) => {
-  test(`is ${logicalId} in the template`, () => {
-    const expected = stateful.filter(([other]) => other === type).map(([, id]) => id);
-    // The alarm topic's key protects no stored data.
-    const found = Object.keys(production.resources(type)).filter((id) => !id.startsWith('AlarmsTopicKey'));
-    expect(found).toEqual(expected);
-    expect(expected).toContain(logicalId);
-  });
-
   test('outlives a production stack, but not one whose first deployment failed', () => {
     expect(production.resource(type, logicalId)).toMatchObject(retained);
   });

@@ -87,31 +87,6 @@ test('the gateway caches what an authorizer says: another one, with another name
   }
 });
 
-test('between all and uploads, with both entry points, only the gateway, the reservations and two alarms of them differ', () => {
-  const [all, uploads] = [bothFor('all'), bothFor('uploads')];
-  const ids = [...new Set([...Object.keys(all), ...Object.keys(uploads)])];
-  const changed = ids.filter((id) => JSON.stringify(all[id]) !== JSON.stringify(uploads[id]));
-  const typeOf = (id: string) => (all[id] ?? uploads[id])?.Type ?? '';
-  const ofGateway = changed.filter((id) => !/^AWS::Lambda::/.test(typeOf(id)));
-  expect(new Set(ofGateway.map(typeOf))).toEqual(
-    new Set([
-      'AWS::ApiGateway::Authorizer',
-      'AWS::ApiGateway::Deployment',
-      'AWS::ApiGateway::Method',
-      'AWS::ApiGateway::Stage',
-      // The gateway's role.
-      'AWS::IAM::Role',
-      'AWS::CloudWatch::Alarm',
-    ]),
-  );
-  const reserving = changed.filter((id) => typeOf(id) === 'AWS::Lambda::Function');
-  expect(reserving.map((id) => id.slice(0, -8)).toSorted()).toEqual([
-    'CompleteChat',
-    'ResumeStream',
-    'SendMessage',
-  ]);
-});
-
 /** The logical id of the gateway's deployment, if the endpoint of chats has these properties. */
 function deploymentIdWith(
   webFunctions: string,

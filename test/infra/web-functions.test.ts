@@ -184,14 +184,6 @@ describe('the secret of the distribution', () => {
   });
 });
 
-it('of a stage says to operators which secret of callers to rotate, and how long signatures are cached', () => {
-  const outputsOf = ({ template }: Stage) => template.toJSON().Outputs;
-  const outputs = outputsOf(generation(1));
-  expect(outputs.CallerSecretArn?.Value).toEqual({ Ref: expect.stringMatching(/^CallerSecret/) });
-  expect(outputs.AuthorizerCacheSeconds?.Value).toBe('300');
-  expect(outputsOf(synthesize({ settings: { webFunctions: 'none' } }))).not.toHaveProperty('CallerSecretArn');
-});
-
 it('of callers is used by functions that know how long the gateway caches their signatures', () => {
   for (const id of ['AuthorizeRequest', 'Chats'])
     expect(generation(1).environments.get(id)).toMatchObject({ [variables.authorizerCacheSeconds]: '300' });

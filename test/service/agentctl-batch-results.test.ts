@@ -225,13 +225,4 @@ describe('where client commands go', () => {
     ).toMatchObject(ended(exitCode, said));
     expect(front.requests).toEqual([]);
   });
-
-  it('is no service of this kind', async () => {
-    front.serve = ({ response }) => {
-      response.end('<html>Hello</html>');
-    };
-    expect(await agentctl.run('batch', 'status', batchId)).toMatchObject(
-      ended(1, /is it the base address\?/),
-    );
-  });
 });

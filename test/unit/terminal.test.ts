@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { describeProgress, progressLine } from '../../bin/agentctl/progress-line.ts';
-import { startSteps } from '../../bin/local/start-steps.ts';
 import { terminalText } from '../../bin/terminal.ts';
 
 const bin = join(import.meta.dirname, '../../bin');
@@ -45,13 +44,6 @@ describe('a line of progress', () => {
     expect(describeProgress(progress, 20)).toContain('5.0/s  2 min left');
     expect(describeProgress({ ...progress, done: 500 }, 20)).toBe('[######......]   50%  10 requests');
   });
-
-  it('tells hours, and nothing left at the end', () => {
-    const progress = { done: 1, total: 7300, from: 0, counted: 'x' };
-    expect(describeProgress(progress, 1)).toContain('2 h 2 min left');
-    expect(describeProgress({ ...progress, done: 7300 }, 1)).not.toContain('left');
-    expect(describeProgress({ done: 0, total: 0, from: 0, counted: 'x' }, 0)).toContain('100%');
-  });
 });
 
 describe('where it is drawn', () => {
@@ -91,30 +83,4 @@ describe('where it is drawn', () => {
     line.clear();
     expect(written()).toBe('[#########...]   75%  30 requests  3.0/s  4 s left\nToo many requests\n');
   });
-
-  it('never goes back', () => {
-    const { line, written } = terminal(true);
-    line.show({ done: 5, total: 5, from: 0, counted: '' });
-    line.show({ done: 4, total: 5, from: 0, counted: '' });
-    line.log('');
-    expect(written()).not.toContain('80%');
-  });
-});
-
-it('the steps of a start have a line each, and on a terminal seconds that go on', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
-  const written: string[] = [];
-  const write = (text: string): boolean => written.push(text) > 0;
-  const steps = startSteps({ isTTY: true, write });
-  steps.start('Synthesizing');
-  vi.advanceTimersByTime(2500);
-  steps.start('Ready');
-  steps.end();
-  vi.advanceTimersByTime(5000);
-  steps.end();
-  expect(written).toEqual([
-    ...['[0.0 s] Synthesizing', '\r[1.0 s] Synthesizing', '\r[2.0 s] Synthesizing', '\n'],
-    ...['[2.5 s] Ready', '\n'],
-  ]);
 });

@@ -43,7 +43,7 @@ const token = new RegExp(
  * The simple commands of a shell script, each as its words without quotes. Commands in substitutions, pipes, loops and
  * functions are included. A substitution is `$…` in the word that contains it; variables stay as they are.
  */
-export function readCommands(script: string): string[][] {
+function readCommands(script: string): string[][] {
   const commands: string[][] = [];
   // The line with the delimiter ends a here-document.
   let text = script.replaceAll(/<<'?(\w+)'?(.*\n)[\s\S]*?^\1$/gm, '$2');
