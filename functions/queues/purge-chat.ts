@@ -7,7 +7,7 @@ import { observed } from '#runtime/observability/observed.ts';
 
 const services = { ...erasureServices(), purgeQueue: purgeQueue() };
 
-/** Returns the failures, so that the queue repeats them. */
+/** Returns the ids of the failed messages, so that the queue delivers these again. */
 export const handler = observed(async ({ Records }: SQSEvent): Promise<SQSBatchResponse> => {
   const batchItemFailures: SQSBatchResponse['batchItemFailures'] = [];
   // Purges run concurrently, so that those of other workspaces do not wait for a large one.

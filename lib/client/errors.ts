@@ -136,7 +136,7 @@ export class RequestTimeoutError extends ConnectionError {
 
 export interface PartialReply {
   chatId: number;
-  /** Undefined before the first event. */
+  /** Undefined before the first event, except in a stream of `messages.resume`. */
   responseId: string | undefined;
   /** The id of the reply in the history; undefined without the event `response.created`. */
   messageId: number | undefined;

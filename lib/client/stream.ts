@@ -33,7 +33,7 @@ export interface StreamSource {
   open: (signal: AbortSignal) => Promise<OpenResponse>;
   resume: (responseId: string, startingAfter: number, signal: AbortSignal) => Promise<OpenResponse>;
   stop: (responseId: string | undefined) => Promise<StoppedReply>;
-  /** Of a resumed stream. */
+  /** Undefined except in a stream of `messages.resume`. */
   responseId: string | undefined;
   isResumable: boolean;
   /** Whether the stream starts after a known event. It may then end without a reply. */

@@ -4,7 +4,7 @@ import { createStatementFinder, type FindStatement, type Match, matchesAction } 
 import { keyUses } from './key-uses.ts';
 
 export interface Evaluator {
-  /** Undefined if the caller has all permissions. */
+  /** Undefined if the caller has all needed permissions. */
   rejectionOf(accessKeyId: string | undefined, needed: readonly Permission[]): Denial | undefined;
   denialOfAnonymous(needed: readonly Permission[]): Denial | undefined;
   /** For a call that an AWS service makes on behalf of the resource `sourceArn`. Undefined if the call is allowed. */

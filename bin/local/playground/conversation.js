@@ -184,7 +184,7 @@ export class Conversation {
     await this.#run(
       (reply, signal) => this.#exchange(draft, reply, signal),
       (error) => {
-        // The service has rejected the message.
+        // The service has rejected the message, or the creation of its chat.
         question.remove();
         this.#composer.restore(draft);
         this.showError(error);

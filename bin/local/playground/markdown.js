@@ -114,7 +114,7 @@ export class Markdown {
     const last = tokens.findLastIndex(({ level, nesting }) => level === 0 && nesting >= 0);
     for (const node of this.#last) node.remove();
     if (isCut && last <= 0) {
-      // The source is one block, which is too long to draw at once.
+      // The source is one block, or a part of it. It is not drawn again.
       this.#append(tokens);
       this.#last = [];
       this.#drawn += source.length - this.#opening.length;

@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider';
 import { addUserMessage } from '#agents/conversation.ts';
 
-/** Of the interface, replies use no more. */
+/** Of the interface, the service uses no more. */
 export type Model = Pick<LanguageModelV4, 'doGenerate' | 'doStream'>;
 
 /** Each provider has an entry in runtime/composition/models-and-tools.ts. */

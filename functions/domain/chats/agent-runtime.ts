@@ -166,7 +166,7 @@ export interface RunningTool {
   end(): void;
 }
 
-/** A model call that only one agent can use, for its final text. */
+/** A model call that an agent has reserved for its own final text. */
 export interface ReservedCall {
   take(): boolean;
   release(): void;

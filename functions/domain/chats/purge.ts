@@ -16,7 +16,7 @@ export interface ErasedCounts {
   chats: number;
   ratings: number;
   batchRequests: number;
-  /** Number of items that scans of all keys have found. */
+  /** Number of items that scans of the whole table have found. */
   others: number;
 }
 

@@ -78,7 +78,7 @@ export async function eraseCompletely(services: Services, person: Person, actor:
 
 export type Report = Awaited<ReturnType<typeof eraseCompletely>>;
 
-/** Runs purges at once instead of sending them to the queue. */
+/** Runs the purges of chats itself instead of sending them to the queue. */
 class Purger implements PurgeQueue {
   /** By the ids of their chats, which may be of other users. */
   readonly purges = new Map<number, Purge>();

@@ -6,7 +6,7 @@ export type EraseServices = Services<
   'batches' | 'chatDeletion' | 'chatPages' | 'clock' | 'feedback' | 'purgeQueue' | 'requestEraser'
 >;
 
-/** Called with what was erased since its last call. */
+/** Called with the counts since its last call. */
 export type OnErased = (erased: ErasedPart) => Promise<void>;
 
 const chatsPerPage = 44;

@@ -6,7 +6,7 @@ import type { RemoteRequest } from './remote-tools.ts';
 
 export const secretLimits = {
   ofWorkspace: 100,
-  /** What KMS encrypts in one call. */
+  /** The most that KMS encrypts in one call. */
   bytes: 4096,
   /** A shorter value could be a part of other texts, and be removed from results there too. */
   characters: 8,

@@ -5,7 +5,7 @@ export interface KeyOwner {
   apiKeyId: string;
 }
 
-/** For operators' tests of agents, which have no key. */
+/** Stands in for the API key in operators' tests of agents. */
 export const operatorsKeyId = 'operators';
 
 interface UsageOwner extends KeyOwner {

@@ -35,7 +35,7 @@ export const deferred = <Loaded extends object>(load: () => Promise<Loaded>): Lo
 /** Variables with the endpoints that give a function its invocations and credentials. */
 const lambdaVariables = ['AWS_LAMBDA_RUNTIME_API', 'AWS_CONTAINER_CREDENTIALS_FULL_URI'];
 
-/** Requests to URLs from users must never reach these endpoints. */
+/** Requests to URLs of webhooks, web pages and tools must never reach these endpoints. */
 export const internalEndpoints = (): HostAndPort[] =>
   Object.entries(process.env)
     .filter(([name]) => name.startsWith('AWS_ENDPOINT_URL') || lambdaVariables.includes(name))

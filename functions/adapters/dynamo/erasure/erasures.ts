@@ -63,7 +63,7 @@ export const dynamoPersonTraces = (table: Table, scan: ScanKeys): PersonTraces =
 
 type Trace =
   | { kind: 'item' }
-  /** Users' ids that an earlier version wrote into an audit entry. */
+  /** Users' ids that an earlier release wrote into an audit entry. */
   | { kind: 'names'; users: string[] }
   | { kind: 'requests'; batchId: string; group: number }
   | { kind: 'feedback'; chatId: number; position: number }
