@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatResource } from '#contract/chat.ts';
 import { unpublishAgent } from '#domain/agents/agents.ts';
-import { openTenant, summaryOf } from '#support/open-tenant.ts';
+import { dataOf, openTenant, summaryOf } from '#support/open-tenant.ts';
 import { createDraftAgent, createPublishedAgent, operator } from '#support/service.ts';
 import { useService } from '#support/use-service.ts';
 
@@ -39,6 +39,13 @@ describe('a created chat', () => {
     });
     expect(Date.parse(body.data.created_at)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(body.data.created_at)).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('ignores fields that nobody knows', async () => {
+    const body = `{"name":"A","agent_id":"${agentId}","id":7,"colour":"red","__proto__":{"name":1},"meta":{"a":1}}`;
+    const chat = dataOf(await client.post<ChatResource>('/chats', body));
+    expect(chat).toMatchObject({ name: 'A', meta: { conversation_agent_id: agentId } });
+    expect(chat.meta).not.toHaveProperty('a');
   });
 });
 
