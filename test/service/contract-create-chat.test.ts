@@ -73,18 +73,6 @@ describe('name', () => {
   });
 });
 
-describe('external_user_id', () => {
-  it.each([
-    ['empty', '', 'external_user_id must not be empty'],
-    ['257 characters', 'u'.repeat(257), 'external_user_id must be at most 256 characters'],
-    ['257 characters of four bytes', emoji.repeat(257), 'external_user_id must be at most 256 characters'],
-    ['half a character', '\udc00', 'external_user_id must be valid Unicode text'],
-  ])('may not be %s', async (_what, external_user_id, message) => {
-    const response = await client.post('/chats', { name: 'A', agent_id: agentId, external_user_id });
-    expect(summaryOf(response)).toBe(`400/10006 ${message}`);
-  });
-});
-
 describe('agent_id', () => {
   it('may name an agent that was never published, or no longer is', async () => {
     const unpublished = await createPublishedAgent(workspaceId);
@@ -98,34 +86,5 @@ describe('agent_id', () => {
     const response = await client.post('/chats', { name: 'A', agent_id: unknownId });
     expect(summaryOf(response)).toBe('404/10003 Agent not found');
     expect(await total()).toBe(before);
-  });
-});
-
-it('a null external user is as good as none, also to Idempotency-Key', async () => {
-  const body = { name: 'A', agent_id: agentId };
-  const headers = { 'Idempotency-Key': 'one' };
-  const first = await client.post<ChatResource>('/chats', { ...body, external_user_id: null }, { headers });
-  expect(first).toMatchObject({ status: 200, body: { data: { external_user_id: null } } });
-  const second = await client.post<ChatResource>('/chats', body, { headers });
-  expect(second.headers.get('idempotency-replayed')).toBe('true');
-  expect(second.body).toEqual(first.body);
-});
-
-describe('a body that is wrong is refused, naming the field', () => {
-  it.each<[fields: Record<string, unknown>, message: string]>([
-    [{ name: undefined }, 'name is required'],
-    [{ name: null }, 'name must be a string'],
-    [{ agent_id: undefined }, 'agent_id is required'],
-    [{ agent_id: null }, 'agent_id must be a string'],
-    [{ agent_id: 'agent-1' }, 'agent_id must be a UUID'],
-    [{ agent_id: `${unknownId} ` }, 'agent_id must be a UUID'],
-    [{ external_user_id: 5 }, 'external_user_id must be a string'],
-    [
-      { name: undefined, agent_id: 'x', external_user_id: true },
-      'name is required; agent_id must be a UUID; external_user_id must be a string',
-    ],
-  ])('%j: %s', async (fields, message) => {
-    const response = await client.post('/chats', { name: 'A', agent_id: agentId, ...fields });
-    expect(summaryOf(response)).toBe(`400/10006 ${message}`);
   });
 });

@@ -54,14 +54,6 @@ describe('the bytes of a stream', () => {
     });
     expect(response.headers.has('content-encoding')).toBe(false);
   });
-
-  it('are streamed unless the client asks for JSON', async () => {
-    const chat = await createChat();
-    const headers = { Accept: 'application/json' };
-    const response = await client.request('POST', `/chats/${chat.id}/messages`, { body: body(), headers });
-    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
-    await response.text();
-  });
 });
 
 describe('the events of a reply', () => {

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
-import { json } from 'node:stream/consumers';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { BatchResource } from '#contract/batch.ts';
 import type { ChatResource } from '#contract/chat.ts';
@@ -148,26 +145,6 @@ it('answers a batch and a chat as they were made, whatever has become of them', 
   expect((await postWithKey(tenant, chatRequest, 'chat')).body).toEqual(chat.body);
 });
 
-it('refuses two keys in one request, of which nobody could say which is meant', async () => {
-  const tenant = await open();
-  for (const requestOf of Object.values(keyedRequests)) {
-    const { path, body, timesDone } = await requestOf(tenant);
-    const headers = {
-      'x-api-key': tenant.apiKey,
-      'Content-Type': 'application/json',
-      // Two header lines; `fetch` would join them.
-      'Idempotency-Key': [newKey(), newKey()],
-    };
-    const sending = request(service.baseUrl + path, { method: 'POST', headers }).end(JSON.stringify(body));
-    const [response] = (await once(sending, 'response')) as [IncomingMessage];
-    expect([response.statusCode, await json(response)]).toEqual([
-      400,
-      { data: null, message: 'idempotency-key is given more than once', error_code: 10_006 },
-    ]);
-    expect(await timesDone()).toBe(0);
-  }
-});
-
 it('refuses a key that is none, and one with a stream', async () => {
   const tenant = await open();
   const requests = await Promise.all(Object.values(keyedRequests).map((requestOf) => requestOf(tenant)));
@@ -270,15 +247,5 @@ describe.runIf(webFunctions === 'all')('a request that the gateway repeats', () 
     ]);
     expect(contentsOf(await historyOf(client, chatId))).toEqual(['Hi', 'Hello', 'Hi', 'Hello']);
     expect(model.calls).toHaveLength(2);
-  });
-
-  it('makes no second turn while the first one runs', async () => {
-    const { client, agentId, chatId } = await repeating('meanwhile');
-    const send = { message: 'Hi', agent_id: agentId, stream: false };
-    const response = await client.post<string>(`/chats/${chatId}/messages`, send);
-    // Either of the two comes first.
-    if (response.status !== 200) expect(response).toMatchObject(rejectedWhileResponding);
-    await expect.poll(async () => contentsOf(await historyOf(client, chatId))).toEqual(['Hi', 'Hello']);
-    expect(model.calls).toHaveLength(1);
   });
 });

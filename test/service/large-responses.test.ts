@@ -3,7 +3,6 @@ import { connect } from 'node:net';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keys } from '#adapters/dynamo/table/keys.ts';
-import type { ChatResource } from '#contract/chat.ts';
 import type { MessageResource } from '#contract/message.ts';
 import { checkEnded, resultsOf, submit, waitForBatchEnd } from '#support/batches.ts';
 import { closeAfterTests } from '#support/close-after-tests.ts';
@@ -53,22 +52,6 @@ const ofLargeChat = { workspaceId, chatId: largeChat, count: largeMessages, cont
 await table.writeItems(messageItems(ofLargeChat));
 
 const asUser = `external_user_id=${encodeURIComponent(user)}`;
-
-it('sends a thousand chats with the longest names and users in one answer', async () => {
-  for (const query of ['', `&agent_id=${tenant.agentId}&${asUser}`]) {
-    const response = await client.request('GET', `/chats?limit=1000${query}`);
-    const text = await response.text();
-    expect(Buffer.byteLength(text)).toBeGreaterThan(3_000_000);
-    const { data, pagination } = JSON.parse(text) as {
-      data: ChatResource[];
-      pagination: { total_records: number };
-    };
-    expect(pagination.total_records).toBe(1000);
-    expect(data.map(({ id }) => id)).toEqual(Array.from({ length: 1000 }, (_, index) => 1000 - index));
-    expect(new Set(data.map((chat) => chat.name))).toEqual(new Set([name]));
-    expect(new Set(data.map((chat) => chat.external_user_id))).toEqual(new Set([user]));
-  }
-});
 
 it('waits for a slow reader instead of collecting 40 MB for it', async () => {
   // Not those for the slots of the stage.

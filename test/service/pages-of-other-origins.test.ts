@@ -1,13 +1,11 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
-import { browserPath, startBrowser } from '#support/browser.ts';
 import { closeAfterTests, temporaryFolder } from '#support/close-after-tests.ts';
 import { startOn } from '#support/command.ts';
-import { listenLocally } from '#support/listen-locally.ts';
 import { type Listener, listenersOf } from '#support/listeners.ts';
 
 const foreign = 'https://elsewhere.example';
@@ -86,20 +84,4 @@ it('serves the main port to its own page, to programs, and to the origins of cor
     status: 204,
     allowedOrigin: allowed,
   });
-});
-
-it.skipIf(browserPath === undefined)('lets no page in Chromium read or write at any port', async () => {
-  const browser = closeAfterTests(await startBrowser());
-  const elsewhere = closeAfterTests(
-    await listenLocally(createServer((_request, response) => response.end('<h1>Elsewhere</h1>'))),
-  );
-  const { page } = await browser.open();
-  await page.goto(elsewhere.url);
-  for (const { port } of await listeners())
-    for (const init of ['{}', '{ method: "POST", body: "{}" }']) {
-      const found = await page.evaluate(
-        `fetch('http://127.0.0.1:${port}/', ${init}).then((response) => response.status, () => 'failed')`,
-      );
-      expect([port, init, found]).toEqual([port, init, 'failed']);
-    }
 });

@@ -166,13 +166,6 @@ describe('the OpenAI-compatible door', () => {
   const tools = [{ type: 'function', function: tool }];
   const allowed = { mode: 'required', tools: [{ type: 'function' }] };
 
-  it('returns the JSON, whole and streamed', async () => {
-    script(person, person);
-    const { choices } = await door.complete({ response_format });
-    expect(choices[0]).toMatchObject({ message: { content: person }, finish_reason: 'stop' });
-    expect(JSON.stringify(await door.stream({ response_format }))).toContain('Ann');
-  });
-
   it.each([
     [{ type: 'function', function: { name: 'person' } }, 'stop'],
     ['required', 'tool_calls'],
@@ -202,26 +195,6 @@ describe('the OpenAI-compatible door', () => {
       ...{ status: 400, param: `tools[0].function.${field}` },
       message: expect.stringContaining(message),
     });
-  });
-
-  it('answers a form that is never met with a 400 that no client repeats', async () => {
-    const calls = script(wrong, wrong);
-    const response = await door.send({ response_format });
-    expect([response.status, await response.json()]).toEqual([
-      400,
-      { error: { message: problem, type: 'invalid_request_error', param: null, code: 'invalid_reply' } },
-    ]);
-    expect(response.headers.get('x-should-retry')).toBe('false');
-    expect(calls).toHaveLength(2);
-  });
-
-  it('says that a reply was cut, without its text', async () => {
-    script((call) => {
-      call.chunk(person.slice(0, 9));
-      call.cut('length');
-    });
-    const { choices } = await door.complete({ response_format });
-    expect(choices[0]).toMatchObject({ message: { content: '' }, finish_reason: 'length' });
   });
 
   it('takes a repeated request with the call and the result of the tool', async () => {

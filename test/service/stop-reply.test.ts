@@ -85,19 +85,6 @@ it('ends a tool that runs, and its step', async () => {
   expect(reply?.meta).toMatchObject({ incomplete: 'stopped', reasoning_steps: [{ result }] });
 });
 
-it('ends a reply that is sent as JSON, with status 200', async () => {
-  const chatId = await createChat(client, tenant);
-  const called = callFor('plain');
-  const sending = send(client, tenant, chatId, 'plain');
-  const call = await called;
-  call.chunk('Half');
-  await expect.poll(async () => (await stop(chatId)).status).toBeLessThan(300);
-  const { status, headers, body } = await sending;
-  expect([status, headers.get('x-reply-incomplete'), body.error_code]).toEqual([200, 'stopped', 0]);
-  const [, reply] = await historyOf(client, chatId);
-  expect(reply?.content).toBe(body.data);
-});
-
 it('of an earlier reply does not end a later one', async () => {
   const { chatId, events, call } = await startReply('first reply');
   call.finish();

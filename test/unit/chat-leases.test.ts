@@ -189,13 +189,6 @@ describe('closing an abandoned turn', () => {
     );
   });
 
-  it('does nothing to a chat without a lease', async () => {
-    await memory.services.messages.put(chat, userMessage(1));
-    await close(chat);
-    expect(await memory.read(chat)).toEqual(chat);
-    expect(await memory.history(chat)).toHaveLength(1);
-  });
-
   it('leaves a turn that has another lease now', async () => {
     const abandoned = await leaseTo(0);
     await memory.services.messages.put(chat, userMessage(1));
@@ -409,18 +402,6 @@ describe('concurrent sends with one key', () => {
     expect(await memory.read(chat)).toMatchObject({ lease: null, messageCount: 2 });
     // The calls of the aborted reply are counted, but it is no turn.
     expect(memory.uses).toMatchObject([{ counts: { turns: 1 } }, { counts: {}, calls: [{}] }]);
-  });
-
-  it('continue an abandoned turn once', async () => {
-    await startAndDie();
-    const takeOver = delayedCall(memory.services.chats.takeOverLease);
-    const chats = { ...memory.services.chats, takeOverLease: takeOver.call };
-    const slower = memory.send(input(), { ...options(), services: { chats } });
-    await takeOver.arrived;
-    const second = await memory.start(input(), options());
-    takeOver.open();
-    await expect(slower).rejects.toThrow(busy);
-    expect((await memory.read(chat)).lease).toEqual(second.turn.chat.lease);
   });
 
   it('end after five attempts if the turn changes each time', async () => {

@@ -83,31 +83,6 @@ it('metadata that is changed meanwhile keeps the pairs of both', async () => {
   expect([changed.metadata, (await memory.read(chat)).metadata]).toEqual([metadata, metadata]);
 });
 
-describe('listing messages', () => {
-  let chat: Chat;
-  beforeEach(async () => {
-    chat = await memory.createChat();
-    for (const message of ['One', 'Two', 'Three']) await memory.talk(chat, message);
-  });
-  const list = async (changes: object = {}) => {
-    const { total, pages } = await listMessages(memory.services, {
-      ...{ workspaceId, chatId: chat.id, externalUserId: 'ann' },
-      ...{ limit: 100, offset: 0, ascending: true },
-      ...changes,
-    });
-    const found = (await Array.fromAsync(pages)).flat();
-    return { total, positions: found.map(({ message }) => message.position) };
-  };
-
-  it('shows the stored messages of a running turn', async () => {
-    const started = await memory.start(memory.inputOf(chat, 'Four'));
-    expect(await list()).toEqual({ total: 7, positions: [1, 2, 3, 4, 5, 6, 7] });
-    expect(await list({ ascending: false, limit: 2 })).toEqual({ total: 7, positions: [7, 6] });
-    await memory.finish(started);
-    expect((await list()).total).toBe(8);
-  });
-});
-
 describe('a chat that is deleted after it was read is not found by', () => {
   it.each<
     [string, (ofChat: { workspaceId: string; chatId: number }, remove: () => Promise<void>) => unknown]

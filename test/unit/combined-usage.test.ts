@@ -73,16 +73,6 @@ describe('the usage of concurrent requests', () => {
     expect(writes).toBe(2);
   });
 
-  it('is collected anew after a write has started', async () => {
-    const first = store.add(use(), day);
-    await clock.advance(500);
-    const second = store.add(use(), day);
-    await clock.advance(500);
-    await Promise.all([first, second]);
-    expect(writes).toBe(2);
-    expect((await stored())[0]?.counts.turns).toBe(2);
-  });
-
   it('fails for each of them if its write fails', async () => {
     table.add = () => Promise.reject(new Error('The table is unavailable'));
     const added = Promise.allSettled([store.add(use(), day), store.add(use(), day)]);

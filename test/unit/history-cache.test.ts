@@ -55,14 +55,6 @@ const turnAt = (position: number, content?: string): [Message, Message] => [
   messageAt(position + 1),
 ];
 
-it('an environment reads no history of a chat that it serves', async () => {
-  const [chat, environment] = [await create(), openEnvironment()];
-  const turns = [1, 3, 5].map((position) => turnAt(position));
-  for (const [index, turn] of turns.entries())
-    expect(await take(environment, chat, turn)).toEqual(turns.slice(0, index).flat());
-  expect(environment.reads).toBe(1);
-});
-
 it('an environment reads no history of a chat that it has created', async () => {
   const [chat, environment] = [await create(), openEnvironment()];
   environment.addNewChat(chat);

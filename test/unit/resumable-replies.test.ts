@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { dynamoReplyEventStore } from '#adapters/dynamo/chats/reply-event-store.ts';
 import type { Item, Table } from '#adapters/dynamo/table/table.ts';
-import { endOfStream, eventOf, eventText, type StreamEventBody } from '#contract/events.ts';
+import { endOfStream, eventOf, eventText } from '#contract/events.ts';
 import { type Chat, newLeaseId, responseIdOf } from '#domain/chats/chat.ts';
 import { followReply, recordEvents, repeatedStream, resumeReply } from '#domain/chats/reply-stream.ts';
 import type { ReplyEventStore, ReplyName, StoredEvents } from '#domain/chats/services.ts';
@@ -10,6 +10,7 @@ import { watchEnd } from '#support/manual-clock.ts';
 import { type MemoryChat, openMemoryChat } from '#support/memory-chat.ts';
 import { replyMessage, userMessage } from '#support/messages.ts';
 import { usageOfCall } from '#support/scripted-runtime.ts';
+import { seededRandom } from '#support/seeded-random.ts';
 
 let memory: MemoryChat;
 let chat: Chat;
@@ -22,11 +23,9 @@ beforeEach(async () => {
 });
 
 const interrupted = { code: 10005, message: 'The reply was interrupted' };
-const delta = (text: string, sequenceNumber: number): string =>
-  eventText({
-    ...{ type: 'response.output_text.delta', delta: text },
-    ...{ response_id: 'resp_r-1', chat_id: 1, sequence_number: sequenceNumber },
-  });
+const common = { response_id: 'resp_r-1', chat_id: 1, sequence_number: 0 };
+const delta = (text: string, sequence_number: number): string =>
+  eventText({ ...{ type: 'response.output_text.delta', delta: text }, ...common, ...{ sequence_number } });
 
 /** The chat has the lease of the reply for the given time. */
 async function lease(milliseconds: number): Promise<void> {
@@ -90,6 +89,19 @@ describe('the recorder of a reply', () => {
     expect(writes[1]?.events).toEqual({ first: 1, texts: [], isLast: true });
     writes[1]?.end();
     await finished;
+  });
+
+  it('leaves the whole text out at the end if the deltas have it', async () => {
+    const { writes, recorder } = pausedStore();
+    recorder.add(word, 'zero');
+    writes[0]?.end();
+    await memory.clock.advance(0);
+    const end = { type: 'response.output_text.completed', message_id: 2, usage: usageOfCall } as const;
+    const said = eventText({ ...end, ...common, ...{ final_text: word.delta } });
+    recorder.add({ ...end, final_text: word.delta }, said);
+    void recorder.finish();
+    await memory.clock.advance(0);
+    expect(writes[1]?.events.texts).toEqual([eventText({ ...end, ...common, ...{ final_text: '' } })]);
   });
 
   it('stores events in order: a write waits for the one before it, and the end for both', async () => {
@@ -366,67 +378,24 @@ describe('whoever closes a turn of a function that died', () => {
   });
 });
 
-it('costs at most one write unit a second, and three more', async () => {
-  const units: number[] = [];
-  let writing: Promise<unknown> = Promise.resolve();
-  const sizeOf = (item: Item): number =>
-    Object.entries(item).reduce(
-      (sum, [name, value]) => sum + name.length + (typeof value === 'object' ? (value as Buffer).length : 16),
-      `${item.pk}${item.sk}`.length,
-    );
-  const store = dynamoReplyEventStore({
-    put: async ({ Item }) => void units.push(Math.ceil(sizeOf(Item as Item) / 1024)),
-  } as Partial<Table> as Table);
-  const replyEvents = {
-    ...store,
-    append: (...given: Parameters<typeof store.append>) => {
-      const written = store.append(...given);
-      writing = written;
-      return written;
-    },
-  };
+it('the sixty deltas of a second take one write unit', async () => {
+  const items: Item[] = [];
+  const put = async ({ Item }: { Item: object }) => void items.push(Item as Item);
+  const { append: store } = dynamoReplyEventStore({ put } as Partial<Table> as Table);
   const uuid = '01a21081-a2b3-70d4-a703-80ba0f769275';
   const name = { workspaceId: `ws_${uuid}`, chatId: 4_000_000, responseId: `resp_r-${uuid}` };
-  const recorder = recordEvents({ ...memory.services, replyEvents }, name);
-  const common = { response_id: name.responseId, chat_id: name.chatId };
-  let sequence_number = 0;
-  const add = (event: StreamEventBody) => {
-    recorder.add(event, eventText({ ...event, ...common, ...{ sequence_number } }));
-    sequence_number += 1;
-  };
-  // Words without a pattern, so that they compress no better than those of a model.
-  let state = 1;
-  const nextWord = () => {
-    let word = '';
-    for (let letter = 0; letter < 3; letter += 1) {
-      state = (state * 48_271) % 2_147_483_647;
-      word += 'eeeetttaaooiinnsshhrrdlcumwfgypbvk'[state % 34];
-    }
-    return `${word} `;
-  };
-  const seconds = 60;
-  let text = '';
-  add({
-    type: 'response.created',
-    ...{ message_id: 2 ** 40, agent_id: uuid, model: 'bedrock:some.model-name-v1:0' },
+  // Letters without a pattern, so that they compress no better than the words of a model.
+  const random = seededRandom(1);
+  const letter = () => 'eeeetttaaooiinnsshhrrdlcumwfgypbvk'[Math.floor(random() * 34)];
+  const first = 3541;
+  const texts = Array.from({ length: 60 }, (_, index) => {
+    const word = `${letter()}${letter()}${letter()} `;
+    return delta(word, first + index);
   });
-  await writing;
-  for (let second = 0; second < seconds; second += 1) {
-    for (let word = 0; word < 60; word += 1) {
-      const said = nextWord();
-      text += said;
-      add({ type: 'response.output_text.delta', delta: said });
-    }
-    await memory.clock.advance(0);
-    await memory.clock.advance(1000);
-    await writing;
-  }
-  add({
-    type: 'response.output_text.completed',
-    ...{ message_id: 2 ** 40, final_text: text, usage: usageOfCall },
-  });
-  await recorder.finish();
-  console.log(`${seconds} s of 60 deltas: items of ${units.join(', ')} write units`);
-  expect(units).toHaveLength(seconds + 2);
-  expect(units.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(seconds + 3);
+  await store(name, { first, texts, isLast: false }, memory.clock.now());
+  expect(items).toHaveLength(1);
+  const sizes = Object.entries(items[0] ?? {}).map(
+    ([key, value]) => key.length + (value instanceof Uint8Array ? value.length : String(value).length),
+  );
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(1024);
 });

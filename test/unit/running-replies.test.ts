@@ -173,21 +173,6 @@ describe('a title', () => {
     expect((await memory.read(chat)).name).toBe('A chat');
   });
 
-  it('within 2 s after the reply is stored', async () => {
-    const title = Promise.withResolvers<string>();
-    memory.model.onTitle = () => title.promise;
-    const started = await memory.start(memory.inputOf(chat, 'Hi'));
-    const finishing = memory.finish(started);
-    await memory.clock.advance(0);
-    await memory.clock.advance(1999);
-    title.resolve('Just in time');
-    expect((await finishing).events.at(-1)).toEqual({
-      type: 'response.chat.title.updated',
-      name: 'Just in time',
-    });
-    expect((await memory.read(chat)).name).toBe('Just in time');
-  });
-
   it('replaces no name that a client has given meanwhile', async () => {
     const title = Promise.withResolvers<string>();
     memory.model.onTitle = () => title.promise;

@@ -97,11 +97,6 @@ describe('one process', () => {
     process.take('replies', 'ws');
     expect(() => process.take('replies', 'ws')).toThrow(rejection);
   });
-
-  it('counts each pool on its own', () => {
-    const process = stage({ replies: 2, uploads: 2 }).start('one');
-    for (const pool of ['replies', 'uploads'] as const) expect(takeAll(process, pool, 'ws')).toBe(1);
-  });
 });
 
 describe('the stage', () => {
