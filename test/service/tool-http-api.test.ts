@@ -132,16 +132,6 @@ it('sends exactly the request of the operation, and returns the picked fields', 
   for (const hidden of [canary, host, 'X-Api-Key', 'X-Workspace', 'price']) expect(all).not.toContain(hidden);
 });
 
-it('sends a body', async () => {
-  respond = (response) => response.writeHead(204).end();
-  const { result } = await use('putOrder', { body: { note: 'é' } });
-  expect(received[0]).toMatchObject({
-    ...{ method: 'PUT', url: '/v2/orders', body: '{"note":"é"}' },
-    headers: { 'content-type': 'application/json', 'content-length': '13' },
-  });
-  expect(result).toEqual({ success: true, data: { result: null } });
-});
-
 const noFit = 'The arguments do not fit this tool';
 it.each([
   ['getOrder', { id: '1', tenant: 'eve' }, 'The tool has no argument tenant'],
