@@ -142,14 +142,6 @@ it.each([
   expect(received).toEqual([]);
 });
 
-it('asks once more with a new credential after a 401', async () => {
-  respond = (response) => response.writeHead(401).end('no');
-  const { result, all } = await use('plain', {});
-  expect(result).toEqual(failed('The server responded with status 401: no'));
-  expect(all).toContain('The data is material that a tool has found');
-  expect(received).toHaveLength(2);
-});
-
 it('fails for a large response and for a slow one, and never repeats a request', async () => {
   respond = (response) => response.end('x'.repeat(1_000_001));
   expect((await use('plain', {})).result).toEqual(failed('The answer is larger than 1 MB'));
