@@ -1,5 +1,4 @@
 import OpenAI from 'openai';
-import { LengthFinishReasonError } from 'openai/error';
 import { zodResponseFormat } from 'openai/helpers/zod';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
@@ -214,14 +213,6 @@ describe('OpenAI’s client for Node.js, with a form', () => {
     responding('Who?', (call) => replyWith(call, ann));
     const { choices } = await ways[name]('Who?');
     expect(choices[0]?.message.parsed).toEqual({ name: 'Ann', age: 7 });
-  });
-
-  it.each(names)('raises a cut reply of %s as its own error', async (name) => {
-    responding('Cut', (call) => {
-      call.chunk(ann.slice(0, 9));
-      call.cut('length');
-    });
-    await expect(ways[name]('Cut')).rejects.toBeInstanceOf(LengthFinishReasonError);
   });
 
   it.each(names)('sends one request of %s for a form that is never met', async (name) => {

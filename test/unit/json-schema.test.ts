@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
   isStrict,
@@ -8,7 +6,6 @@ import {
   problemOfSchema,
   smallestInstance,
 } from '#contract/json-schema.ts';
-import { schemaCases } from '#support/json-schema-cases.ts';
 
 /** Own keys as JSON has them: `__proto__` too. */
 const json = (text: string) => JSON.parse(text) as Record<string, unknown>;
@@ -47,25 +44,33 @@ describe('data', () => {
   const fitting: [schema: JsonSchema, fits: unknown, wrong: unknown, problem: string][] = [
     [{ type: 'integer' }, 1.0, 1.5, 'must be integer'],
     [{ type: ['null', 'boolean'] }, false, 0, 'must be null or boolean'],
+    [{ type: ['array', 'number'] }, [], {}, 'must be array or number'],
+    [{ type: 'object' }, {}, [], 'must be object'],
     [
       { enum: [1, { a: 1, b: [2] }] },
       { b: [2], a: 1 },
       { a: 1, c: [2] },
       'must be one of the allowed values',
     ],
+    [{ const: { a: 1 } }, { a: 1 }, { a: 2 }, 'must be the allowed value'],
     [{ const: null }, null, false, 'must be the allowed value'],
     [{ minimum: 2 }, 2, 1.9, 'must be at least 2'],
     [{ maximum: 2 }, 2, 2.1, 'must be at most 2'],
     [{ exclusiveMinimum: 2 }, 2.1, 2, 'must be more than 2'],
     [{ exclusiveMaximum: 2 }, 1.9, 2, 'must be less than 2'],
     [{ multipleOf: 0.01 }, 0.06, 0.075, 'must be a multiple of 0.01'],
+    // Like Python's jsonschema: the quotient is 2.9999999999999996.
+    [{ multipleOf: 0.1 }, 0.2, 0.3, 'must be a multiple of 0.1'],
     [{ multipleOf: 0.5 }, 1e308, 0.3, 'must be a multiple of 0.5'],
     [{ minLength: 2 }, '😀😀', '😀', 'must have at least 2 characters'],
     [{ maxLength: 2 }, '😀😀', '😀😀a', 'must have at most 2 characters'],
     [{ minItems: 2 }, [1, 1], [1], 'must have at least 2 items'],
+    [{ minItems: 1, minLength: 1 }, {}, [], 'must have at least 1 items'],
     [{ maxItems: 1 }, [1], [1, 1], 'must have at most 1 items'],
     [{ minProperties: 1 }, { a: 1 }, {}, 'must have at least 1 properties'],
+    [{ minProperties: 1, minLength: 1, minimum: 1 }, [], {}, 'must have at least 1 properties'],
     [{ maxProperties: 1 }, { a: 1 }, { a: 1, b: 1 }, 'must have at most 1 properties'],
+    [{ uniqueItems: false, type: 'array' }, [1, 1], 1, 'must be array'],
     [
       { uniqueItems: true },
       [1, true, '1', [1]],
@@ -75,12 +80,12 @@ describe('data', () => {
       ],
       'must not have equal items',
     ],
-    [{ required: ['a'] }, { a: null }, { b: 1 }, 'must have the property a'],
+    [{ required: ['a', 'toString'] }, { a: null, toString: 1 }, { a: 1 }, 'must have the property toString'],
     [{ properties: { 'a/b~': false } }, { c: 1 }, { 'a/b~': 1 }, '/a~1b~0 is not allowed'],
     [
       { properties: { a: true }, additionalProperties: false },
       { a: 1 },
-      { b: 1 },
+      { toString: 1 },
       'must not have further properties',
     ],
     [
@@ -97,14 +102,21 @@ describe('data', () => {
     ],
     [{ items: { type: 'string' } }, ['a'], ['a', 1], '/1 must be string'],
     [{ prefixItems: [true, { type: 'string' }], items: false }, [1, 'a'], [1, 'a', 2], '/2 is not allowed'],
+    [{ prefixItems: [true, { type: 'string' }] }, [1], [1, 2], '/1 must be string'],
+    [{ items: [true, { type: 'string' }] }, [1], [1, 2], '/1 must be string'],
     [{ items: [{ type: 'string' }] }, ['a', 1], [1], '/0 must be string'],
     [{ items: [true], additionalItems: { type: 'null' } }, [1, null], [1, 1], '/1 must be null'],
-    [{ anyOf: [{ type: 'string' }, { minimum: 2 }] }, 'a', 1, 'must match at least one of the alternatives'],
+    [
+      { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      null,
+      1,
+      'must match at least one of the alternatives',
+    ],
     [{ oneOf: [{ type: 'integer' }, { minimum: 2 }] }, 1, 2, 'must match exactly one of the alternatives'],
     [{ allOf: [true, { minimum: 2 }] }, 2, 1, 'must be at least 2'],
     [{ not: { type: 'null' } }, 1, null, 'must not match the excluded schema'],
     [
-      { properties: { a: { $ref: '#/$defs/b~1~0', minimum: 2 } }, $defs: { 'b/~': { type: 'integer' } } },
+      { properties: { a: { $ref: '#/$defs/b~1~01', minimum: 2 } }, $defs: { 'b/~1': { type: 'integer' } } },
       { a: 2 },
       { a: 1 },
       '/a must be at least 2',
@@ -372,30 +384,6 @@ describe('the work is bounded', () => {
       expectShort(() => problemOfSchema(schema));
     expect(problemOfSchema(chain)).toContain('leads back to itself');
   });
-});
-
-test('the verdicts are those of jsonschema for Python', () => {
-  const digits = readFileSync(join(import.meta.dirname, '../support/json-schema-verdicts.txt'), 'utf8');
-  const bits = [...digits.replaceAll('\n', '')].flatMap((digit) => [
-    ...Number.parseInt(digit, 16).toString(2).padStart(4, '0'),
-  ]);
-  const different = schemaCases.filter(({ schema, data }, index) => {
-    const fits = bits[index] === '1';
-    return problemOfSchema(schema) !== undefined || (problemOfData(schema, data) === undefined) !== fits;
-  });
-  expect(different.slice(0, 3)).toEqual([]);
-  expect([schemaCases.length, bits.filter((bit) => bit === '1').length]).toEqual([12_000, 7012]);
-});
-
-test('most instances of the seeded schemas are found, and fit', () => {
-  const schemas = schemaCases.filter((_, index) => index % 10 === 0).map(({ schema }) => schema);
-  const found = schemas.filter((schema) => {
-    const instance = smallestInstance(schema);
-    if (instance !== undefined) expect(problemOfData(schema, instance)).toBeUndefined();
-    return instance !== undefined;
-  });
-  expect(schemas.length).toBe(1200);
-  expect(found.length).toBeGreaterThan(900);
 });
 
 test('a strict schema may refer to itself, also by the definitions of draft 7, and have tuples', () => {
