@@ -3,7 +3,7 @@
  * programs with them against the service. Languages: typescript, python, go, java; library, which packs and drives the
  * client library; openai, which drives clients of OpenAI's chat completions; use-chat, which drives the page of
  * docs/examples/use-chat; mcp, which runs the conformance suite of MCP and uses real servers; http-apis, which calls operations of
- * OpenAPI documents on Prism; peers, which is the short part of these two that CI runs. A language whose tools are missing is skipped by name.
+ * OpenAPI documents on Prism; peers, which is the short part of these two that CI runs; json-schema, which compares the verdicts of Python's jsonschema. A language whose tools are missing is skipped by name.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -16,6 +16,7 @@ import { marshall } from '@aws-sdk/util-dynamodb';
 import type { Connection } from '../../bin/local/connection.ts';
 import { keys } from '../../functions/adapters/dynamo/table/keys.ts';
 import { testHttpApis } from './http-apis/http-apis.ts';
+import { compareVerdicts } from './json-schema/json-schema.ts';
 import { languages, type Tools } from './languages.ts';
 import { testMcp, testMcpServer } from './mcp/mcp-peers.ts';
 import { testOpenAiClients } from './openai/openai-clients.ts';
@@ -134,7 +135,7 @@ async function testGeneratedClients(chosen: readonly string[]): Promise<void> {
 }
 
 async function main(given: string[]): Promise<void> {
-  const names = [...Object.keys(languages), 'openai', 'use-chat', 'mcp', 'http-apis'];
+  const names = [...Object.keys(languages), 'openai', 'use-chat', 'mcp', 'http-apis', 'json-schema'];
   const unknown = given.filter((name) => name !== 'peers' && !names.includes(name));
   if (unknown.length > 0) throw new Error(`No such language: ${unknown.join(', ')}`);
   const chosen = given.length > 0 ? given : names;
@@ -150,6 +151,7 @@ async function main(given: string[]): Promise<void> {
     await testMcpServer(tools);
     report('peers', await testHttpApis(tools, ['3.0/json/uspto.json']));
   }
+  if (chosen.includes('json-schema')) report('json-schema', compareVerdicts(tools));
 }
 
 function report(name: string, missing: string | undefined): void {
