@@ -99,7 +99,7 @@ export function problemOfSchema(schema: JsonSchema, maxLevels = schemaLevels): s
 
 function problemBelow(root: JsonSchema, maxLevels: number): Problem {
   let nodes = 0;
-  /** True for the schemas that lead to the present one, false for those that are known to be in no cycle. */
+  /** True while the search below a schema runs, then false: a circle that is found ends the whole check. */
   const open = new Map<unknown, boolean>();
   /** Whether the references of a schema lead into a circle in which no step leads into the data. */
   const leadsBack = (schema: unknown): boolean => {

@@ -48,7 +48,7 @@ export interface Slot {
   /** The last take covers `size` indexes from this one on. They may reach beyond the `total` of the batch. */
   first: number;
   size: number;
-  /** The requests that the last take has started by their index, each with the number of its attempt. */
+  /** The attempts of the retries and successors that the last take has started, by the index of the request. */
   named: Readonly<Record<number, number>>;
 }
 

@@ -141,8 +141,8 @@ async function reserveId(
 }
 
 /**
- * Waits about 3 s at most for the request that has reserved the id. If both created the batch, all its requests would
- * be written twice.
+ * Waits about 3 s at most for the request that has reserved the id. If both created the batch, the second would write
+ * all its requests once more, over those of the first.
  */
 async function awaitBatch(
   services: CreateServices,

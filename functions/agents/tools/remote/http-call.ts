@@ -105,7 +105,10 @@ function pathText({ name, argument = name, explode, allow_slash }: HttpParameter
   });
 }
 
-/** @throws ToolFailure for a property that would be a parameter of its own and is not declared */
+/**
+ * @throws ToolFailure for a property that would be a parameter of its own and is not declared. One that only a `$ref`
+ * declares counts as not declared.
+ */
 function queryPairs(parameter: HttpParameter, value: unknown, schema: unknown): string[] {
   const { style, explode = true, argument } = parameter;
   const declared = isObject(value) && (explode || style === 'deepObject') ? declaredNames(schema) : undefined;
@@ -184,7 +187,10 @@ function boundedJson(text: string): unknown {
 
 const stepsOf = (field: string): string[] => field.match(/\[\]|[^.[\]]+/g) ?? [];
 
-/** A missing field of an object stays missing. In place of a value that cannot have fields stands null. */
+/**
+ * A field that an object lacks stays missing. Where a path goes on below a value without fields, such as a list without
+ * `[]`, null stands in place of the value.
+ */
 function picked(value: unknown, fields: readonly string[][]): unknown {
   if (fields.some((steps) => steps.length === 0)) return value;
   const under = (step: string) => fields.filter(([first]) => first === step).map(([, ...rest]) => rest);
