@@ -213,7 +213,7 @@ describe('what requests use', () => {
     expect(summaryOf(rejected)).toEqual(beyond('model calls are limited to 24/d:4'));
   });
 
-  it('counts bytes of uploads, at either door', async () => {
+  it('counts uploads and their bytes, at either door', async () => {
     const gateway = { baseUrl: `${service.run.endpoints.gateway}/v1` };
     for (const door of [service, gateway]) {
       const tenant = await openTenant(service, { limits: { uploadedMegabytes: '1/d' } });
@@ -228,6 +228,12 @@ describe('what requests use', () => {
       expect((await fileBucketOf(service).keysOf(tenant.workspaceId)).objects).toHaveLength(2);
       expect((await tenant.client.get('/chats')).status).toBe(200);
     }
+    const { workspaceId, ...few } = await openTenant(service, { limits: { uploads: twoAnHour } });
+    const statuses: number[] = [];
+    for (const door of [service, gateway, service, gateway])
+      statuses.push((await uploaderOf(door, few).file('a.txt', 'Text')).status);
+    expect(statuses).toEqual([200, 200, 429, 429]);
+    expect((await fileBucketOf(service).keysOf(workspaceId)).objects).toHaveLength(2);
   });
 
   it('counts bytes of responses to reads', async () => {

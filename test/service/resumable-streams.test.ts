@@ -84,11 +84,7 @@ describe('a resumable send with a key', () => {
 });
 
 it('a resumed stream counts as a read', async () => {
-  const limited = await openTenant(service, {
-    model: model.sharedName,
-    titles: false,
-    limits: { reads: '1/h' },
-  });
+  const limited = await openTenant(service, { model: model.sharedName, limits: { reads: '1/h' } });
   const own = streamsOf({ client: limited.client, tenant: limited });
   const { chatId, texts, responseId } = await own.start('count');
   await allOf(texts);

@@ -111,8 +111,7 @@ it('needs no body, and only the reply’s own id may be named', async () => {
 it('a large reply whose position another writer has taken leaves no text in the bucket', async () => {
   const { chatId, events, call } = await startReply('a large reply');
   const before = await countLargeTexts(service, tenant.workspaceId);
-  const { workspaceId } = tenant;
-  const [, other] = messageItems({ workspaceId, chatId, count: 2, content: () => 'Of another writer' });
+  const [, other] = messageItems({ ...tenant, chatId, count: 2, content: () => 'Of another writer' });
   await table.writeItems([other ?? {}]);
   replyWith(call, 'large '.repeat(70_000));
   expect((await events.rest()).at(-2)).toMatchObject({ type: 'response.error' });
